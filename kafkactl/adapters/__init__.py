@@ -1,0 +1,1 @@
+"""The harbour: the only room that touches disks, clocks and randomness."""

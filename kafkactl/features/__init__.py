@@ -1,0 +1,1 @@
+"""Feature levels: which release knows which, with defaults and dependencies."""

@@ -1,0 +1,1 @@
+"""The metadata log as values: record frames and checkpoints."""

@@ -1,0 +1,76 @@
+"""The words that all journeys share: findings, outcomes, and what they mean for the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Severity(StrEnum):
+    """How much a finding weighs: a blocker stops a change, a warning does not, info only tells."""
+
+    BLOCKER = "blocker"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing a planner, check or gate has to say.
+
+    `id` is a short word in kebab-case formed from the cause (`cluster-id-mismatch`); `subject` names what it is about
+    (`directory /disk1`, `node 3`); `evidence` holds JSON values only and never a secret.
+    """
+
+    id: str
+    severity: Severity
+    subject: str
+    message: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    next_step: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one shape of findings in every answer (cli.md 1)."""
+        return {
+            "id": self.id,
+            "severity": self.severity.value,
+            "subject": self.subject,
+            "message": self.message,
+            "evidence": dict(self.evidence),
+            "next_step": self.next_step,
+        }
+
+
+def blockers(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings that stop a change."""
+    return [finding for finding in findings if finding.severity is Severity.BLOCKER]
+
+
+class Outcome(StrEnum):
+    """How a writing command ended."""
+
+    DONE = "done"
+    NOTHING_TO_DO = "nothing-to-do"
+    PLANNED = "planned"
+    REFUSED = "refused"
+    FAILED = "failed"
+    PARTIAL = "partial"
+    UNKNOWN = "unknown"
+
+    @property
+    def exit_code(self) -> int:
+        """The process exit code of a command that ends like this."""
+        return _EXIT_CODES[self]
+
+
+_EXIT_CODES: dict[Outcome, int] = {
+    Outcome.DONE: 0,
+    Outcome.NOTHING_TO_DO: 0,
+    Outcome.PLANNED: 0,
+    Outcome.REFUSED: 3,
+    Outcome.FAILED: 1,
+    Outcome.PARTIAL: 5,
+    Outcome.UNKNOWN: 6,
+}

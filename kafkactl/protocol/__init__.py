@@ -1,0 +1,1 @@
+"""Bytes to values and back: primitives, codecs, record batches, Java properties."""

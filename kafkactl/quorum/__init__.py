@@ -1,0 +1,1 @@
+"""The voter set of a KRaft quorum."""

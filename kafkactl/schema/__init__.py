@@ -1,0 +1,1 @@
+"""Definitions: the data in schemas/ as checked values."""

@@ -1,0 +1,88 @@
+"""What a message definition says, as checked immutable values.
+
+The words are those of Kafka's own JSON dialect (`clients/src/main/resources/common/message/README.md`): a message has
+valid versions, some of them flexible; a field exists in some versions, may be nullable in some, and may be tagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """An inclusive range of versions; `none` is the empty range (0, -1). An open end is 32767."""
+
+    lowest: int
+    highest: int
+
+    OPEN_END = 32767
+
+    def __contains__(self, version: int) -> bool:
+        return self.lowest <= version <= self.highest
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.lowest, self.highest + 1))
+
+    def __bool__(self) -> bool:
+        return self.lowest <= self.highest
+
+    def intersect(self, other: Versions) -> Versions:
+        """The versions that are in both; `NO_VERSIONS` when there are none."""
+        low, high = max(self.lowest, other.lowest), min(self.highest, other.highest)
+        return Versions(low, high) if low <= high else NO_VERSIONS
+
+    def __str__(self) -> str:
+        if not self:
+            return "none"
+        if self.highest == self.OPEN_END:
+            return f"{self.lowest}+"
+        return str(self.lowest) if self.lowest == self.highest else f"{self.lowest}-{self.highest}"
+
+
+NO_VERSIONS = Versions(0, -1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSpec:
+    """One field. `type` is the element type for arrays, and for structs the struct's name.
+
+    `kind` is one of: a primitive name (`bool int8 int16 uint16 int32 uint32 int64 float64 uuid string bytes records`),
+    or `struct`. `is_array` says whether the field is an array of `kind`. `fields` holds a struct's fields.
+    `default` is the parsed default value of the field (see schema/definitions.py), `None` meaning null.
+    `tag` is None unless the field is tagged in `tagged_versions`. `flexible_versions` is an override
+    (RequestHeader's ClientId), None where the message's own applies.
+    """
+
+    name: str
+    kind: str
+    is_array: bool
+    type_name: str
+    versions: Versions
+    nullable_versions: Versions
+    tagged_versions: Versions
+    tag: int | None
+    default: object
+    ignorable: bool
+    map_key: bool
+    entity_type: str | None
+    flexible_versions: Versions | None
+    fields: tuple[FieldSpec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSpec:
+    """One message: `kind` is request, response, header, metadata, data …; `api_key` None where it has none."""
+
+    name: str
+    kind: str
+    api_key: int | None
+    valid_versions: Versions
+    flexible_versions: Versions
+    latest_version_unstable: bool
+    fields: tuple[FieldSpec, ...]
+
+    def is_flexible(self, version: int) -> bool:
+        """True where compact lengths and tagged fields are used (KIP-482)."""
+        return version in self.flexible_versions

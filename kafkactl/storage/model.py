@@ -1,0 +1,220 @@
+"""The values that planning, applying and verifying a format speak of.
+
+observe (adapters/directories.py) -> `ObservedNode`; plan (storage/format_plan.py, fleet.py) -> `FormatPlan`;
+apply (adapters/directories.py) carries a plan out; verify (storage/verify.py) reads an `ObservedNode` again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from kafkactl.plan import Finding, Outcome
+from kafkactl.values import Endpoint, Uuid
+
+META_PROPERTIES = "meta.properties"
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+METADATA_LOG = "__cluster_metadata-0"
+# Offset 0, epoch 0: 20 digits and 10 digits (raft/.../Snapshots.java).
+FIRST_CHECKPOINT = "00000000000000000000-0000000000.checkpoint"
+QUORUM_STATE = "quorum-state"
+
+
+# --- what the operator asks for ---------------------------------------------------------------------------------
+
+
+class VoterMode(StrEnum):
+    """Which of Kafka's three exclusive flags was given, if any (KIP-853)."""
+
+    UNSPECIFIED = "unspecified"
+    STANDALONE = "standalone"
+    INITIAL_CONTROLLERS = "initial-controllers"
+    NO_INITIAL_CONTROLLERS = "no-initial-controllers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardOverrides:
+    """What the operator has said about disks that look blank by accident (storage.md 6.3)."""
+
+    allow_failed_dirs: frozenset[str] = frozenset()
+    allow_not_blank: frozenset[str] = frozenset()
+    replace_lost_metadata_disk: bool = False
+    verified_quorum: bool = False
+    expected_mounts: frozenset[str] = frozenset()
+    not_a_mount: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatRequest:
+    """`format`'s arguments as typed; texts are parsed by the planner, in Kafka's order.
+
+    `scram` holds SCRAM arguments in Kafka's grammar (`SCRAM-SHA-256=[name=…,password=…]`): secrets, never shown.
+    """
+
+    cluster_id: str
+    release_version: str | None = None
+    features: tuple[str, ...] = ()
+    scram: tuple[str, ...] = field(default=(), repr=False)
+    voter_mode: VoterMode = VoterMode.UNSPECIFIED
+    initial_controllers: str = ""
+    ignore_formatted: bool = False
+    overrides: GuardOverrides = GuardOverrides()
+
+
+class Source(Protocol):
+    """What is new and cannot be computed: the clock, ids and salts. Fixed values make a plan repeatable."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        ...
+
+    def directory_id(self, path: str) -> Uuid:
+        """The id of a log directory that gets one now; unreserved, no leading `-` in its text."""
+        ...
+
+    def scram_salt(self, position: int) -> bytes:
+        """The salt of the SCRAM argument at this position, where the argument names none."""
+        ...
+
+
+# --- what is on the disks -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRead:
+    """A file's bytes, or why they could not be read (`error`: the operating system's words)."""
+
+    path: str
+    content: bytes | None
+    error: str | None = None
+    mode: int = 0o644
+    owner_uid: int = 0
+    owner_gid: int = 0
+    mtime_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryEntry:
+    """One name in a directory; `kind` is file, directory, symlink or other (of the entry itself)."""
+
+    name: str
+    kind: str
+    size_bytes: int
+    mtime_ms: int
+
+
+class DirectoryState(StrEnum):
+    """What stands at a log directory's path."""
+
+    MISSING = "missing"
+    DIRECTORY = "directory"
+    NOT_A_DIRECTORY = "not-a-directory"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedDirectory:
+    """A log directory as seen. `path` is as written in the config, `real_path` with links resolved.
+
+    `device`/`parent_device` are st_dev numbers (of the nearest existing ancestor where the path is missing);
+    `metadata_log` lists `__cluster_metadata-0` (None: absent), `metadata_files` holds the contents of its
+    checkpoints and quorum-state, by name. `locked_by_process` is True where a running node holds `.lock`.
+    """
+
+    path: str
+    real_path: str
+    state: DirectoryState
+    error: str | None = None
+    entries: tuple[DirectoryEntry, ...] = ()
+    meta_properties: FileRead | None = None
+    bootstrap_checkpoint: FileRead | None = None
+    metadata_log: tuple[DirectoryEntry, ...] | None = None
+    metadata_files: Mapping[str, FileRead] = field(default_factory=dict)
+    device: int = 0
+    parent_device: int = 0
+    writable: bool = True
+    write_error: str | None = None
+    read_only_filesystem: bool = False
+    owner_uid: int = 0
+    owner_gid: int = 0
+    mode: int = 0o755
+    locked_by_process: bool = False
+    free_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedNode:
+    """All log directories of one node, the metadata log directory among them, in the order of the config."""
+
+    directories: tuple[ObservedDirectory, ...]
+    process_uid: int = 0
+    process_gid: int = 0
+
+    def directory(self, path: str) -> ObservedDirectory:
+        """The directory with this path (as written in the config). Raises KeyError."""
+        for directory in self.directories:
+            if directory.path == path:
+                return directory
+        raise KeyError(path)
+
+
+# --- what will be done ----------------------------------------------------------------------------------------------
+
+
+class Action(StrEnum):
+    """What happens to one directory."""
+
+    FORMAT = "format"
+    KEEP = "keep"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedFile:
+    """A file to be written: `name` is relative to its log directory (`__cluster_metadata-0/…checkpoint`)."""
+
+    name: str
+    content: bytes = field(repr=False)
+    mode: int | None  # None: as the umask says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDirectory:
+    """One log directory in a plan. `files` are in the order in which they are published, meta.properties last."""
+
+    path: str
+    role: str  # metadata | data
+    directory_id: Uuid | None
+    action: Action
+    files: tuple[PlannedFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voter:
+    """One voter of the first voter set."""
+
+    node_id: int
+    directory_id: Uuid
+    endpoints: tuple[Endpoint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatPlan:
+    """What a format would do, or why it would not; equal arguments, disks and `Source` give equal plans.
+
+    `directories` stand in the order of the config; they are applied data directories first, metadata directory last.
+    """
+
+    outcome: Outcome  # planned | nothing-to-do | refused
+    cluster_id: str
+    node_id: int
+    kafka_version: str
+    metadata_version_level: int
+    metadata_version_name: str
+    kraft_version: int
+    features: Mapping[str, int]
+    voters: tuple[Voter, ...]
+    directories: tuple[PlannedDirectory, ...]
+    findings: tuple[Finding, ...]

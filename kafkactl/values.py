@@ -1,0 +1,83 @@
+"""Small values that every room speaks of: uuids, endpoints, replica keys, release numbers."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+
+from kafkactl.errors import InputError
+
+_BASE64URL = re.compile(r"[A-Za-z0-9_-]*={0,2}")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Uuid:
+    """Kafka's Uuid: 16 bytes, printed as 22 characters of URL-safe base64 without padding.
+
+    Source: clients `org.apache.kafka.common.Uuid`; reserved directory ids: `DirectoryId`.
+    """
+
+    raw: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.raw) != 16:
+            raise ValueError(f"a uuid has 16 bytes, not {len(self.raw)}")
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(self.raw).rstrip(b"=").decode("ascii")
+
+    @classmethod
+    def parse(cls, text: str) -> Uuid:
+        """Read a uuid as Kafka does: at most 24 characters that decode to 16 bytes, padding allowed.
+
+        Bits behind the 128th are ignored, so a text need not be canonical (`str(Uuid.parse(t)) != t`).
+        Raises InputError `invalid-uuid`.
+        """
+        raw = _decode_base64url(text) if len(text) <= 24 else None
+        if raw is None or len(raw) != 16:
+            raise InputError(
+                f"{text!r} is not a uuid: expected 22 characters of URL-safe base64 (16 bytes)",
+                id="invalid-uuid",
+                next_step="Make one with `kafkactl storage random-uuid`.",
+            )
+        return cls(raw)
+
+    @property
+    def is_reserved(self) -> bool:
+        """True for ids that Kafka keeps for itself: high half zero, low half below 100 as a signed number."""
+        low = int.from_bytes(self.raw[8:], "big", signed=True)
+        return self.raw[:8] == bytes(8) and low < 100
+
+
+ZERO_UUID = Uuid(bytes(16))
+
+
+def _decode_base64url(text: str) -> bytes | None:
+    if not _BASE64URL.fullmatch(text):
+        return None
+    unpadded = text.rstrip("=")
+    if len(text) != len(unpadded) and len(text) % 4:
+        return None
+    try:
+        return base64.urlsafe_b64decode(unpadded + "=" * (-len(unpadded) % 4))
+    except (binascii.Error, ValueError):
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A named listener and where it answers."""
+
+    listener: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class ReplicaKey:
+    """A voter's identity: node id and the directory id of its metadata log (KIP-853)."""
+
+    node_id: int
+    directory_id: Uuid

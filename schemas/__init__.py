@@ -1,0 +1,1 @@
+"""Data only: message definitions, feature levels, explanations. Read through kafkactl.schema."""

@@ -1,0 +1,1 @@
+"""Cause, consequence and remedy of every finding and error id, one TOML file a room."""

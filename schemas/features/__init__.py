@@ -1,0 +1,1 @@
+"""Feature levels and release facts, one TOML file a feature."""

@@ -1,0 +1,1 @@
+"""Metadata records in the dialect of Kafka's own JSON definitions: facts only."""
