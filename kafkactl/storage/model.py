@@ -20,6 +20,30 @@ METADATA_LOG = "__cluster_metadata-0"
 # Offset 0, epoch 0: 20 digits and 10 digits (raft/.../Snapshots.java).
 FIRST_CHECKPOINT = "00000000000000000000-0000000000.checkpoint"
 QUORUM_STATE = "quorum-state"
+# What a running node locks, and what a kafkactl at work locks, in each log directory.
+NODE_LOCK = ".lock"
+KAFKACTL_LOCK = ".kafkactl.lock"
+LOST_AND_FOUND = "lost+found"
+
+
+def staged_name(name: str) -> str:
+    """The temporary name, in the same directory, under which a file is written before it is renamed into place.
+
+    A checkpoint's ends in `.checkpoint.part` with offset and epoch in front, so that a node that finds one removes
+    it at start as it does its own (Snapshots.parse, KafkaMetadataLog.recoverSnapshots).
+    """
+    stem, dot, suffix = name.rpartition(".checkpoint")
+    if name.endswith(FIRST_CHECKPOINT):
+        return f"{stem}-kafkactl{dot}{suffix}.part"
+    return f"{name}.kafkactl.tmp"
+
+
+def is_staged_name(name: str) -> bool:
+    """True for a temporary file of ours (`name` without its folder)."""
+    return name in _STAGED_NAMES
+
+
+_STAGED_NAMES = frozenset(staged_name(name) for name in (META_PROPERTIES, BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT))
 
 
 # --- what the operator asks for ---------------------------------------------------------------------------------
@@ -47,6 +71,15 @@ class GuardOverrides:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who shall own what is written (`--owner`); `text` is what the operator typed."""
+
+    text: str
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FormatRequest:
     """`format`'s arguments as typed; texts are parsed by the planner, in Kafka's order.
 
@@ -61,6 +94,7 @@ class FormatRequest:
     initial_controllers: str = ""
     ignore_formatted: bool = False
     overrides: GuardOverrides = GuardOverrides()
+    owner: Owner | None = None
 
 
 class Source(Protocol):
@@ -120,7 +154,8 @@ class ObservedDirectory:
 
     `device`/`parent_device` are st_dev numbers (of the nearest existing ancestor where the path is missing);
     `metadata_log` lists `__cluster_metadata-0` (None: absent), `metadata_files` holds the contents of its
-    checkpoints and quorum-state, by name. `locked_by_process` is True where a running node holds `.lock`.
+    checkpoints and quorum-state, by name. `locked_by_process` is True where a running node holds `.lock`, and
+    `lock_holder_pid` then says which process, where the system tells.
     """
 
     path: str
@@ -141,6 +176,7 @@ class ObservedDirectory:
     owner_gid: int = 0
     mode: int = 0o755
     locked_by_process: bool = False
+    lock_holder_pid: int | None = None
     free_bytes: int | None = None
 
 
@@ -217,4 +253,27 @@ class FormatPlan:
     features: Mapping[str, int]
     voters: tuple[Voter, ...]
     directories: tuple[PlannedDirectory, ...]
+    findings: tuple[Finding, ...]
+    owner: Owner | None = None
+
+
+# --- what was done --------------------------------------------------------------------------------------------------
+
+
+class Progress(StrEnum):
+    """How far a directory has come in an apply: what stands on the disk, as far as is known."""
+
+    DONE = "done"  # written, synced and read back
+    UNCHANGED = "unchanged"  # was to be left alone, or held the planned bytes already
+    HALF_DONE = "half-done"  # touched; it holds no meta.properties, so no node starts from it
+    NOT_STARTED = "not-started"
+    UNKNOWN = "unknown"  # its meta.properties was renamed into place, and a later step on it failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What an apply did. `outcome` is done, nothing-to-do, refused, failed (nothing stands) or partial."""
+
+    outcome: Outcome
+    progress: Mapping[str, Progress]  # by directory path, as in the plan
     findings: tuple[Finding, ...]

@@ -1,0 +1,44 @@
+"""Where new ids, salts and the time come from: the operating system."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+
+from kafkactl.values import Uuid
+
+_SALT_BYTES = 24
+
+
+def random_uuid() -> Uuid:
+    """A fresh version 4 uuid that Kafka does not reserve and whose text does not begin with `-`.
+
+    A text that begins with `-` would be taken for an option by Kafka's own tools (KAFKA-13741, KAFKA-15754).
+    """
+    while True:
+        fresh = Uuid(uuid.UUID(bytes=os.urandom(16), version=4).bytes)
+        if not fresh.is_reserved and not str(fresh).startswith("-"):
+            return fresh
+
+
+class SystemSource:
+    """The `Source` of a real format (kafkactl.storage.model): no directory id is handed out twice."""
+
+    def __init__(self) -> None:
+        self._given: set[Uuid] = set()
+
+    def now_ms(self) -> int:
+        """The wall clock."""
+        return time.time_ns() // 1_000_000
+
+    def directory_id(self, path: str) -> Uuid:  # noqa: ARG002 - a plan's stored source answers by path
+        """A fresh id for any path."""
+        while (fresh := random_uuid()) in self._given:
+            pass
+        self._given.add(fresh)
+        return fresh
+
+    def scram_salt(self, position: int) -> bytes:  # noqa: ARG002
+        """192 random bits. Kafka takes 130 bits written as base 36; a salt is any bytes."""
+        return os.urandom(_SALT_BYTES)
