@@ -1,0 +1,38 @@
+"""`kafkactl completion`: the script that teaches a shell to complete our commands and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from click.shell_completion import get_completion_class
+
+from kafkactl.commands import output
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.options import Choice
+from kafkactl.commands.page import Page
+
+
+@leaf_command(
+    "completion",
+    examples=(
+        "kafkactl completion bash > /etc/bash_completion.d/kafkactl",
+        'kafkactl completion zsh > "${fpath[1]}/_kafkactl"',
+        "kafkactl completion fish > ~/.config/fish/completions/kafkactl.fish",
+    ),
+    codes=(0, 2),
+)
+@click.argument("shell", type=Choice(("bash", "zsh", "fish")))
+def command(shell: str) -> None:
+    """Print the completion script for SHELL."""
+    family = get_completion_class(shell)
+    assert family is not None, "click knows the three shells of the choice"
+    root = click.get_current_context().find_root()
+    script = family(root.command, {}, "kafkactl", "_KAFKACTL_COMPLETE").source()
+    output.emit("completion", {"shell": shell, "script": script}, render=_show)
+
+
+def _show(page: Page, payload: Mapping[str, Any]) -> None:
+    for line in payload["script"].rstrip("\n").split("\n"):
+        page.line(line)

@@ -1,0 +1,58 @@
+"""The time limit of a whole command (`--timeout`).
+
+A signal ends the command wherever it is, also inside a read from a dead network disk; writing is crash-safe by itself
+and needs no help from here. The clock stands still while the operator is asked something.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from kafkactl.errors import UnknownOutcomeError
+
+
+@contextmanager
+def deadline(timeout_ms: int) -> Iterator[None]:
+    """Raise UnknownOutcomeError `timed-out` in the body after this time. Only the main thread can be timed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def give_up(_signal: int, _frame: FrameType | None) -> None:
+        raise UnknownOutcomeError(
+            f"not finished after {_spoken(timeout_ms)}, the limit set by --timeout",
+            id="timed-out",
+            next_step="Look at what was done, then run the command again, with a longer --timeout if it needs one.",
+        )
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, timeout_ms / 1000)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Stop the clock of the running deadline for the body: a person is thinking."""
+    remaining_s, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        if remaining_s:
+            signal.setitimer(signal.ITIMER_REAL, remaining_s)
+
+
+def stop_clock() -> None:
+    """The answer is known and about to be printed: from here on nothing may cut it off."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _spoken(timeout_ms: int) -> str:
+    return f"{timeout_ms // 1000} s" if timeout_ms % 1000 == 0 else f"{timeout_ms} ms"

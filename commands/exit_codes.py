@@ -1,0 +1,44 @@
+"""One table of exit codes for all commands, and the one place that turns an exception into one."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.errors import KafkactlError
+
+DONE = 0
+FAILED = 1
+USAGE = 2
+REFUSED = 3
+UNREACHABLE = 4
+PARTLY_DONE = 5
+UNKNOWN = 6
+PROBLEMS_FOUND = 7
+INTERRUPTED = 130
+
+MEANINGS: dict[int, str] = {
+    DONE: "done, nothing to do, or a healthy answer",
+    FAILED: "failed",
+    USAGE: "wrong usage, or an input file that cannot be understood",
+    REFUSED: "refused by a check or gate; nothing was changed",
+    UNREACHABLE: "cannot reach, or not authorised",
+    PARTLY_DONE: "partly done",
+    UNKNOWN: "timed out, or the outcome is unknown",
+    PROBLEMS_FOUND: "the check found problems",
+    INTERRUPTED: "interrupted",
+}
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The process exit code for an exception that ended a command."""
+    match error:
+        case KafkactlError():
+            return error.exit_code
+        case click.exceptions.Exit():
+            return error.exit_code
+        case KeyboardInterrupt() | click.Abort():
+            return INTERRUPTED
+        case click.UsageError() | click.FileError():
+            return USAGE
+        case _:
+            return FAILED

@@ -1,0 +1,114 @@
+"""How an exception that ended a command is told: one error object, or a few lines for people; never a secret."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands import output, plain
+from kafkactl.commands.exit_codes import exit_code_of
+from kafkactl.commands.page import Word
+from kafkactl.commands.settings import Settings
+from kafkactl.errors import KafkactlError
+
+_SECRET = re.compile(r"(?i)\b(\w*password|\w*secret|saltedpassword|token)\s*=\s*[^\s,\]]+")
+
+_USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
+    (click.MissingParameter, "missing-option"),
+    (click.NoSuchOption, "unknown-option"),
+    (click.BadOptionUsage, "bad-option-usage"),
+    (click.BadParameter, "invalid-option-value"),
+    (click.FileError, "unreadable-file"),
+    (click.ClickException, "wrong-usage"),
+)
+
+
+def report(error: BaseException, settings: Settings) -> int:
+    """Print the error on stderr in the format that was asked for; the exit code it means."""
+    described = describe(error)
+    if settings.output == "table":
+        sys.stderr.write(_for_people(described, error, settings))
+    else:
+        sys.stderr.write(output.serialised_error(described, settings))
+    if settings.verbose and described["id"] == "internal-error":
+        sys.stderr.write(redacted("".join(traceback.format_exception(error))))
+    sys.stderr.flush()
+    return exit_code_of(error)
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """The error object of cli.md 1 for any exception."""
+    match error:
+        case KafkactlError():
+            return {key: _clean(value) for key, value in error.to_dict().items()}
+        case click.ClickException():
+            return _object(error, _usage_id(error), error.format_message(), next_step=_help_hint(error))
+        case KeyboardInterrupt() | click.Abort():
+            return _object(
+                error,
+                "interrupted",
+                "interrupted",
+                next_step="Run the command again: it goes on from what is there.",
+            )
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            return _object(error, "operating-system-error", f"{where}{error.strerror or error}")
+        case _:
+            return _object(
+                error,
+                "internal-error",
+                f"{type(error).__name__}: {error}",
+                cause="This is a bug in kafkactl, not a mistake of yours.",
+                next_step="Run it again with -v and report what it prints, together with the command.",
+            )
+
+
+def redacted(text: str) -> str:
+    """The text with everything that looks like a password left out."""
+    return _SECRET.sub(r"\1=<redacted>", text)
+
+
+def _object(
+    error: BaseException, id: str, message: str, *, cause: str | None = None, next_step: str | None = None
+) -> dict[str, Any]:
+    return {
+        "kind": "error",
+        "schema_version": output.SCHEMA_VERSION,
+        "id": id,
+        "message": _clean(message),
+        "cause": cause,
+        "next_step": next_step,
+        "exit_code": exit_code_of(error),
+    }
+
+
+def _clean(value: Any) -> Any:
+    return redacted(value) if isinstance(value, str) else value
+
+
+def _usage_id(error: click.ClickException) -> str:
+    if error.message.startswith("No such command"):
+        return "unknown-command"
+    return next(id for family, id in _USAGE_IDS if isinstance(error, family))
+
+
+def _help_hint(error: click.ClickException) -> str | None:
+    ctx = getattr(error, "ctx", None)
+    return f"See `{ctx.command_path} --help`." if ctx else None
+
+
+def _for_people(described: Mapping[str, Any], error: BaseException, settings: Settings) -> str:
+    color = settings.colors(sys.stderr)
+    lines = [f"{plain.paint(Word('error:', 'bad'), color=color)} {described['message']}"]
+    for name, value in (("cause", described["cause"]), ("try", described["next_step"])):
+        if value:
+            lines.append(f"  {plain.paint(Word(name, 'dim'), color=color, width=5)} {value}")
+    if not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
+        more = f"kafkactl explain {described['id']}"
+        lines.append(f"  {plain.paint(Word('more', 'dim'), color=color, width=5)} {more}")
+    return "\n".join(lines) + "\n"

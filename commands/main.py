@@ -1,0 +1,49 @@
+"""The root command, and the one place where exceptions become exit codes."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl._version import __version__
+from kafkactl.commands.lazy_group import Entry, LazyGroup
+from kafkactl.commands.settings import Invocation, peek_settings
+
+PROGRAM = "kafkactl"
+CONTEXT = {
+    "auto_envvar_prefix": "KAFKACTL",
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 100,
+}
+
+COMMANDS = {
+    "storage": Entry("kafkactl.commands.storage", "command", "Format nodes before their first start, and prove it."),
+    "explain": Entry("kafkactl.commands.explain", "command", "Cause, consequence and remedy of an error or finding."),
+    "schema": Entry("kafkactl.commands.schema", "command", "The JSON Schema of what a command prints."),
+    "completion": Entry("kafkactl.commands.completion", "command", "The completion script for a shell."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    entries=COMMANDS,
+    context_settings=CONTEXT,
+    examples=(
+        "kafkactl storage format -t ID -c server.properties --dry-run",
+        "kafkactl explain cluster-id-mismatch",
+    ),
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """An operator's toolkit for Apache Kafka clusters on KRaft, or on the way to it."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command line; the process exit code. Never raises but for SystemExit from shell completion."""
+    invocation = Invocation()
+    try:
+        result = cli.main(args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=invocation)
+    except (Exception, KeyboardInterrupt) as error:
+        from kafkactl.commands import failure
+
+        return failure.report(error, invocation.settings or peek_settings(arguments))
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,144 @@
+"""The only place that knows formats: how an answer, an error and talk reach the operator.
+
+stdout is data, stderr is talk. A command builds one payload of plain values and calls `emit`; the table is drawn from
+the same payload by the function that the command gives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from enum import Enum
+from typing import Any, NoReturn, TextIO
+
+import click
+
+from kafkactl.commands import plain
+from kafkactl.commands.deadline import stop_clock
+from kafkactl.commands.page import Page, Word
+from kafkactl.commands.settings import Settings, current_settings
+from kafkactl.errors import FailedError
+
+SCHEMA_VERSION = 1
+
+Render = Callable[[Page, Mapping[str, Any]], None]
+
+
+def emit(
+    kind: str,
+    payload: Mapping[str, Any],
+    *,
+    render: Render,
+    exit_code: int = 0,
+    listing: str | None = None,
+) -> NoReturn:
+    """Print the answer in the format that was asked for, and end the command with this exit code.
+
+    `payload` holds what stands beside `kind` and `schema_version`; values may be enums, tuples, or have `to_dict()`.
+    `render(page, payload)` fills the page for people. `listing` names the list in the payload whose items `jsonl`
+    prints one a line.
+    """
+    stop_clock()
+    settings = current_settings()
+    answer = {"kind": kind, "schema_version": SCHEMA_VERSION, **plain_values(payload)}
+    if settings.output == "table":
+        page = Page()
+        render(page, answer)
+        _show(page, settings)
+    else:
+        items = [answer] if listing is None or settings.output != "jsonl" else _each(answer, listing)
+        _write(sys.stdout, "".join(_serialised(item, settings.output) for item in items))
+    raise click.exceptions.Exit(exit_code)
+
+
+def say(text: str, tone: str = "plain") -> None:
+    """Talk: a line on stderr, unless `--quiet`."""
+    settings = current_settings()
+    if not settings.quiet:
+        _write(sys.stderr, plain.paint(Word(text, tone), color=settings.colors(sys.stderr)) + "\n")
+
+
+def detail(text: str) -> None:
+    """Talk that only `--verbose` wants to hear."""
+    if current_settings().verbose:
+        say(text, "dim")
+
+
+def plain_values(value: Any) -> Any:
+    """The value in JSON's types: enums by their value, tuples as lists, objects by their `to_dict()`."""
+    if value is None or isinstance(value, bool) or type(value) in (str, int, float):
+        return value
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(item) for item in value]
+    if hasattr(value, "to_dict"):
+        return plain_values(value.to_dict())
+    raise TypeError(f"{type(value).__name__} has no place in an answer")
+
+
+def serialised_error(error: Mapping[str, Any], settings: Settings) -> str:
+    """An error object as text, for every format but the table."""
+    return _serialised(error, settings.output)
+
+
+def _each(answer: Mapping[str, Any], listing: str) -> list[dict[str, Any]]:
+    return [{"kind": answer["kind"], "schema_version": SCHEMA_VERSION, **item} for item in answer[listing]]
+
+
+def _serialised(item: Mapping[str, Any], output: str) -> str:
+    if output == "yaml":
+        return _yaml(item)
+    return json.dumps(item, indent=2 if output == "json" else None, ensure_ascii=_ascii_only(item)) + "\n"
+
+
+def _yaml(item: Mapping[str, Any]) -> str:
+    import yaml
+
+    text: str = yaml.safe_dump(item, sort_keys=False, allow_unicode=True, explicit_start=True, width=10_000)
+    return text
+
+
+def _ascii_only(item: Mapping[str, Any]) -> bool:
+    """File names may hold bytes that are no text (PEP 383); those, and only those, are written as escapes."""
+    if "utf" not in (sys.stdout.encoding or "").lower():
+        return True
+    return "\\ud" in json.dumps(item).lower()
+
+
+def _show(page: Page, settings: Settings) -> None:
+    color = settings.colors(sys.stdout)
+    if sys.stdout.isatty():
+        from kafkactl.commands import terminal
+
+        terminal.show(page, sys.stdout, color=color)
+        sys.stdout.flush()
+    else:
+        _write(sys.stdout, plain.render(page, color=color))
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write and flush. Whoever stopped reading (`| head`) does not change how the command ended."""
+    encoding = stream.encoding or "utf-8"
+    safe = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        stream.write(safe)
+        stream.flush()
+    except BrokenPipeError:
+        _silence(stream)
+    except OSError as error:
+        _silence(stream)
+        raise FailedError(
+            f"the answer could not be written to {stream.name}: {error.strerror}", id="output-not-written"
+        ) from error
+
+
+def _silence(stream: TextIO) -> None:
+    """Point the stream at nothing, so that the interpreter does not fail to flush it on its way out."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,103 @@
+"""What a command shows for people, as blocks: headings, fields, tables, findings, lines.
+
+A page knows nothing of terminals. `plain.py` writes it for pipes and files, `terminal.py` for a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Word(NamedTuple):
+    """A piece of text with a tone: good, bad, warn, dim, strong or plain. Tone never carries meaning alone."""
+
+    text: str
+    tone: str = "plain"
+
+
+Cell = str | int | Word | None
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A title over what follows."""
+
+    text: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines as they are."""
+
+    lines: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Names and values under each other."""
+
+    rows: tuple[tuple[str, Word], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns with a title each."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Word, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Findings in the one shape of cli.md 1."""
+
+    findings: tuple[Mapping[str, Any], ...]
+
+
+Block = Heading | Lines | Fields | Table | Findings
+
+
+class Page:
+    """Collects blocks in the order in which they are shown."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+
+    def heading(self, text: str, tone: str = "strong") -> None:
+        """A title; `tone` says how it went (good, bad, warn)."""
+        self.blocks.append(Heading(Word(text, tone)))
+
+    def line(self, text: str | Word = "") -> None:
+        """One line as it is. Neighbouring lines stay together."""
+        word = _word(text)
+        if self.blocks and isinstance(self.blocks[-1], Lines):
+            self.blocks[-1] = Lines((*self.blocks[-1].lines, word))
+        else:
+            self.blocks.append(Lines((word,)))
+
+    def fields(self, rows: Iterable[tuple[str, Cell]]) -> None:
+        """Names and values; a value of None is left out."""
+        kept = tuple((name, _word(value)) for name, value in rows if value is not None)
+        if kept:
+            self.blocks.append(Fields(kept))
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+        """A table; nothing is shown where there are no rows. None is shown as `-`."""
+        kept = tuple(tuple(_word(cell) for cell in row) for row in rows)
+        if kept:
+            self.blocks.append(Table(tuple(columns), kept))
+
+    def findings(self, findings: Iterable[Any]) -> None:
+        """Findings, the heaviest first; each a `Finding` or its `to_dict()`."""
+        dicts = [finding if isinstance(finding, Mapping) else finding.to_dict() for finding in findings]
+        if dicts:
+            weight = {"blocker": 0, "warning": 1, "info": 2}
+            self.blocks.append(Findings(tuple(sorted(dicts, key=lambda one: weight[one["severity"]]))))
+
+
+def _word(cell: Cell) -> Word:
+    if isinstance(cell, Word):
+        return cell
+    return Word("-", "dim") if cell is None else Word(str(cell))

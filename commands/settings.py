@@ -1,0 +1,87 @@
+"""What the common options say, as one value that lives for one invocation."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+import click
+
+FORMATS = ("table", "json", "jsonl", "yaml")
+COLORS = ("auto", "always", "never")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The common options of a leaf command; `timeout_ms` bounds the whole command."""
+
+    output: str = "table"
+    color: str = "auto"
+    quiet: bool = False
+    verbose: bool = False
+    timeout_ms: int = 30_000
+
+    def colors(self, stream: TextIO) -> bool:
+        """May this stream carry colour? An explicit `--color` wins, then NO_COLOR, FORCE_COLOR, the terminal."""
+        if self.color != "auto":
+            return self.color == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        if os.environ.get("FORCE_COLOR"):
+            return True
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+class Invocation:
+    """Click's context object: holds the settings once the options of the leaf command are parsed."""
+
+    def __init__(self) -> None:
+        self.settings: Settings | None = None
+
+
+def current_settings() -> Settings:
+    """The settings of the command that runs now; defaults where none does (a call from a test)."""
+    ctx = click.get_current_context(silent=True)
+    invocation = ctx.find_object(Invocation) if ctx else None
+    return (invocation.settings if invocation else None) or Settings()
+
+
+def peek_settings(arguments: list[str]) -> Settings:
+    """Settings guessed from unparsed words, to show an error of parsing in the format that was asked for."""
+    settings = Settings(
+        output=_known(os.environ.get("KAFKACTL_OUTPUT"), FORMATS, "table"),
+        color=_known(os.environ.get("KAFKACTL_COLOR"), COLORS, "auto"),
+    )
+    for position, word in enumerate(arguments):
+        following = arguments[position + 1] if position + 1 < len(arguments) else ""
+        if word in ("-v", "--verbose"):
+            settings = replace(settings, verbose=True)
+        elif word.startswith(("-o", "--output")):
+            settings = replace(settings, output=_known(_value(word, following), FORMATS, settings.output))
+        elif word.startswith("--color"):
+            settings = replace(settings, color=_known(_value(word, following), COLORS, settings.color))
+    return settings
+
+
+def _value(word: str, following: str) -> str:
+    if word in ("-o", "--output", "--color"):
+        return following
+    return word.partition("=")[2] if "=" in word else word[2:]
+
+
+def _known(word: str | None, known: tuple[str, ...], default: str) -> str:
+    return word if word in known else default
+
+
+def utf8_glyphs() -> bool:
+    """May we draw with symbols beyond ASCII? Only where the operator's locale says UTF-8.
+
+    Python itself coerces the C locale to C.UTF-8 (PEP 538), so an LC_CTYPE of that name says nothing.
+    """
+    if "utf" not in (sys.stdout.encoding or "").lower():
+        return False
+    ctype = os.environ.get("LC_CTYPE", "")
+    spoken = os.environ.get("LC_ALL") or ("" if ctype.startswith("C.") else ctype) or os.environ.get("LANG", "")
+    return "utf" in spoken.lower()
