@@ -1,0 +1,347 @@
+"""A fleet's plan as a file: what every host applies, byte for byte, and nothing else.
+
+What this file guards: the bytes that were reviewed are the bytes that are written. Directory ids, salts and
+times are decided when the plan is made and lie in it, so applying twice, or on another day, gives the same
+disks. `plan_sha256` covers everything else in the file; a plan that was changed by hand after planning is
+refused.
+
+The contents of the files lie in the plan once each (`contents`, by their sha256), because a fleet's bootstrap
+files are equal. Where SCRAM users were asked for, those bytes hold derived keys, which are worth as much as
+passwords to somebody who can guess: the file is written with mode 0600, and what is shown of a plan leaves
+`contents` out. Plans without keys would need every password on every host instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafkactl.errors import InputError, RefusedError
+from kafkactl.plan import Finding, Outcome, Severity
+from kafkactl.storage.model import (
+    BOOTSTRAP_CHECKPOINT,
+    FIRST_CHECKPOINT,
+    META_PROPERTIES,
+    METADATA_LOG,
+    Action,
+    FormatPlan,
+    PlannedDirectory,
+    PlannedFile,
+    Voter,
+    VoterMode,
+)
+from kafkactl.values import Endpoint, Uuid
+
+KIND = "storage.plan"
+SCHEMA_VERSION = 1
+PLAN_FILE_MODE = 0o600
+
+# A plan names no other file than these: one that does was not made by `storage plan`.
+_PLANNED_NAMES = frozenset({META_PROPERTIES, BOOTSTRAP_CHECKPOINT, f"{METADATA_LOG}/{FIRST_CHECKPOINT}"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedNode:
+    """One node of a planned fleet.
+
+    `config` is the path of its configuration on its host and `config_values` what of it the plan depends on,
+    so that a host whose configuration has changed since is noticed. `kafka_version` is the binary that will
+    start there.
+    """
+
+    id: int
+    host: str
+    roles: tuple[str, ...]
+    kafka_version: str
+    config: str
+    config_values: Mapping[str, str]
+    voter_mode: VoterMode
+    mounts: tuple[str, ...]
+    directories: tuple[PlannedDirectory, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPlan:
+    """What formatting a fleet means, or (outcome refused) every reason why it will not be done.
+
+    `kafka_version` decides the layout of all disks; `static_voters` are the ids of a static quorum, `voters`
+    the first voter set of a dynamic one. `nodes` is empty where the fleet could not even be understood.
+    """
+
+    outcome: Outcome  # planned | refused
+    cluster_id: str
+    kafka_version: str
+    release_version: str | None
+    requested_features: tuple[str, ...]
+    metadata_version_level: int
+    metadata_version_name: str
+    kraft_version: int
+    features: Mapping[str, int]
+    mode: str  # static | dynamic
+    voters: tuple[Voter, ...]
+    static_voters: tuple[int, ...]
+    created_ms: int
+    nodes: tuple[PlannedNode, ...]
+    findings: tuple[Finding, ...]
+
+
+def node_format_plan(plan: FleetPlan, node: PlannedNode) -> FormatPlan:
+    """What this plan says for one node, in the words of a single format."""
+    return FormatPlan(
+        outcome=Outcome.PLANNED,
+        cluster_id=plan.cluster_id,
+        node_id=node.id,
+        kafka_version=plan.kafka_version,
+        metadata_version_level=plan.metadata_version_level,
+        metadata_version_name=plan.metadata_version_name,
+        kraft_version=plan.kraft_version,
+        features=plan.features,
+        voters=plan.voters,
+        directories=node.directories,
+        findings=(),
+    )
+
+
+# --- to JSON ------------------------------------------------------------------------------------------------
+
+
+def render_plan(plan: FleetPlan) -> bytes:
+    """The plan file: JSON with sorted keys, its checksum included."""
+    return (json.dumps(_sealed(plan), indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def shown_plan(plan: FleetPlan) -> dict[str, Any]:
+    """The plan as it is shown (`storage.plan`): the file without `contents`, which may hold SCRAM keys."""
+    document = _sealed(plan)
+    del document["contents"]
+    return document
+
+
+def _sealed(plan: FleetPlan) -> dict[str, Any]:
+    document = _document(plan)
+    return {**document, "plan_sha256": _checksum(document)}
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    """Over the canonical JSON of everything but the checksum itself: sorted keys, no blanks, UTF-8."""
+    rest = {key: value for key, value in document.items() if key != "plan_sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _document(plan: FleetPlan) -> dict[str, Any]:
+    contents: dict[str, str] = {}
+    return {
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "outcome": plan.outcome.value,
+        "cluster_id": plan.cluster_id,
+        "kafka_version": plan.kafka_version,
+        "release_version": plan.release_version,
+        "requested_features": list(plan.requested_features),
+        "metadata_version": {"level": plan.metadata_version_level, "name": plan.metadata_version_name},
+        "kraft_version": plan.kraft_version,
+        "features": dict(plan.features),
+        "mode": plan.mode,
+        "voters": [_voter_to_dict(voter) for voter in plan.voters],
+        "static_voters": list(plan.static_voters),
+        "created_ms": plan.created_ms,
+        "nodes": [_node_to_dict(node, contents) for node in plan.nodes],
+        "findings": [finding.to_dict() for finding in plan.findings],
+        "contents": contents,
+    }
+
+
+def _voter_to_dict(voter: Voter) -> dict[str, Any]:
+    return {
+        "id": voter.node_id,
+        "directory_id": str(voter.directory_id),
+        "endpoints": [
+            {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
+            for endpoint in voter.endpoints
+        ],
+    }
+
+
+def _node_to_dict(node: PlannedNode, contents: dict[str, str]) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "host": node.host,
+        "roles": list(node.roles),
+        "kafka_version": node.kafka_version,
+        "config": node.config,
+        "config_values": dict(node.config_values),
+        "voter_mode": node.voter_mode.value,
+        "mounts": list(node.mounts),
+        "directories": [
+            {
+                "path": directory.path,
+                "role": directory.role,
+                "directory_id": str(directory.directory_id) if directory.directory_id else None,
+            }
+            for directory in node.directories
+        ],
+        "files": [
+            _file_to_dict(directory.path, file, contents) for directory in node.directories for file in directory.files
+        ],
+    }
+
+
+def _file_to_dict(directory: str, file: PlannedFile, contents: dict[str, str]) -> dict[str, Any]:
+    digest = hashlib.sha256(file.content).hexdigest()
+    if digest not in contents:
+        contents[digest] = base64.b64encode(file.content).decode("ascii")
+    return {
+        "path": f"{directory.rstrip('/')}/{file.name}",
+        "directory": directory,
+        "name": file.name,
+        "size": len(file.content),
+        "sha256": digest,
+        "mode": file.mode,
+    }
+
+
+# --- from JSON ----------------------------------------------------------------------------------------------
+
+
+def parse_plan(data: bytes, *, file: str) -> tuple[FleetPlan, str]:
+    """Read a plan file; gives the plan and its checksum.
+
+    Raises InputError `not-a-plan-file` (not JSON, not a plan, a plan of another version) and RefusedError
+    `plan-file-edited` where the checksum does not fit the rest.
+    """
+    document = _load(data, file)
+    if document.get("kind") != KIND:
+        raise _not_a_plan(file, f'expected "kind": "{KIND}", found {document.get("kind")!r}')
+    if document.get("schema_version") != SCHEMA_VERSION:
+        raise _not_a_plan(file, f"schema_version is {document.get('schema_version')!r}, this kafkactl knows 1")
+    expected = _checksum(document)
+    if document.get("plan_sha256") != expected:
+        raise RefusedError(
+            f"{file} was changed after it was planned: its checksum is {expected}, "
+            f"and plan_sha256 says {document.get('plan_sha256')}",
+            id="plan-file-edited",
+            next_step="Change the inventory and plan again; a plan is not edited by hand.",
+        )
+    try:
+        return _plan_from(document), expected
+    except (KeyError, TypeError, ValueError, AttributeError, InputError, binascii.Error) as error:
+        raise _not_a_plan(file, f"{type(error).__name__}: {error}") from None
+
+
+def _load(data: bytes, file: str) -> dict[str, Any]:
+    try:
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=_without_duplicates)
+    except UnicodeDecodeError as error:
+        raise _not_a_plan(file, f"byte {error.start} is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise _not_a_plan(file, str(error)) from None
+    if not isinstance(document, dict):
+        raise _not_a_plan(file, "expected a JSON object")
+    return document
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return table
+
+
+def _not_a_plan(file: str, why: str) -> InputError:
+    return InputError(
+        f"{file} is not a plan of kafkactl: {why}",
+        id="not-a-plan-file",
+        next_step="Make one with `kafkactl storage plan INVENTORY --out plan.json`.",
+    )
+
+
+def _plan_from(document: Mapping[str, Any]) -> FleetPlan:
+    contents = {digest: _content(digest, text) for digest, text in document["contents"].items()}
+    return FleetPlan(
+        outcome=Outcome(document["outcome"]),
+        cluster_id=document["cluster_id"],
+        kafka_version=document["kafka_version"],
+        release_version=document["release_version"],
+        requested_features=tuple(document["requested_features"]),
+        metadata_version_level=document["metadata_version"]["level"],
+        metadata_version_name=document["metadata_version"]["name"],
+        kraft_version=document["kraft_version"],
+        features=dict(document["features"]),
+        mode=document["mode"],
+        voters=tuple(_voter_from(voter) for voter in document["voters"]),
+        static_voters=tuple(document["static_voters"]),
+        created_ms=document["created_ms"],
+        nodes=tuple(_node_from(node, contents) for node in document["nodes"]),
+        findings=tuple(_finding_from(finding) for finding in document["findings"]),
+    )
+
+
+def _content(digest: str, text: str) -> bytes:
+    content = base64.b64decode(text, validate=True)
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ValueError(f"the content named {digest} has another checksum")
+    return content
+
+
+def _voter_from(document: Mapping[str, Any]) -> Voter:
+    return Voter(
+        node_id=document["id"],
+        directory_id=Uuid.parse(document["directory_id"]),
+        endpoints=tuple(
+            Endpoint(listener=endpoint["listener"], host=endpoint["host"], port=endpoint["port"])
+            for endpoint in document["endpoints"]
+        ),
+    )
+
+
+def _node_from(document: Mapping[str, Any], contents: Mapping[str, bytes]) -> PlannedNode:
+    files: dict[str, list[PlannedFile]] = {}
+    for file in document["files"]:
+        files.setdefault(file["directory"], []).append(_file_from(file, contents))
+    return PlannedNode(
+        id=document["id"],
+        host=document["host"],
+        roles=tuple(document["roles"]),
+        kafka_version=document["kafka_version"],
+        config=document["config"],
+        config_values=dict(document["config_values"]),
+        voter_mode=VoterMode(document["voter_mode"]),
+        mounts=tuple(document["mounts"]),
+        directories=tuple(_directory_from(item, files) for item in document["directories"]),
+    )
+
+
+def _directory_from(document: Mapping[str, Any], files: Mapping[str, Iterable[PlannedFile]]) -> PlannedDirectory:
+    directory_id = document["directory_id"]
+    return PlannedDirectory(
+        path=document["path"],
+        role=document["role"],
+        directory_id=Uuid.parse(directory_id) if directory_id is not None else None,
+        action=Action.FORMAT,
+        files=tuple(files.get(document["path"], ())),
+    )
+
+
+def _file_from(document: Mapping[str, Any], contents: Mapping[str, bytes]) -> PlannedFile:
+    if document["name"] not in _PLANNED_NAMES:
+        raise ValueError(f"{document['name']!r} is not a file that formatting writes")
+    return PlannedFile(name=document["name"], content=contents[document["sha256"]], mode=document["mode"])
+
+
+def _finding_from(document: Mapping[str, Any]) -> Finding:
+    return Finding(
+        id=document["id"],
+        severity=Severity(document["severity"]),
+        subject=document["subject"],
+        message=document["message"],
+        evidence=document["evidence"],
+        next_step=document["next_step"],
+    )
