@@ -20,12 +20,15 @@ class Versions:
     OPEN_END = 32767
 
     def __contains__(self, version: int) -> bool:
+        """Whether a version lies in the range."""
         return self.lowest <= version <= self.highest
 
     def __iter__(self) -> Iterator[int]:
+        """Every version of the range; do not iterate over an open one without a cut."""
         return iter(range(self.lowest, self.highest + 1))
 
     def __bool__(self) -> bool:
+        """False for the empty range."""
         return self.lowest <= self.highest
 
     def intersect(self, other: Versions) -> Versions:
@@ -34,6 +37,7 @@ class Versions:
         return Versions(low, high) if low <= high else NO_VERSIONS
 
     def __str__(self) -> str:
+        """As in a definition: `3`, `3+`, `3-5` or `none`."""
         if not self:
             return "none"
         if self.highest == self.OPEN_END:
@@ -50,9 +54,10 @@ class FieldSpec:
 
     `kind` is one of: a primitive name (`bool int8 int16 uint16 int32 uint32 int64 float64 uuid string bytes records`),
     or `struct`. `is_array` says whether the field is an array of `kind`. `fields` holds a struct's fields.
-    `default` is the parsed default value of the field (see schema/definitions.py), `None` meaning null.
+    `default` is the value of a field that is not there, `None` meaning null (see schema/defaults.py, which makes
+    fresh values): bool, int, float, str, bytes, Uuid; `()` for an empty array and for a struct of its fields' defaults.
     `tag` is None unless the field is tagged in `tagged_versions`. `flexible_versions` is an override
-    (RequestHeader's ClientId), None where the message's own applies.
+    (RequestHeader's ClientId), None where the message's own applies. `versions` are cut to those of the struct around.
     """
 
     name: str
@@ -73,7 +78,11 @@ class FieldSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSpec:
-    """One message: `kind` is request, response, header, metadata, data …; `api_key` None where it has none."""
+    """One message: `kind` is request, response, header, metadata or data; `api_key` None where it has none.
+
+    `listeners` are those of a request (broker, controller, zkBroker); `about` is our own sentence on what it is for.
+    `deprecated_versions` are still valid, but Kafka means to drop them.
+    """
 
     name: str
     kind: str
@@ -82,6 +91,9 @@ class MessageSpec:
     flexible_versions: Versions
     latest_version_unstable: bool
     fields: tuple[FieldSpec, ...]
+    listeners: tuple[str, ...] = ()
+    deprecated_versions: Versions = NO_VERSIONS
+    about: str = ""
 
     def is_flexible(self, version: int) -> bool:
         """True where compact lengths and tagged fields are used (KIP-482)."""

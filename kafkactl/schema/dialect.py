@@ -1,0 +1,66 @@
+"""Kafka's JSON dialect: JSON with whole-line `//` comments, and version ranges as texts.
+
+Source: `clients/src/main/resources/common/message/README.md` and the files beside it. Version texts are `N`, `N+`,
+`N-M` and `none`; nothing else is taken, so a definition cannot have a hole in its versions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from kafkactl.errors import SchemaError
+from kafkactl.schema.spec import NO_VERSIONS, Versions
+
+_RANGE = re.compile(r"(0|[1-9][0-9]*)(?:(\+)|-(0|[1-9][0-9]*))?")
+
+
+def parse_definition(text: str, *, last_key_wins: bool = False) -> dict[str, Any]:
+    """One definition as plain data: an object; keys may not repeat.
+
+    `last_key_wins` lets them, as Kafka's own reader does (Jackson); its DescribeTopicPartitions files of 3.8 and 3.9
+    say `versions` twice in one field. Raises SchemaError `invalid-definition`.
+    """
+    lines = ("" if line.lstrip().startswith("//") else line for line in text.split("\n"))
+    try:
+        definition = json.loads("\n".join(lines), object_pairs_hook=dict if last_key_wins else _object)
+    except json.JSONDecodeError as error:
+        raise invalid(f"line {error.lineno} is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise invalid("it is nested too deeply") from error
+    if not isinstance(definition, dict):
+        raise invalid("expected an object")
+    return definition
+
+
+def parse_versions(text: object, where: str) -> Versions:
+    """A version range: `3`, `3+`, `3-5` or `none`; `where` names the place in an error.
+
+    >>> parse_versions("1+", "here").highest
+    32767
+    """
+    if text == "none":
+        return NO_VERSIONS
+    match = _RANGE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise invalid(f"{where}: {text!r} is not a version range; expected N, N+, N-M or none")
+    lowest, plus, end = int(match[1]), match[2], match[3]
+    highest = Versions.OPEN_END if plus else int(end) if end else lowest
+    if not lowest <= highest <= Versions.OPEN_END:
+        raise invalid(f"{where}: the version range {text!r} runs backwards or past {Versions.OPEN_END}")
+    return Versions(lowest, highest)
+
+
+def invalid(message: str) -> SchemaError:
+    """The error of a definition that says what it must not."""
+    return SchemaError(message, id="invalid-definition", next_step="This is a bug of kafkactl: please report it.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise invalid(f"the key {repeated!r} stands twice in one object")
+    return found
