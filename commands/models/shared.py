@@ -1,0 +1,45 @@
+"""Shapes that several answers share."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Shape(BaseModel):
+    """Base of all shapes. Built only when it is used, which halves the price of importing them."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Answer(Shape):
+    """What every answer begins with."""
+
+    kind: str
+    schema_version: Literal[1] = Field(description="Rises when a field goes or changes its meaning.")
+
+
+class Error(Answer):
+    """The one object on stderr where a command has no answer (`-o json`)."""
+
+    kind: Literal["error"]
+    id: str = Field(description="The word to match on; `kafkactl explain ID` tells more.")
+    message: str
+    cause: str | None
+    next_step: str | None
+    exit_code: int
+
+
+class Finding(Shape):
+    """One thing that a planner, check or gate has to say."""
+
+    id: str = Field(description="A short word formed from the cause; `kafkactl explain ID` tells more.")
+    severity: Literal["blocker", "warning", "info"]
+    subject: str = Field(description="What it is about: `directory /disk1`, `node 3`.")
+    message: str
+    evidence: dict[str, Any]
+    next_step: str
+
+
+Outcome = Literal["done", "nothing-to-do", "planned", "refused", "failed", "partial", "unknown"]

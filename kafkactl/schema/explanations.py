@@ -1,0 +1,64 @@
+"""What `kafkactl explain` knows: cause, consequence and remedy of every error and finding id.
+
+The texts are data, one table an id, in schemas/explain/*.toml; the files divide them by room, the ids are one space.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import tomli
+
+from kafkactl.errors import InputError, SchemaError
+from kafkactl.schema.source import list_data, read_data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What an id means, what follows from it and what to do about it."""
+
+    id: str
+    cause: str
+    consequence: str
+    remedy: str
+
+
+@functools.cache
+def explanations() -> Mapping[str, Explanation]:
+    """All explanations by id, in alphabetical order. Raises SchemaError for a table that is wrong or told twice."""
+    found: dict[str, Explanation] = {}
+    for name in list_data("explain", ".toml"):
+        for id, table in tomli.loads(read_data(name).decode("utf-8")).items():
+            if id in found:
+                raise SchemaError(f"{name} explains {id}, which another file explains already", id="invalid-definition")
+            found[id] = _explanation(id, table, name)
+    return dict(sorted(found.items()))
+
+
+def explain(id: str) -> Explanation:
+    """The explanation of this id. Raises InputError `unknown-id` that names the nearest ids."""
+    known = explanations()
+    if id in known:
+        return known[id]
+    import difflib
+
+    near = difflib.get_close_matches(id, known, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    raise InputError(
+        f"there is no error or finding with the id {id!r}",
+        id="unknown-id",
+        next_step=f"{hint}`kafkactl explain --list` shows all ids.",
+    )
+
+
+def _explanation(id: str, table: object, name: str) -> Explanation:
+    expected = {"cause", "consequence", "remedy"}
+    if (
+        not isinstance(table, dict)
+        or set(table) != expected
+        or not all(isinstance(v, str) and v for v in table.values())
+    ):
+        raise SchemaError(f"{name}: [{id}] needs exactly the texts {sorted(expected)}", id="invalid-definition")
+    return Explanation(id=id, **table)

@@ -1,0 +1,71 @@
+"""What all tests share: running a command line in this process, as the installed command would."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command line ended and what it printed."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        """stdout as one JSON object."""
+        return json.loads(self.stdout)
+
+    @property
+    def error(self) -> Any:
+        """stderr as one JSON error object."""
+        return json.loads(self.stderr)
+
+
+@pytest.fixture
+def kafkactl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    """Run `kafkactl ARGS` in this process: stdin is `input`, no terminal, no colour, no KAFKACTL_ variables."""
+    for name in [name for name in os.environ if name.startswith("KAFKACTL_")]:
+        monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR", "LC_CTYPE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments: object, input: str = "") -> Run:
+        from kafkactl.commands.main import main
+
+        with _streams(input) as (stdout, stderr):
+            code = main([str(argument) for argument in arguments])
+        return Run(code, _text(stdout), _text(stderr))
+
+    return run
+
+
+@contextmanager
+def _streams(text: str) -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
+    kept = sys.stdin, sys.stdout, sys.stderr
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(text.encode())), stdout, stderr
+    try:
+        yield stdout, stderr
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = kept
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode()
