@@ -32,13 +32,13 @@ class SystemSource:
         """The wall clock."""
         return time.time_ns() // 1_000_000
 
-    def directory_id(self, path: str) -> Uuid:  # noqa: ARG002 - a plan's stored source answers by path
+    def directory_id(self, path: str) -> Uuid:
         """A fresh id for any path."""
         while (fresh := random_uuid()) in self._given:
             pass
         self._given.add(fresh)
         return fresh
 
-    def scram_salt(self, position: int) -> bytes:  # noqa: ARG002
+    def scram_salt(self, position: int) -> bytes:
         """192 random bits. Kafka takes 130 bits written as base 36; a salt is any bytes."""
         return os.urandom(_SALT_BYTES)

@@ -1,0 +1,140 @@
+"""The files beside the disks: inventories and configurations in, plan files and receipts in and out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from kafkactl.errors import FailedError, InputError, RefusedError
+from kafkactl.storage.plan_file import PLAN_FILE_MODE
+from kafkactl.storage.receipts import Receipt, parse_receipt, receipt_name, render_receipt
+
+# An inventory of 5,000 nodes has about 500 kB, its plan about 30 MB.
+_LARGEST_INPUT_BYTES = 256 * 1024 * 1024
+
+
+def read_input(path: Path, what: str) -> bytes:
+    """A file that the operator named. `what` says what it should be. Raises InputError `input-file-unreadable`."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_INPUT_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, what, error.strerror or str(error)) from error
+    if len(data) > _LARGEST_INPUT_BYTES:
+        raise _unreadable(path, what, f"larger than {_LARGEST_INPUT_BYTES} bytes")
+    return data
+
+
+def _unreadable(path: Path, what: str, why: str) -> InputError:
+    return InputError(
+        f"{what} {path} cannot be read: {why}",
+        id="input-file-unreadable",
+        next_step="Check the path and the permissions, then run the command again.",
+    )
+
+
+def receipts_folder(plan_file: Path) -> Path:
+    """Where the receipts of a plan lie: beside it."""
+    return plan_file.with_name(plan_file.name + ".receipts")
+
+
+def write_plan(path: Path, data: bytes, *, overwrite: bool) -> None:
+    """Put a new plan in place, whole or not at all, readable by its owner only.
+
+    Raises RefusedError `plan-file-exists` (directory ids of the old one would be lost; `overwrite` allows it) or
+    `plan-already-applied` (nodes were formatted by the old one), FailedError `plan-file-not-written`.
+    """
+    _check_replaced(path, overwrite)
+    try:
+        _write_whole(path, data, exclusive=not overwrite)
+    except FileExistsError:
+        raise _plan_exists(path) from None
+    except OSError as error:
+        raise FailedError(
+            f"the plan could not be written to {path}: {error.strerror or error}",
+            id="plan-file-not-written",
+            next_step="Nothing was planned. Make room or choose another --out.",
+        ) from error
+
+
+def _check_replaced(path: Path, overwrite: bool) -> None:
+    folder = receipts_folder(path)
+    with contextlib.suppress(OSError):
+        if any(folder.glob("node-*.json")):
+            raise RefusedError(
+                f"nodes were formatted by the plan at {path}: {folder} holds their receipts",
+                id="plan-already-applied",
+                next_step="Write the new plan to another file, and keep this one: it knows what is on those disks.",
+            )
+    if os.path.lexists(path) and not overwrite:
+        raise _plan_exists(path)
+
+
+def _plan_exists(path: Path) -> RefusedError:
+    return RefusedError(
+        f"{path} exists already",
+        id="plan-file-exists",
+        next_step="Apply it, choose another --out, or give --overwrite if nobody has applied it.",
+    )
+
+
+def _write_whole(path: Path, data: bytes, *, exclusive: bool) -> None:
+    """Written beside, then named: a reader never sees half of it. Temporary files have mode 0600 from the start."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), PLAN_FILE_MODE)
+            os.fsync(file.fileno())
+        if exclusive:
+            os.link(temporary, path)
+        else:
+            Path(temporary).replace(path)
+        _sync_folder(path.parent)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_receipt(folder: Path, node_id: int) -> Receipt | None:
+    """The receipt of a node, None where there is none. Raises InputError (unreadable, damaged)."""
+    path = folder / receipt_name(node_id)
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(path, "the receipt", error.strerror or str(error)) from error
+    receipt = parse_receipt(read_input(path, "the receipt"), file=str(path))
+    if receipt.node_id != node_id:
+        raise InputError(
+            f"{path} is the receipt of node {receipt.node_id}",
+            id="receipt-damaged",
+            next_step="Find out whether that node was formatted, then correct or remove the file.",
+        )
+    return receipt
+
+
+def write_receipt(folder: Path, receipt: Receipt) -> None:
+    """Leave or replace a node's receipt. Raises FailedError `receipt-not-written`."""
+    try:
+        folder.mkdir(exist_ok=True)
+        _write_whole(folder / receipt_name(receipt.node_id), render_receipt(receipt), exclusive=False)
+    except OSError as error:
+        raise FailedError(
+            f"node {receipt.node_id} is formatted, its receipt could not be written to {folder}: "
+            f"{error.strerror or error}",
+            id="receipt-not-written",
+            next_step="Make room, then apply the plan again: it changes no disk and leaves the receipt.",
+        ) from error
