@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from kafkactl.commands.glyphs import RICH, TONE_OF_SEVERITY, glyph
 from kafkactl.commands.page import Block, Fields, Findings, Heading, Lines, Page, Table, Word
@@ -27,13 +27,9 @@ def console_for(stream: TextIO, *, color: bool) -> Console:
     """A rich console that adds nothing of its own: no markup, no emoji, no highlighting."""
     from rich.console import Console
 
+    system: Literal["auto"] | None = "auto" if color else None
     return Console(
-        file=stream,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        no_color=not color,
-        force_terminal=True if color else None,
+        file=stream, markup=False, emoji=False, highlight=False, color_system=system, force_terminal=color or None
     )
 
 

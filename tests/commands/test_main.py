@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kafkactl as package
+from kafkactl.commands import exit_codes
+from kafkactl.commands.failure import redacted
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_version_needs_no_click():
+    script = (
+        "import sys; sys.argv = ['kafkactl', '--version']; from kafkactl.__main__ import run; run();"
+        "assert 'click' not in sys.modules"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert run.stdout == f"kafkactl {package.__version__}\n"
+
+
+def test_version_among_other_words_is_the_same(kafkactl):
+    assert kafkactl("--version", "storage").stdout == f"kafkactl {package.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("storage",), ("storage", "-h"), ("explain", "-h")])
+def test_help_stands_everywhere(kafkactl, words):
+    run = kafkactl(*words)
+    assert "Usage: kafkactl" in run.stdout + run.stderr
+    if words and words[-1].startswith("-"):
+        assert run.code == 0
+        assert run.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "id", "said"),
+    [
+        (("strage",), "unknown-command", "Did you mean 'storage'?"),
+        (("storage", "fromat"), "unknown-command", "Did you mean 'format'"),
+        (("sample", "--cluster-idd", "x"), "unknown-option", "'--cluster-id'"),
+        (("completion", "zhs"), "invalid-option-value", "Did you mean 'zsh'?"),
+        (("sample", "-o", "jason"), "invalid-option-value", "Did you mean 'json'"),
+        (("sample", "--timeout", "30"), "invalid-option-value", "write 500ms, 30s, 2m or 1h"),
+        (("sample", "--timeout", "0s"), "invalid-option-value", "is not a duration"),
+        (("sample", "surplus"), "wrong-usage", "surplus"),
+        (("sample", "-t"), "bad-option-usage", "requires an argument"),
+        (("sample", "-t", "-g"), "bad-option-usage", "'-g' is an option. Write -t=-g"),
+        (("completion",), "missing-option", "Missing argument"),
+        (("explain",), "wrong-usage", "Give one ID"),
+        (("explain", "cluster-id-mismach"), "unknown-id", "cluster-id-mismach"),
+        (("schema", "storage.frmat"), "unknown-kind", "storage.frmat"),
+    ],
+)
+def test_usage_errors_say_what_was_meant_and_end_with_two(sample, kafkactl, words, id, said):
+    run = kafkactl(*words)
+    assert run.code == 2
+    assert run.stdout == ""
+    assert said in run.stderr
+    as_json = kafkactl(*words, *(() if "-o" in words else ("-o", "json")))
+    if words[0] not in ("strage", "storage") and "-o" not in words:
+        assert as_json.error["id"] == id
+        assert as_json.error["exit_code"] == 2
+
+
+def test_an_error_under_json_is_one_object_on_stderr(sample):
+    run = sample("-q", "--do", "refuse", "-o", "json")
+    assert run.code == 3
+    assert run.stdout == ""
+    assert run.error == {
+        "kind": "error",
+        "schema_version": 1,
+        "id": "a-note",
+        "message": "somebody holds the lock",
+        "cause": "a process",
+        "next_step": "stop it: password=<redacted>",
+        "exit_code": 3,
+    }
+
+
+def test_an_error_for_people_says_what_why_and_what_to_try(sample):
+    lines = sample("-q", "--do", "refuse").stderr.splitlines()
+    assert lines == [
+        "error: somebody holds the lock",
+        "  cause a process",
+        "  try   stop it: password=<redacted>",
+        "  more  kafkactl explain a-note",
+    ]
+
+
+def test_a_bug_is_called_a_bug_and_its_traceback_wants_v(sample):
+    quiet, verbose = sample("--do", "crash"), sample("--do", "crash", "-v")
+    assert quiet.code == verbose.code == 1
+    assert "This is a bug in kafkactl" in quiet.stderr
+    assert "Traceback" not in quiet.stderr
+    assert "Traceback" in verbose.stderr
+    assert "hunter2" not in quiet.stderr + verbose.stderr
+
+
+def test_an_error_of_the_operating_system_is_no_bug(sample):
+    run = sample("-q", "--do", "missing-file", "-o", "json")
+    assert run.code == 1
+    assert run.error["id"] == "operating-system-error"
+    assert run.error["message"] == "/nonexistent/file: No such file or directory"
+
+
+def test_interrupted_is_130(sample):
+    run = sample("-q", "--do", "interrupt", "-o", "json")
+    assert run.code == 130
+    assert run.error["id"] == "interrupted"
+
+
+def test_the_time_limit_bounds_the_whole_command(sample):
+    run = sample("-q", "--do", "sleep", "--timeout", "100ms", "-o", "json")
+    assert run.code == exit_codes.UNKNOWN
+    assert run.error["id"] == "timed-out"
+    assert "100 ms" in run.error["message"]
+
+
+def test_the_environment_sets_options(sample, monkeypatch):
+    monkeypatch.setenv("KAFKACTL_OUTPUT", "json")
+    monkeypatch.setenv("KAFKACTL_SAMPLE_CLUSTER_ID", "from-environment")
+    assert sample().json["cluster_id"] == "from-environment"
+    monkeypatch.setenv("KAFKACTL_SAMPLE_OUTPUT", "table")
+    assert "cluster id" in sample("-o", "table").stdout
+
+
+def test_an_error_before_parsing_knows_the_format_from_the_environment(kafkactl, monkeypatch):
+    monkeypatch.setenv("KAFKACTL_OUTPUT", "json")
+    assert kafkactl("strage").error["id"] == "unknown-command"
+
+
+@pytest.mark.parametrize("words", [("-o", "json"), ("-ojson",), ("--output", "json"), ("--output=json",), ("-o=json",)])
+def test_an_error_of_parsing_is_json_however_it_was_asked_for(sample, words):
+    assert sample(*words, "--nonsense").error["id"] == "unknown-option"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("SCRAM-SHA-256=[name=a,password=secret]", "SCRAM-SHA-256=[name=a,password=<redacted>]"),
+        ("[name=a,saltedpassword=abc=,iterations=1]", "[name=a,saltedpassword=<redacted>,iterations=1]"),
+        ("ssl.keystore.password=x y", "ssl.keystore.password=<redacted> y"),
+    ],
+)
+def test_what_looks_like_a_password_is_never_told(text, shown):
+    assert redacted(text) == shown
+
+
+def test_a_password_in_a_surplus_argument_is_not_told(sample):
+    run = sample("SCRAM-SHA-256=[name=a,password=hunter2]")
+    assert run.code == 2
+    assert "hunter2" not in run.stderr
+
+
+def test_every_code_has_a_meaning():
+    assert sorted(exit_codes.MEANINGS) == [0, 1, 2, 3, 4, 5, 6, 7, 130]
