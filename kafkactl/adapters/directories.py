@@ -105,6 +105,7 @@ def _describe(
         metadata_files=_metadata_files(path, metadata_log),
         device=at.st_dev,
         parent_device=above.st_dev,
+        mount_point=_mount_point(nearest),
         writable=write_error is None,
         write_error=write_error,
         read_only_filesystem=bool(flags & _READ_ONLY),
@@ -127,6 +128,17 @@ def nearest_existing(real_path: str) -> Path:
             continue
         return candidate
     return Path("/")
+
+
+def _mount_point(nearest: Path) -> str:
+    """The highest ancestor on the same device. (A bind mount of one device inside itself is not seen.)"""
+    device = nearest.stat().st_dev
+    top = nearest
+    for parent in nearest.parents:
+        if parent.stat().st_dev != device:
+            break
+        top = parent
+    return str(top)
 
 
 def _space(nearest: Path) -> tuple[int, int | None]:

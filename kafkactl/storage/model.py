@@ -152,9 +152,10 @@ class DirectoryState(StrEnum):
 class ObservedDirectory:
     """A log directory as seen. `path` is as written in the config, `real_path` with links resolved.
 
-    `device`/`parent_device` are st_dev numbers (of the nearest existing ancestor where the path is missing);
-    `metadata_log` lists `__cluster_metadata-0` (None: absent), `metadata_files` holds the contents of its
-    checkpoints and quorum-state, by name. `locked_by_process` is True where a running node holds `.lock`, and
+    `device`/`parent_device` are st_dev numbers (of the nearest existing ancestor where the path is missing), and
+    `mount_point` is the real path at which that file system is mounted (or would be found, where the path is
+    missing). `metadata_log` lists `__cluster_metadata-0` (None: absent), `metadata_files` holds the contents of its
+    0-0 checkpoint and quorum-state, by name. `locked_by_process` is True where a running node holds `.lock`, and
     `lock_holder_pid` then says which process, where the system tells.
     """
 
@@ -169,6 +170,7 @@ class ObservedDirectory:
     metadata_files: Mapping[str, FileRead] = field(default_factory=dict)
     device: int = 0
     parent_device: int = 0
+    mount_point: str = "/"
     writable: bool = True
     write_error: str | None = None
     read_only_filesystem: bool = False
