@@ -1,0 +1,225 @@
+"""Kafka's releases as a table: what a node of that release expects on its disks and what its tool accepts.
+
+The law: no rule of ours asks for a release number. It asks for a field of `Release`, and schemas/features/releases.toml
+says which releases have it, to the patch where that is known. A new release is one row there.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, fields
+from typing import Any
+
+from kafkactl.errors import InputError, SchemaError
+from kafkactl.schema.source import read_data
+
+_VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KafkaVersion:
+    """A version of Kafka; `patch` is None where only the release was named (`4.3`)."""
+
+    major: int
+    minor: int
+    patch: int | None = None
+
+    @property
+    def release_name(self) -> str:
+        """The release without its patch: `4.3`."""
+        return f"{self.major}.{self.minor}"
+
+    def __str__(self) -> str:
+        """As one writes it: `4.3` or `4.3.1`."""
+        return self.release_name if self.patch is None else f"{self.release_name}.{self.patch}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One release of Kafka, at one patch: the facts that differ between releases.
+
+    Naming
+      name: `4.3`. version_text: what was asked for, `4.3` or `4.3.1`. patch: the patch whose rules these are, the
+      newest known one where none was asked for. newest_patch: the newest patch known to kafkactl.
+
+    metadata.version (levels)
+      lowest_supported_level, production_level: the range that a node advertises. testing_level: the newest level that
+      its code knows; those above production_level are unstable. lowest_format_level: the lowest that `format` takes;
+      4.x cannot even name one below its lowest supported one.
+      unstable_switch: the key in the properties file that allows unstable levels, "" if there is none.
+      unstable_raises_default: with that switch on, `format` without a release takes testing_level.
+      words_unknown, words_unstable, words_too_old: what the release's tool says of a release version that it does
+      not understand or refuses; words_unmapped: the same in version-mapping. Templates (see `release_version`).
+      uses_inter_broker_protocol: an explicit inter.broker.protocol.version is the release where none is given (3.x).
+
+    Disks
+      layout: 1 meta.properties without directory.id, bootstrap.checkpoint everywhere; 2 with directory.id; 3 the first
+      checkpoint where voters are given (KIP-853); 4 everything in the first checkpoint, controllers only (KIP-1170).
+      quorum_state_version: the newest data_version of quorum-state that it can read.
+      reads_unused_bootstrap_checkpoint: a bootstrap.checkpoint whose metadata.version is too low for the node stops
+      it even where the metadata log is not empty (until KAFKA-19192, fixed in 4.0.1; 4.0.0 is the case that matters).
+
+    Configuration
+      zookeeper_mode: process.roles may be empty, and then it is a ZooKeeper-mode broker (3.x).
+      empty_log_dir_refused: an empty item in log.dirs is a configuration error (4.2 on); before, it is dropped.
+      knows_bootstrap_servers: controller.quorum.bootstrap.servers exists (KIP-853; with voter_flags).
+
+    format: arguments
+      cluster_id_rule: `reencoded` (must decode to 16 bytes; the canonical form is stored) or `verbatim`.
+      scram_rule: `none` (no --add-scram); `salt-needs-iterations` (3.5 to 3.8: iterations count only beside a salt,
+      and a salt needs them; password and saltedpassword exclude each other); `any` (password wins).
+      feature_flag: `none`; `metadata-version-only` (3.8: --feature excludes --release-version, and any name but
+      metadata.version is silently ignored); `all`.
+      voter_flags: --standalone, --initial-controllers, --no-initial-controllers exist, and a controller without
+      static voters needs one of them.
+      static_voters_exclude_voter_flags: static voters with -s or -I are refused (KAFKA-19489).
+      kraft_version_rule: when the level is 1; see `kraft_version_for`.
+      jbod_format_level: with several log directories `format` refuses a metadata.version below this level; 0: never.
+
+    format: what lies on the disks already
+      meta_properties_compared: ids found in meta.properties must equal those asked for (3.7 on).
+      error_directory_rule: a directory whose meta.properties cannot be read: `not-noticed` (3.3 to 3.6), `fails` (3.7),
+      `ignored` with a warning while another directory remains (3.8 on, KAFKA-16363).
+
+    Commands
+      mapping_commands: version-mapping and feature-dependencies exist (4.0 on). feature_format_error: a feature
+      without a level is a clean error there (4.2 on); before, a stack trace.
+    """
+
+    name: str
+    version_text: str
+    patch: int
+    newest_patch: int
+    layout: int
+    lowest_supported_level: int
+    lowest_format_level: int
+    production_level: int
+    testing_level: int
+    unstable_switch: str
+    unstable_raises_default: bool
+    words_unknown: str
+    words_unstable: str
+    words_too_old: str
+    words_unmapped: str
+    uses_inter_broker_protocol: bool
+    zookeeper_mode: bool
+    cluster_id_rule: str
+    meta_properties_compared: bool
+    error_directory_rule: str
+    jbod_format_level: int
+    empty_log_dir_refused: bool
+    scram_rule: str
+    feature_flag: str
+    voter_flags: bool
+    static_voters_exclude_voter_flags: bool
+    kraft_version_rule: str
+    mapping_commands: bool
+    feature_format_error: bool
+    quorum_state_version: int
+    reads_unused_bootstrap_checkpoint: bool
+
+    @property
+    def version(self) -> KafkaVersion:
+        """Release and patch as numbers, for comparing releases with each other."""
+        major, minor = self.name.split(".")
+        return KafkaVersion(int(major), int(minor), self.patch)
+
+    @property
+    def has_directory_ids(self) -> bool:
+        """Whether meta.properties carries directory.id (KIP-858)."""
+        return self.layout >= 2
+
+    @property
+    def writes_bootstrap_checkpoint(self) -> bool:
+        """Whether `format` writes bootstrap.checkpoint; later everything is in the first checkpoint (KIP-1170)."""
+        return self.layout <= 3
+
+    @property
+    def knows_bootstrap_servers(self) -> bool:
+        """Whether controller.quorum.bootstrap.servers is a configuration key (KIP-853)."""
+        return self.voter_flags
+
+
+def find_release(text: str) -> Release:
+    """The release that `4.3` or `4.3.1` names.
+
+    Of a patch that is newer than those known here the rules of the newest known one are returned. Raises InputError
+    `unknown-kafka-version`, naming the known releases and the one that was probably meant.
+    """
+    match = _VERSION.fullmatch(text.strip())
+    if match is None or (name := f"{int(match[1])}.{int(match[2])}") not in _rows():
+        raise _unknown_version(text)
+    rows = _rows()[name]
+    asked = None if match[3] is None else int(match[3])
+    newest = rows[0]["newest_patch"]
+    patch = newest if asked is None else asked
+    row = [row for row in rows if row["from_patch"] <= patch][-1]
+    settings = {key: value for key, value in row.items() if key != "from_patch"}
+    text = str(KafkaVersion(int(match[1]), int(match[2]), asked))
+    return Release(name=name, version_text=text, patch=patch, **settings)
+
+
+@functools.cache
+def known_releases() -> tuple[Release, ...]:
+    """Every release, oldest first, each at its newest known patch."""
+    return tuple(find_release(name) for name in _rows())
+
+
+def newest_release() -> Release:
+    """The newest release known: what `kafkactl` assumes where no version is named."""
+    return find_release(list(_rows())[-1])
+
+
+def release_names() -> tuple[str, ...]:
+    """`3.3` … `4.4`, oldest first; for completion and messages."""
+    return tuple(_rows())
+
+
+def kraft_version_for(release: Release, *, voter_mode: str, static_voters: bool) -> int:
+    """The kraft.version that `format` gives a node: 1 is a dynamic quorum (KIP-853).
+
+    `voter_mode` is a `VoterMode` or its value (`standalone`, `initial-controllers`, `no-initial-controllers`,
+    `unspecified`); `static_voters` says whether controller.quorum.voters is set. The rule was changed twice in patch
+    releases (KAFKA-18028, KAFKA-19719); the newest one asks for the configuration alone, brokers included.
+    """
+    dynamic = {
+        "always-0": False,
+        "standalone-or-initial-controllers": voter_mode in {"standalone", "initial-controllers"},
+        "any-voter-flag": voter_mode != "unspecified",
+        "no-static-voters": not static_voters,
+    }
+    return int(dynamic[release.kraft_version_rule])
+
+
+@functools.cache
+def _rows() -> dict[str, list[dict[str, Any]]]:
+    """Release name -> its rows with every field filled in, one for each patch at which something changed."""
+    import tomli
+
+    expected = {field.name for field in fields(Release)} - {"name", "version_text", "patch"} | {"from_patch"}
+    filled: dict[str, Any] = {}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in tomli.loads(read_data("features/releases.toml").decode("utf-8"))["release"]:
+        major, minor, patch = row.pop("from").split(".")
+        filled = filled | row | {"from_patch": int(patch)}
+        if set(filled) != expected:
+            raise SchemaError(
+                f"releases.toml, {major}.{minor}.{patch}: wrong or missing fields {sorted(set(filled) ^ expected)}",
+                id="invalid-release-table",
+            )
+        found.setdefault(f"{major}.{minor}", []).append(filled)
+    return found
+
+
+def _unknown_version(text: str) -> InputError:
+    import difflib
+
+    known = release_names()
+    near = difflib.get_close_matches(text.strip().removeprefix("v"), known, n=1, cutoff=0.5)
+    meant = f"Did you mean {near[0]}? " if near else ""
+    return InputError(
+        f"Kafka {text!r} is not known; known are {known[0]} to {known[-1]}, with or without a patch number",
+        id="unknown-kafka-version",
+        next_step=f"{meant}Known releases: {', '.join(known)}.",
+    )
