@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from kafkactl.commands import output, plain
+from kafkactl.commands import plain
 from kafkactl.commands.exit_codes import exit_code_of
 from kafkactl.commands.page import Word
-from kafkactl.commands.settings import Settings
+from kafkactl.commands.settings import SCHEMA_VERSION, Settings
 from kafkactl.errors import KafkactlError
 
 _SECRET = re.compile(r"(?i)\b(\w*password|\w*secret|saltedpassword|token)\s*=\s*[^\s,\]]+")
@@ -34,7 +34,9 @@ def report(error: BaseException, settings: Settings) -> int:
     if settings.output == "table":
         sys.stderr.write(_for_people(described, error, settings))
     else:
-        sys.stderr.write(output.serialised_error(described, settings))
+        from kafkactl.commands.output import serialised
+
+        sys.stderr.write(serialised(described, settings.output))
     if settings.verbose and described["id"] == "internal-error":
         sys.stderr.write(redacted("".join(traceback.format_exception(error))))
     sys.stderr.flush()
@@ -78,7 +80,7 @@ def _object(
 ) -> dict[str, Any]:
     return {
         "kind": "error",
-        "schema_version": output.SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSION,
         "id": id,
         "message": _clean(message),
         "cause": cause,
@@ -103,6 +105,8 @@ def _help_hint(error: click.ClickException) -> str | None:
 
 
 def _for_people(described: Mapping[str, Any], error: BaseException, settings: Settings) -> str:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return f"{described['message']}\n"
     color = settings.colors(sys.stderr)
     lines = [f"{plain.paint(Word('error:', 'bad'), color=color)} {described['message']}"]
     for name, value in (("cause", described["cause"]), ("try", described["next_step"])):

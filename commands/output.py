@@ -19,10 +19,8 @@ import click
 from kafkactl.commands import plain
 from kafkactl.commands.deadline import stop_clock
 from kafkactl.commands.page import Page, Word
-from kafkactl.commands.settings import Settings, current_settings
+from kafkactl.commands.settings import SCHEMA_VERSION, Settings, current_settings
 from kafkactl.errors import FailedError
-
-SCHEMA_VERSION = 1
 
 Render = Callable[[Page, Mapping[str, Any]], None]
 
@@ -50,7 +48,7 @@ def emit(
         _show(page, settings)
     else:
         items = [answer] if listing is None or settings.output != "jsonl" else _each(answer, listing)
-        _write(sys.stdout, "".join(_serialised(item, settings.output) for item in items))
+        _write(sys.stdout, "".join(serialised(item, settings.output) for item in items))
     raise click.exceptions.Exit(exit_code)
 
 
@@ -82,16 +80,12 @@ def plain_values(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no place in an answer")
 
 
-def serialised_error(error: Mapping[str, Any], settings: Settings) -> str:
-    """An error object as text, for every format but the table."""
-    return _serialised(error, settings.output)
-
-
 def _each(answer: Mapping[str, Any], listing: str) -> list[dict[str, Any]]:
     return [{"kind": answer["kind"], "schema_version": SCHEMA_VERSION, **item} for item in answer[listing]]
 
 
-def _serialised(item: Mapping[str, Any], output: str) -> str:
+def serialised(item: Mapping[str, Any], output: str) -> str:
+    """One object as text in a format that is not the table."""
     if output == "yaml":
         return _yaml(item)
     return json.dumps(item, indent=2 if output == "json" else None, ensure_ascii=_ascii_only(item)) + "\n"

@@ -9,6 +9,7 @@ from typing import TextIO
 
 import click
 
+SCHEMA_VERSION = 1
 FORMATS = ("table", "json", "jsonl", "yaml")
 COLORS = ("auto", "always", "never")
 

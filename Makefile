@@ -1,0 +1,51 @@
+# make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
+# make check  what needs no Kafka, under 2 minutes  make lab    the long campaigns; figures go to docs/proof/
+# make docs   what is generated in docs/            make bench  ratios against Kafka's own tools
+.PHONY: setup system check format test lab bench demo docs clean
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+setup: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml
+	@test -x $(BIN)/python || { python=$$(scripts/pick_python.sh) && "$$python" -m venv $(VENV); }
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+system: setup
+	@scripts/system_packages.sh $(BIN)/python
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --config setup.cfg --no-logo
+	$(BIN)/python -m pytest -q -m "not lab and not campaign"
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: setup system
+	$(BIN)/python -m pytest -m "not campaign"
+
+lab: setup system
+	$(BIN)/python -m pytest -m campaign --timeout=0
+
+bench: setup system
+	$(BIN)/python -m bench.startup
+	$(BIN)/python -m bench.format
+
+demo: setup
+	@scripts/system_packages.sh $(BIN)/python --optional
+	@$(BIN)/python -m scripts.demo
+
+docs: setup
+	$(BIN)/python -m scripts.make_reference
+	$(BIN)/python -m scripts.make_rooms
+	$(BIN)/python -m scripts.make_picture
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage demo

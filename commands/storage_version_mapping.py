@@ -1,0 +1,48 @@
+"""`kafkactl storage version-mapping`: which feature levels belong to a release version, as Kafka's tool says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.options import kafka_version_option
+from kafkactl.commands.output import emit
+from kafkactl.commands.page import Page
+
+
+@leaf_command(
+    "version-mapping",
+    examples=(
+        "kafkactl storage version-mapping",
+        "kafkactl storage version-mapping -r 4.2",
+        "kafkactl storage version-mapping -r 3.9-IV0 --kafka-version 4.1 -o json",
+    ),
+    codes=(0, 1, 2),
+)
+@click.option(
+    "-r", "--release-version", metavar="RELEASE",
+    help="A release (4.2) or a metadata.version (4.2-IV1). [default: the newest of that Kafka]",
+)
+@kafka_version_option
+def command(release_version: str | None, kafka_version: str | None) -> None:
+    """Print the level of every feature that goes with a release version."""
+    from kafkactl.features.mapping import version_mapping
+    from kafkactl.features.releases import find_release, newest_release
+
+    release = find_release(kafka_version) if kafka_version else newest_release()
+    levels = version_mapping(release, release_version)
+    payload = {
+        "kafka_version": release.version_text,
+        "release_version": levels[0].note,
+        "features": [{"name": level.feature, "level": level.level} for level in levels],
+        "lines": [str(level) for level in levels],
+    }
+    emit("storage.version-mapping", payload, render=_show, listing="features")
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    for line in answer["lines"]:
+        page.line(line)

