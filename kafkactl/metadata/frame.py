@@ -1,0 +1,121 @@
+"""The frame around every record of the metadata log, and of the topic of KIP-405: which message follows.
+
+`unsigned varint frame version (1) · unsigned varint api key · unsigned varint version · message`, and nothing behind.
+Frame 0 was that of the 2.8 preview; no later Kafka reads it. Source: `server-common/.../AbstractApiMessageSerde.java`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafkactl.errors import DecodeError, EncodeError, SchemaError
+from kafkactl.protocol.codec import Message
+from kafkactl.protocol.compiled import Decoder, decoder, encoder
+from kafkactl.protocol.primitives import Reader, base128
+from kafkactl.schema.definitions import metadata_record
+from kafkactl.schema.spec import MessageSpec
+
+FRAME_VERSION = 1
+_INT16_MAX = 0x7FFF  # api keys and versions are int16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataRecord:
+    """A record of the metadata log: `type` is its name in Kafka (`PartitionRecord`), `data` as in the codec."""
+
+    type: str
+    api_key: int
+    version: int
+    data: Message
+
+
+def encode_record(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> bytes:
+    """The framed bytes of a record. Raises EncodeError where the value does not fit the message at this version."""
+    if spec.api_key is None:
+        raise EncodeError("only a message with an api key can be a record", id="not-a-record", path=spec.name)
+    content = encoder(spec, version)(value)
+    return bytes([FRAME_VERSION]) + base128(spec.api_key) + base128(version) + content
+
+
+def decode_record(
+    data: bytes,
+    *,
+    file: str | None = None,
+    base: int = 0,
+    find: Callable[[int], MessageSpec] = metadata_record,
+) -> MetadataRecord:
+    """The record that `data` holds and nothing else; `base` is where it begins in `file`.
+
+    `find` gives the message of an api key (`definitions.remote_log_record` for the topic of KIP-405). Raises
+    DecodeError: `unsupported-frame-version`, `unknown-record-type`, `unsupported-message-version`, `trailing-bytes`,
+    or what is wrong with the message.
+    """
+    # Each part of the usual frame takes one byte; whatever is unusual or wrong goes the careful way.
+    if len(data) > 2 and data[0] == FRAME_VERSION and data[1] < 0x80 and data[2] < 0x80:
+        api_key, version, position = data[1], data[2], 3
+    else:
+        api_key, version, position = _read_frame(data, file=file, base=base)
+    known = _decoder_of(api_key, version, find)
+    if known is None:
+        raise _unknown(data, api_key, version, find, file=file, base=base)
+    name, decode = known
+    value, end = decode(data, file=file, offset=position, base=base)
+    if end != len(data):
+        text = f"{len(data) - end} bytes behind the end"
+        raise DecodeError(text, id="trailing-bytes", offset=base + end, path=name, file=file)
+    return MetadataRecord(type=name, api_key=api_key, version=version, data=value)
+
+
+def _read_frame(data: bytes, *, file: str | None, base: int) -> tuple[int, int, int]:
+    """Api key, version, and the position of the message."""
+    reader = Reader(data, file=file, base=base)
+    reader.path.append("frame")
+    frame_version = reader.unsigned_varint()
+    if frame_version != FRAME_VERSION:
+        message = f"the frame version {frame_version}; only {FRAME_VERSION} is known"
+        raise reader.error(message, id="unsupported-frame-version", position=0)
+    numbers = []
+    for what in ("api key", "version"):
+        start = reader.position
+        number = reader.unsigned_varint()
+        if number > _INT16_MAX:
+            raise reader.error(f"the {what} {number} is above {_INT16_MAX}", id="varint-overflow", position=start)
+        numbers.append(number)
+    return numbers[0], numbers[1], reader.position
+
+
+@functools.lru_cache(maxsize=1024)  # hostile bytes may name a million kinds
+def _decoder_of(
+    api_key: int, version: int, find: Callable[[int], MessageSpec]
+) -> tuple[str, Decoder] | None:
+    """Name and decoder of a record type at a version; None where there is no such thing."""
+    spec = _find(api_key, find)
+    if spec is None or version not in spec.valid_versions:
+        return None
+    return spec.name, decoder(spec, version)
+
+
+def _find(api_key: int, find: Callable[[int], MessageSpec]) -> MessageSpec | None:
+    try:
+        return find(api_key)
+    except SchemaError as error:
+        if error.id != "unknown-definition":
+            raise
+        return None
+
+
+def _unknown(
+    data: bytes, api_key: int, version: int, find: Callable[[int], MessageSpec], *, file: str | None, base: int
+) -> DecodeError:
+    spec = _find(api_key, find)
+    reader = Reader(data, file=file, base=base)
+    reader.path.append("frame" if spec is None else spec.name)
+    reader.unsigned_varint()
+    if spec is None:
+        return reader.error(f"no record type has the api key {api_key}", id="unknown-record-type")
+    reader.unsigned_varint()
+    message = f"version {version} is not known; expected {spec.valid_versions}"
+    return reader.error(message, id="unsupported-message-version")
