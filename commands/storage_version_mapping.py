@@ -23,7 +23,9 @@ from kafkactl.commands.page import Page
     codes=(0, 1, 2),
 )
 @click.option(
-    "-r", "--release-version", metavar="RELEASE",
+    "-r",
+    "--release-version",
+    metavar="RELEASE",
     help="A release (4.2) or a metadata.version (4.2-IV1). [default: the newest of that Kafka]",
 )
 @kafka_version_option
@@ -38,11 +40,10 @@ def command(release_version: str | None, kafka_version: str | None) -> None:
         "kafka_version": release.version_text,
         "release_version": levels[0].note,
         "features": [{"name": level.feature, "level": level.level} for level in levels],
-        "lines": [str(level) for level in levels],
     }
-    emit("storage.version-mapping", payload, render=_show, listing="features")
 
+    def show(page: Page, _answer: Mapping[str, Any]) -> None:
+        for level in levels:
+            page.line(str(level))
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    for line in answer["lines"]:
-        page.line(line)
+    emit("storage.version-mapping", payload, render=show, listing="features")

@@ -1,0 +1,91 @@
+"""The memory of an apply: which nodes of a plan were formatted, so that a blank disk is not taken for a new one.
+
+What this file guards: a disk that was formatted and is blank again has lost data or was not mounted. The disk itself
+cannot tell, so `apply` leaves a receipt beside the plan (`plan.json.receipts/node-3.json`) for every node it
+formatted. A node with a receipt is formatted again only where the operator names the directory and the reason
+(`--reformat 3:/disk1 --reason "disk replaced"`), and the receipt keeps that reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafkactl.errors import InputError
+
+KIND = "storage.receipt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reformat:
+    """One directory that was formatted again, when, and why."""
+
+    directory: str
+    time_ms: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """One node that was formatted by a plan. `directories` maps each path to its directory id (None: it has none)."""
+
+    node_id: int
+    cluster_id: str
+    plan_sha256: str
+    applied_ms: int
+    directories: Mapping[str, str | None]
+    reformats: tuple[Reformat, ...] = ()
+
+
+def receipt_name(node_id: int) -> str:
+    """The receipt's file name in the plan's receipts folder."""
+    return f"node-{node_id}.json"
+
+
+def render_receipt(receipt: Receipt) -> bytes:
+    """The receipt as JSON."""
+    document = {
+        "kind": KIND,
+        "schema_version": 1,
+        "node_id": receipt.node_id,
+        "cluster_id": receipt.cluster_id,
+        "plan_sha256": receipt.plan_sha256,
+        "applied_ms": receipt.applied_ms,
+        "directories": dict(receipt.directories),
+        "reformats": [
+            {"directory": again.directory, "time_ms": again.time_ms, "reason": again.reason}
+            for again in receipt.reformats
+        ],
+    }
+    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def parse_receipt(data: bytes, *, file: str) -> Receipt:
+    """Read a receipt. Raises InputError `receipt-damaged`: a guard that cannot be read must not be passed over."""
+    try:
+        document = json.loads(data.decode("utf-8"))
+        if document["kind"] != KIND or document["schema_version"] != 1:
+            raise ValueError(f"expected kind {KIND}, schema_version 1")
+        return _receipt_from(document)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"{file} is not a receipt of kafkactl: {type(error).__name__}: {error}",
+            id="receipt-damaged",
+            next_step="Find out whether that node was formatted, then correct or remove the file.",
+        ) from None
+
+
+def _receipt_from(document: Mapping[str, Any]) -> Receipt:
+    return Receipt(
+        node_id=int(document["node_id"]),
+        cluster_id=str(document["cluster_id"]),
+        plan_sha256=str(document["plan_sha256"]),
+        applied_ms=int(document["applied_ms"]),
+        directories=dict(document["directories"].items()),
+        reformats=tuple(
+            Reformat(directory=again["directory"], time_ms=int(again["time_ms"]), reason=again["reason"])
+            for again in document["reformats"]
+        ),
+    )
