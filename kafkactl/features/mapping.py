@@ -130,7 +130,6 @@ def _parse_short(text: str) -> int | None:
 
 def _unknown_release_version(release: Release, text: str) -> InputError:
     low = metadata_version(release.lowest_supported_level).name
-    high = metadata_version(release.production_level).name
     words = in_kafkas_words(release, release.words_unmapped, text, unstable=True)
     return InputError(
         words,

@@ -22,7 +22,8 @@ def parse_release_version(release: Release, text: str, *, unstable: bool) -> Met
     if found is None:
         raise _unknown(release, text, unstable=unstable)
     if found.level < release.lowest_format_level:
-        raise _too_old(release, text, in_kafkas_words(release, release.words_too_old, text, unstable=unstable))
+        template = release.words_too_old if found.level else release.words_before_levels
+        raise _too_old(release, text, in_kafkas_words(release, template, text, unstable=unstable))
     if found.level > release.production_level and not unstable:
         raise _unstable(release, text, found)
     return found

@@ -49,8 +49,8 @@ class Release:
       4.x cannot even name one below its lowest supported one.
       unstable_switch: the key in the properties file that allows unstable levels, "" if there is none.
       unstable_raises_default: with that switch on, `format` without a release takes testing_level.
-      words_unknown, words_unstable, words_too_old: what the release's tool says of a release version that it does
-      not understand or refuses; words_unmapped: the same in version-mapping. Templates (see `release_version`).
+      words_unknown, words_unstable, words_too_old, words_before_levels: what the release's tool says of a release
+      version that it does not understand or refuses; words_unmapped: of one not understood in version-mapping.
       uses_inter_broker_protocol: an explicit inter.broker.protocol.version is the release where none is given (3.x).
 
     Disks
@@ -101,6 +101,7 @@ class Release:
     words_unknown: str
     words_unstable: str
     words_too_old: str
+    words_before_levels: str
     words_unmapped: str
     uses_inter_broker_protocol: bool
     zookeeper_mode: bool
