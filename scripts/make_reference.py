@@ -1,0 +1,163 @@
+"""Writes docs/reference/ from the commands themselves: `make docs`. A house test compares the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from kafkactl.commands.exit_codes import MEANINGS
+from kafkactl.commands.leaf import LeafCommand
+from kafkactl.commands.lazy_group import LazyGroup
+from kafkactl.commands.main import CONTEXT, PROGRAM, cli
+from kafkactl.commands.options import CommonOption
+from kafkactl.schema.explanations import explanations
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+GENERATED = "<!-- Made by scripts/make_reference.py from the commands themselves; `make docs` writes it again. -->\n"
+
+
+def pages() -> dict[str, str]:
+    """The text of every page by its file name."""
+    return {
+        "commands.md": _commands_page(),
+        "exit-codes.md": _exit_codes_page(),
+        "ids.md": _ids_page(),
+        "kinds.md": _kinds_page(),
+    }
+
+
+def every_command() -> Iterator[tuple[click.Context, click.Command]]:
+    """All groups and commands, each with a context that knows its full name, in the order of the tables."""
+    yield from _below(click.Context(cli, info_name=PROGRAM, **CONTEXT))
+
+
+def _below(ctx: click.Context) -> Iterator[tuple[click.Context, click.Command]]:
+    yield ctx, ctx.command
+    if isinstance(ctx.command, LazyGroup):
+        for name in ctx.command.list_commands(ctx):
+            command = ctx.command.get_command(ctx, name)
+            assert command is not None
+            yield from _below(click.Context(command, info_name=name, parent=ctx))
+
+
+def _commands_page() -> str:
+    parts = [GENERATED, "# Commands\n", _common_section()]
+    for ctx, command in every_command():
+        if isinstance(command, LeafCommand):
+            parts.append("\n".join(_command_section(ctx, command)))
+    return "\n".join(parts)
+
+
+def _common_section() -> str:
+    ctx, leaf = next((ctx, command) for ctx, command in every_command() if isinstance(command, LeafCommand))
+    common = [param for param in leaf.get_params(ctx) if isinstance(param, CommonOption)]
+    rows = [_option_row(option, option.envvar) for option in common]
+    return "\n".join(
+        [
+            "Every command takes these options. An option on the command line wins over the environment.\n",
+            *_table(("option", "what it does", "environment"), rows),
+            "",
+        ]
+    )
+
+
+def _command_section(ctx: click.Context, command: LeafCommand) -> Iterator[str]:
+    yield f"## {ctx.command_path}\n"
+    yield f"    {command.get_usage(ctx).removeprefix('Usage: ')}\n"
+    yield (command.help or "").replace("\b\n", "") + "\n"
+    own = [
+        param
+        for param in command.params
+        if isinstance(param, click.Option) and not isinstance(param, CommonOption) and not param.hidden
+    ]
+    if own:
+        rows = [_option_row(option, f"{ctx.auto_envvar_prefix}_{(option.name or '').upper()}") for option in own]
+        yield from _table(("option", "what it does", "environment"), rows)
+        yield ""
+    yield "Examples:\n"
+    yield from (f"    {example}" for example in command.examples)
+    yield ""
+    yield f"Exit codes: {', '.join(f'{code} ({MEANINGS[code]})' for code in command.codes)}.\n"
+
+
+def _option_row(option: click.Option, variable: object) -> tuple[str, str, str]:
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    value = "" if option.is_flag else f" `{option.make_metavar(click.Context(click.Command('x')))}`"
+    default = f" Default: `{option.default}`." if option.show_default and option.default is not None else ""
+    required = " Required." if option.required else ""
+    repeats = " May be given more than once." if option.multiple else ""
+    return f"{names}{value}", f"{option.help or ''}{required}{repeats}{default}".strip(), f"`{variable}`"
+
+
+def _exit_codes_page() -> str:
+    rows = [(str(code), meaning) for code, meaning in MEANINGS.items()]
+    text = (
+        "One table for all commands. A refusal (3) and a check that found problems (7) are answers: the command's own\n"
+        "object is on stdout. Where there is no answer, stderr has one error object under `-o json`.\n"
+    )
+    return "\n".join([GENERATED, "# Exit codes\n", text, *_table(("code", "meaning"), rows), ""])
+
+
+def _ids_page() -> str:
+    text = "Every error and finding carries an id; `kafkactl explain ID` prints what stands here.\n"
+    parts = [GENERATED, "# Ids of errors and findings\n", text]
+    for one in explanations().values():
+        parts.append(f"## {one.id}\n\n{one.cause}\n\n*What follows.* {one.consequence}\n\n*What to do.* {one.remedy}\n")
+    return "\n".join(parts)
+
+
+def _kinds_page() -> str:
+    from kafkactl.commands.models import KINDS
+    from kafkactl.commands.schema import json_schema
+
+    text = "What commands print under `-o json`, `yaml` and `jsonl`; `kafkactl schema KIND` prints the JSON Schema.\n"
+    parts = [GENERATED, "# Kinds of answers\n", text]
+    for kind in KINDS:
+        schema = json_schema(kind)
+        parts += [f"## {kind}\n", f"{schema['description']}\n", *_fields(schema), ""]
+        for name, shape in schema.get("$defs", {}).items():
+            if name != "Finding" and "properties" in shape:
+                parts += [f"**{name}**: {shape.get('description', '')}\n", *_fields(shape), ""]
+    return "\n".join(parts)
+
+
+def _fields(schema: dict[str, object]) -> list[str]:
+    properties = schema.get("properties")
+    assert isinstance(properties, dict)
+    rows = [(f"`{name}`", _type_of(field), field.get("description", "")) for name, field in properties.items()]
+    return _table(("field", "type", "meaning"), rows)
+
+
+def _type_of(field: dict[str, object]) -> str:
+    if "const" in field:
+        return f"`{field['const']}`"
+    if "enum" in field:
+        return " or ".join(f"`{word}`" for word in field["enum"])  # type: ignore[attr-defined]
+    if "$ref" in field:
+        return str(field["$ref"]).rpartition("/")[2]
+    if "anyOf" in field:
+        return " or ".join(_type_of(one) for one in field["anyOf"])  # type: ignore[attr-defined]
+    if field.get("type") == "array":
+        return f"list of {_type_of(field.get('items') or {})}"  # type: ignore[arg-type]
+    return str(field.get("type", "any"))
+
+
+def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    escaped = [" | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) for row in rows]
+    return [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}", *(f"| {row} |" for row in escaped)]
+
+
+def main() -> None:
+    """Write the pages, and remove those that are no longer made."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    for path in FOLDER.glob("*.md"):
+        if path.name not in pages():
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()
