@@ -19,7 +19,7 @@ _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 _WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | {char: f"\\{char}" for char in "\\=:#!"}
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
-_ESCAPE = re.compile(r"\\(u|.)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -89,30 +89,27 @@ def parse_properties(data: bytes, *, file: str | None = None) -> Properties:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (text, line number, offset) of each logical line: no comments, no blank lines, continuations joined."""
-    joined: str | None = None  # what stands before a continuation; None at the start of a logical line
-    first_line = first_offset = 0
+    """Yield (text, line number, offset) of each logical line: no comments, no blank lines, continuations joined.
+
+    A backslash that ends the file, or its last line, escapes nothing and is dropped.
+    """
+    joined = ""  # what stands before a continuation
+    line = offset = 0
     for number, match in enumerate(_NATURAL_LINE.finditer(text), start=1):
-        content, end = match.groups()
-        at_end_of_file = match.end() == len(text)
-        content = content.lstrip(_BLANKS)
-        if not joined:  # also after a continuation that brought nothing: Java then sees a new line
-            if content[:1] in ("#", "!") or (not content and (joined is None or end)):
-                joined = None
+        natural, end = match.groups()
+        content = natural.lstrip(_BLANKS)
+        if not joined:  # a continuation that brought nothing yet may still turn into a comment
+            if content[:1] in ("", "#", "!"):
                 continue
-            first_line, first_offset = number, match.end() - len(end) - len(content)
-        content = (joined or "") + content if joined is not None else content
-        if not _ends_with_escape(content[len(joined or "") :]):
-            if content:
-                yield content, first_line, first_offset
-            joined = None
-        elif at_end_of_file and end != "\r\n":
-            yield content[:-1], first_line, first_offset
-            joined = None
+            line, offset = number, match.end() - len(end) - len(content)
+        if not _ends_with_escape(content):
+            yield joined + content, line, offset
+            joined = ""
+        elif match.end() == len(text) and end != "\r\n":
+            yield joined + content[:-1], line, offset
+            joined = ""
         else:
-            joined = content[:-1]
-    if joined:
-        yield joined, first_line, first_offset
+            joined += content[:-1]
 
 
 def _ends_with_escape(text: str) -> bool:
@@ -203,17 +200,17 @@ def _mark_warnings(data: bytes) -> Iterator[PropertyWarning]:
 
 def _encoding_warnings(data: bytes) -> Iterator[PropertyWarning]:
     """One warning for the first line (outside of comments) with a byte above 127."""
-    if data.isascii():
+    if data.isascii() or data.startswith((_UTF8_MARK, *_UTF16_MARKS)):
         return
     for text, line, _ in _logical_lines(data.decode("latin-1")):
-        if text.isascii() or data.startswith((_UTF8_MARK, *_UTF16_MARKS)):
+        if text.isascii():
             continue
-        kind = "UTF-8" if _is_utf8(text.encode("latin-1")) else "not ASCII"
+        kind = "in UTF-8" if _is_utf8(text.encode("latin-1")) else "outside of ASCII"
         yield PropertyWarning(
             line=line,
             id="non-ascii-property",
             key=_split(text)[0],
-            message=f"line {line} holds text that is {kind}; Java reads every byte of it as one ISO-8859-1 character",
+            message=f"line {line} holds text {kind}; Java reads every byte of it as one ISO-8859-1 character",
             next_step="Write such characters as \\uXXXX.",
         )
         return
