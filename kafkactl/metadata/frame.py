@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafkactl.errors import DecodeError, EncodeError, SchemaError
@@ -29,7 +29,7 @@ class MetadataRecord:
     type: str
     api_key: int
     version: int
-    data: Message
+    data: Message = field(repr=False)  # may hold SCRAM keys and passwords
 
 
 def encode_record(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> bytes:

@@ -404,6 +404,11 @@ def encode_batch(
     return head.to_bytes() + checked
 
 
+def record_size(offset_delta: int, key: bytes | None, value: bytes | None) -> int:
+    """How many bytes a record without headers takes in a batch, its length included."""
+    return len(_encoded_record(offset_delta, key, value))
+
+
 def _encoded_record(offset_delta: int, key: bytes | None, value: bytes | None) -> bytes:
     """One record: attributes 0, timestamp delta 0, no headers."""
     content = b"\0\0" + base128(offset_delta << 1) + _nullable(key) + _nullable(value) + b"\0"

@@ -1,0 +1,56 @@
+"""The voter set of a dynamic quorum (KIP-853) as values, and as the VotersRecord that carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafkactl.protocol.codec import Message
+from kafkactl.values import Endpoint, Uuid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voter:
+    """One voter: who it is, where it answers, and which levels of kraft.version it supports."""
+
+    node_id: int
+    directory_id: Uuid
+    endpoints: tuple[Endpoint, ...]
+    min_kraft_version: int = 0
+    max_kraft_version: int = 1
+
+
+def voters_data(voters: Sequence[Voter]) -> Message:
+    """The VotersRecord that tells of these voters, in this order."""
+    return {"Version": 0, "Voters": [_voter_data(voter) for voter in voters]}
+
+
+def voters_of(data: Message) -> tuple[Voter, ...]:
+    """The voters that a VotersRecord tells of, in its order."""
+    return tuple(_voter_of(voter) for voter in data["Voters"])
+
+
+def _voter_data(voter: Voter) -> dict[str, Any]:
+    return {
+        "VoterId": voter.node_id,
+        "VoterDirectoryId": voter.directory_id,
+        "Endpoints": [{"Name": one.listener, "Host": one.host, "Port": one.port} for one in voter.endpoints],
+        "KRaftVersionFeature": {
+            "MinSupportedVersion": voter.min_kraft_version,
+            "MaxSupportedVersion": voter.max_kraft_version,
+        },
+    }
+
+
+def _voter_of(data: Message) -> Voter:
+    supported = data["KRaftVersionFeature"]
+    return Voter(
+        node_id=data["VoterId"],
+        directory_id=data["VoterDirectoryId"],
+        endpoints=tuple(
+            Endpoint(listener=one["Name"], host=one["Host"], port=one["Port"]) for one in data["Endpoints"]
+        ),
+        min_kraft_version=supported["MinSupportedVersion"],
+        max_kraft_version=supported["MaxSupportedVersion"],
+    )
