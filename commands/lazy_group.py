@@ -5,10 +5,9 @@ Help, completion and "did you mean" read the table alone, so `kafkactl --help` c
 
 from __future__ import annotations
 
-import difflib
+import os.path
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -100,6 +99,8 @@ def write_examples(formatter: click.HelpFormatter, examples: tuple[str, ...]) ->
 
 def did_you_mean(word: str, known: Mapping[str, Any] | tuple[str, ...] | list[str]) -> str:
     """` Did you mean 'storage'?` for the nearest known words, or nothing."""
+    import difflib
+
     near = difflib.get_close_matches(word, list(known), n=3)
     if not near:
         return ""
@@ -115,25 +116,26 @@ def expand_argument_files(args: list[str]) -> list[str]:
     return _expand(args, within=())
 
 
-def _expand(args: list[str], *, within: tuple[Path, ...]) -> list[str]:
+def _expand(args: list[str], *, within: tuple[str, ...]) -> list[str]:
     words: list[str] = []
     for arg in args:
         if not arg.startswith("@"):
             words.append(arg)
             continue
-        path = Path(arg[1:])
+        path = os.path.realpath(arg[1:])
         if path in within:
-            raise click.UsageError(f"The argument file {str(path)!r} names itself.")
-        words += _expand(_read_lines(path), within=(*within, path))
+            raise click.UsageError(f"The argument file {arg[1:]!r} names itself.")
+        words += _expand(_read_lines(arg[1:]), within=(*within, path))
     return words
 
 
-def _read_lines(path: Path) -> list[str]:
+def _read_lines(path: str) -> list[str]:
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs start-up time
+            text = file.read()
     except OSError as error:
-        raise click.UsageError(f"Cannot read the argument file {str(path)!r}: {error.strerror}.") from error
+        raise click.UsageError(f"Cannot read the argument file {path!r}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"The argument file {str(path)!r} is not UTF-8 text.") from error
+        raise click.UsageError(f"The argument file {path!r} is not UTF-8 text.") from error
     lines = text.split("\n")  # reading has turned \r\n and \r into \n, the three ends of line that Java knows
     return lines if lines[-1] else lines[:-1]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, replace
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import click
 
@@ -14,9 +13,11 @@ FORMATS = ("table", "json", "jsonl", "yaml")
 COLORS = ("auto", "always", "never")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The common options of a leaf command; `timeout_ms` bounds the whole command."""
+class Settings(NamedTuple):
+    """The common options of a leaf command; `timeout_ms` bounds the whole command.
+
+    A tuple, for making a dataclass takes longer than all else that `--help` does in this file.
+    """
 
     output: str = "table"
     color: str = "auto"
@@ -58,11 +59,11 @@ def peek_settings(arguments: list[str]) -> Settings:
     for position, word in enumerate(arguments):
         following = arguments[position + 1] if position + 1 < len(arguments) else ""
         if word in ("-v", "--verbose"):
-            settings = replace(settings, verbose=True)
+            settings = settings._replace(verbose=True)
         elif word.startswith(("-o", "--output")):
-            settings = replace(settings, output=_known(_value(word, following), FORMATS, settings.output))
+            settings = settings._replace(output=_known(_value(word, following), FORMATS, settings.output))
         elif word.startswith("--color"):
-            settings = replace(settings, color=_known(_value(word, following), COLORS, settings.color))
+            settings = settings._replace(color=_known(_value(word, following), COLORS, settings.color))
     return settings
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from kafkactl.commands.exit_codes import MEANINGS
-from kafkactl.commands.leaf import LeafCommand
 from kafkactl.commands.lazy_group import LazyGroup
+from kafkactl.commands.leaf import LeafCommand
 from kafkactl.commands.main import CONTEXT, PROGRAM, cli
 from kafkactl.commands.options import CommonOption
 from kafkactl.schema.explanations import explanations

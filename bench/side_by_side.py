@@ -1,0 +1,86 @@
+"""Runs commands in turn, so that a slow minute of the machine hits all of them, and writes the figures down."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.installed import ROOT
+
+REPORT = ROOT / "docs" / "proof" / "bench.md"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one process took: CPU time of itself and its children, and time on the clock, in milliseconds."""
+
+    cpu_ms: float
+    wall_ms: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Medians of all samples of one command."""
+
+    cpu_ms: float
+    wall_ms: float
+    runs: int
+
+
+def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Sample:
+    """Run a command to its end with its output thrown away. Raises RuntimeError where it fails."""
+    devnull = os.open(os.devnull, os.O_RDWR)
+    actions = [(os.POSIX_SPAWN_DUP2, devnull, number) for number in (0, 1, 2)]
+    started = time.perf_counter()
+    pid = os.posix_spawn(command[0], list(command), dict(environment or os.environ), file_actions=actions)
+    _, status, usage = os.wait4(pid, 0)
+    wall_ms = (time.perf_counter() - started) * 1000
+    os.close(devnull)
+    if status:
+        raise RuntimeError(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+    return Sample((usage.ru_utime + usage.ru_stime) * 1000, wall_ms)
+
+
+def interleaved(commands: Mapping[str, Callable[[], Sample]], runs: int) -> dict[str, Figures]:
+    """Medians by name; one round that is not counted warms the caches."""
+    samples: dict[str, list[Sample]] = {name: [] for name in commands}
+    for turn in range(runs + 1):
+        for name, run in commands.items():
+            sample = run()
+            if turn:
+                samples[name].append(sample)
+    return {
+        name: Figures(
+            statistics.median(one.cpu_ms for one in taken), statistics.median(one.wall_ms for one in taken), len(taken)
+        )
+        for name, taken in samples.items()
+    }
+
+
+def record(section: str, text: str) -> None:
+    """Put a section into docs/proof/bench.md, in place of the one of this name, and print it."""
+    body = f"## {section}\n\n{text.strip()}\n"
+    old = REPORT.read_text(encoding="utf-8") if REPORT.exists() else "# Benchmarks\n\nWritten by `make bench`.\n"
+    head, *sections = re.split(r"(?m)^(?=## )", old)
+    kept = [one.rstrip() for one in sections if not one.startswith(f"## {section}\n")]
+    REPORT.parent.mkdir(parents=True, exist_ok=True)
+    REPORT.write_text("\n\n".join([head.rstrip(), *kept, body.rstrip()]) + "\n", encoding="utf-8")
+    print(body)
+
+
+def circumstances() -> str:
+    """When and on what the figures were taken."""
+    cores = os.cpu_count()
+    day = time.strftime("%Y-%m-%d")
+    return f"{day}, {cores} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+def version_line(path: Path) -> str:
+    """The first line of a file, for versions that are written down in one."""
+    return path.read_text(encoding="utf-8").splitlines()[0]

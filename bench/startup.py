@@ -1,0 +1,54 @@
+"""What it costs to start: `kafkactl --help` against an interpreter that does nothing. Goal: at most 4.5 times."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bench.installed import installed_bin
+from bench.side_by_side import circumstances, interleaved, measure, record
+
+RUNS = 25
+GOAL = 4.5
+
+
+def main() -> None:
+    """Measure, print and record."""
+    folder = installed_bin()
+    python, program = str(folder / "python"), str(folder / "kafkactl")
+    bare = "python -c pass"
+    commands = {
+        bare: [python, "-c", "pass"],
+        "kafkactl --version": [program, "--version"],
+        "kafkactl --help": [program, "--help"],
+        "kafkactl storage --help": [program, "storage", "--help"],
+        "kafkactl storage random-uuid": [program, "storage", "random-uuid"],
+        "kafkactl explain --list": [program, "explain", "--list"],
+    }
+    figures = interleaved({name: partial(measure, words) for name, words in commands.items()}, RUNS)
+    base = figures[bare]
+    rows = [
+        f"| `{name}` | {one.cpu_ms:.1f} | {one.wall_ms:.1f} | {one.cpu_ms / base.cpu_ms:.2f} |"
+        for name, one in figures.items()
+    ]
+    ratio = figures["kafkactl --help"].cpu_ms / base.cpu_ms
+    record(
+        "Start-up",
+        "\n".join(
+            [
+                f"Installed wheel, medians of {RUNS} interleaved runs; {circumstances()}.\n",
+                "| command | CPU ms | wall ms | × `python -c pass` (CPU) |",
+                "|---|---|---|---|",
+                *rows,
+                "",
+                f"Goal for `--help`: at most {GOAL} ×. Measured: {ratio:.2f} × ({_verdict(ratio)}).",
+            ]
+        ),
+    )
+
+
+def _verdict(ratio: float) -> str:
+    return "met" if ratio <= GOAL else "missed"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Draws docs/pictures/rooms.svg, the house, from the import contract in setup.cfg: `make docs`.
+
+Each line of the contract is a floor; a room may use what stands below it. What a room says of itself is the first
+line of its docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import configparser
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURE = ROOT / "docs" / "pictures" / "rooms.svg"
+
+WIDTH, FLOOR, GAP, LEFT, TOP = 880, 46, 8, 64, 74
+FONT = "font-family='ui-monospace, SFMono-Regular, Menlo, monospace'"
+PROSE = "font-family='system-ui, -apple-system, Segoe UI, sans-serif'"
+FACE = ("#eef4fb", "#3b6ea5")
+WORLD = ("#fdf1e3", "#c0741a")
+PURE = ("#eef7ee", "#3d8b4f")
+
+
+def picture() -> str:
+    """The drawing as SVG text."""
+    floors = floors_of_the_house()
+    height = TOP + len(floors) * (FLOOR + GAP) + 40
+    drawn = [_floor(rooms, TOP + number * (FLOOR + GAP)) for number, rooms in enumerate(floors)]
+    bottom = TOP + len(floors) * (FLOOR + GAP) - GAP
+    return "\n".join(
+        [
+            f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' height='{height}'"
+            " role='img' aria-labelledby='title description'>",
+            "<title id='title'>The rooms of kafkactl</title>",
+            f"<desc id='description'>From top to bottom: {escape(', '.join(' and '.join(one) for one in floors))}."
+            " A room imports only rooms below it.</desc>",
+            f"<rect width='{WIDTH}' height='{height}' fill='#ffffff'/>",
+            _legend(),
+            f"<path d='M{LEFT - 24} {TOP} V{bottom}' stroke='#8a8f98' stroke-width='1.5'/>",
+            f"<path d='M{LEFT - 29} {bottom - 9} L{LEFT - 24} {bottom} L{LEFT - 19} {bottom - 9}' fill='none'"
+            " stroke='#8a8f98' stroke-width='1.5'/>",
+            f"<text x='0' y='0' {PROSE} font-size='12' fill='#5b6068' text-anchor='middle' "
+            f"transform='translate({LEFT - 34} {(TOP + bottom) // 2}) rotate(-90)'>imports only what stands below</text>",
+            *drawn,
+            f"<text x='{LEFT}' y='{height - 16}' {PROSE} font-size='12' fill='#5b6068'>"
+            "schemas/ holds data only: message definitions, release tables, explanations. Read through schema.</text>",
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def floors_of_the_house() -> list[list[str]]:
+    """The layers of the contract, top first, each a list of rooms beside each other."""
+    plan = configparser.ConfigParser()
+    plan.read(ROOT / "setup.cfg", encoding="utf-8")
+    lines = plan["importlinter:contract:rooms"]["layers"].strip().splitlines()
+    return [[room.strip().removeprefix("kafkactl.") for room in line.split("|")] for line in lines]
+
+
+def _legend() -> str:
+    said = (("parses and shows", FACE), ("touches disks", WORLD), ("pure: values in, values out", PURE))
+    parts = [
+        f"<text x='{LEFT}' y='34' {PROSE} font-size='18' font-weight='600' fill='#1f2328'>The rooms of kafkactl</text>"
+    ]
+    x = LEFT
+    for words, (fill, line) in said:
+        parts.append(f"<rect x='{x}' y='48' width='12' height='12' rx='3' fill='{fill}' stroke='{line}'/>")
+        parts.append(f"<text x='{x + 18}' y='58' {PROSE} font-size='12' fill='#5b6068'>{words}</text>")
+        x += 40 + 7 * len(words)
+    return "\n".join(parts)
+
+
+def _floor(rooms: list[str], y: int) -> str:
+    width = (WIDTH - LEFT - 24 - GAP * (len(rooms) - 1)) // len(rooms)
+    return "\n".join(_room(room, LEFT + number * (width + GAP), y, width) for number, room in enumerate(rooms))
+
+
+def _room(name: str, x: int, y: int, width: int) -> str:
+    fill, line = {"commands": FACE, "adapters": WORLD}.get(name, PURE)
+    offset = 132 if width > WIDTH // 2 else 84
+    purpose = _purpose(name, most=(width - offset) // 7)
+    return (
+        f"<rect x='{x}' y='{y}' width='{width}' height='{FLOOR}' rx='8' fill='{fill}' stroke='{line}'/>\n"
+        f"<text x='{x + 16}' y='{y + 28}' {FONT} font-size='15' font-weight='600' fill='#1f2328'>{name}</text>\n"
+        f"<text x='{x + offset}' y='{y + 28}' {PROSE} font-size='13' fill='#3c4149'>{escape(purpose)}</text>"
+    )
+
+
+def _purpose(name: str, *, most: int) -> str:
+    """The first line of the room's docstring without its full stop, cut at a comma or colon where it is too long."""
+    folder = ROOT / ("commands" if name == "commands" else f"kafkactl/{name}")
+    path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    text = said.splitlines()[0].rstrip(".")
+    while len(text) > most and any(mark in text for mark in ",:;("):
+        text = text[: max(text.rfind(mark) for mark in ",:;(")].rstrip()
+    return text
+
+
+def main() -> None:
+    """Write the picture."""
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    PICTURE.write_text(picture(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
