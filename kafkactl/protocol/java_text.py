@@ -6,6 +6,7 @@ The law: each function here accepts and refuses exactly what its Java original d
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from collections.abc import Iterable
@@ -18,6 +19,8 @@ _INTEGER = re.compile(r"[+-]?\d+")
 _COMMA_WITH_BLANKS = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 _DECIMAL_DOUBLE = re.compile(r"([+-]?)(NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
 _HEX_DOUBLE = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?", re.ASCII)
+_BASE64_CHAR = "[A-Za-z0-9+/]"
+_BASE64 = re.compile(f"(?:{_BASE64_CHAR}{{4}})*(?:{_BASE64_CHAR}{{2}}(?:==)?|{_BASE64_CHAR}{{3}}=?)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -105,3 +108,11 @@ def hash_map_order(hashes: Iterable[int]) -> list[int]:
     while len(spread) > capacity * 3 // 4:
         capacity *= 2
     return sorted(range(len(spread)), key=lambda position: spread[position] & (capacity - 1))
+
+
+def decode_base64(text: str) -> bytes | None:
+    """`Base64.getDecoder().decode`: standard alphabet, padding whole or left out; None where Java throws."""
+    if not _BASE64.fullmatch(text):
+        return None
+    unpadded = text.rstrip("=")
+    return base64.b64decode(unpadded + "=" * (-len(unpadded) % 4))
