@@ -48,7 +48,7 @@ _FIELD_KEYS = (
 def main(cache: Path) -> None:
     """Write every definition file and the index, and remove those that are no longer made."""
     wanted = tomli.loads((ROOT / "scripts" / "definitions.toml").read_text(encoding="utf-8"))
-    found = read_releases(cache)
+    found = read_releases({folder.name.removeprefix("kafka-"): folder for folder in cache.glob("kafka-*")})
     for folder in FOLDERS:
         names = _names(folder, wanted[folder], found)
         _clear(ROOT / "schemas" / folder, keep=names)
@@ -60,9 +60,8 @@ def main(cache: Path) -> None:
     (ROOT / "schemas" / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
 
-def read_releases(cache: Path) -> dict[str, dict[str, Definition]]:
-    """Message name -> release -> its facts, for every `kafka-RELEASE` folder, oldest release first."""
-    folders = {folder.name.removeprefix("kafka-"): folder for folder in cache.glob("kafka-*")}
+def read_releases(folders: Mapping[str, Path]) -> dict[str, dict[str, Definition]]:
+    """Message name -> release -> its facts, from the folders of jars by release, oldest release first."""
     found: dict[str, dict[str, Definition]] = {}
     for release in sorted(folders, key=_number):
         for text in definition_texts(folders[release]):
