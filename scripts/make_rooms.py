@@ -41,7 +41,8 @@ def picture() -> str:
             f"<path d='M{LEFT - 29} {bottom - 9} L{LEFT - 24} {bottom} L{LEFT - 19} {bottom - 9}' fill='none'"
             " stroke='#8a8f98' stroke-width='1.5'/>",
             f"<text x='0' y='0' {PROSE} font-size='12' fill='#5b6068' text-anchor='middle' "
-            f"transform='translate({LEFT - 34} {(TOP + bottom) // 2}) rotate(-90)'>imports only what stands below</text>",
+            f"transform='translate({LEFT - 34} {(TOP + bottom) // 2}) rotate(-90)'>"
+            "imports only what stands below</text>",
             *drawn,
             f"<text x='{LEFT}' y='{height - 16}' {PROSE} font-size='12' fill='#5b6068'>"
             "schemas/ holds data only: message definitions, release tables, explanations. Read through schema.</text>",
