@@ -1,41 +1,26 @@
-"""Jars of Kafka releases, resolved by Maven once and kept in a cache outside the tree.
-
-The law: a folder ``kafka-RELEASE`` in the cache is either absent or complete. Maven copies into a folder of
-another name, a marker that says what was asked for is written last, and only then is the folder renamed. One
-lock for the whole cache lets one process resolve at a time; the others find the result.
+"""Jars of Kafka releases, resolved by Maven once and kept in the lab's cache.
 
 ``python -m tests.lab.maven [RELEASE...]`` fetches ahead of time.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from tests.lab import java, releases
+from tests.lab import cache, java, releases
+from tests.lab.cache import cache_root as cache_root
 from tests.lab.errors import DEBIAN_PACKAGES, MavenMissing, ResolutionFailed
 from tests.lab.releases import Coordinates
 
 ATTEMPTS = 3
 ATTEMPT_TIMEOUT_S = 600
-MARKER = ".complete"
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
-
-
-def cache_root() -> Path:
-    """The lab's cache: ``KAFKACTL_LAB_CACHE``, else ``~/.cache/kafkactl-lab``; made if absent."""
-    named = os.environ.get("KAFKACTL_LAB_CACHE")
-    root = Path(named) if named else Path.home() / ".cache" / "kafkactl-lab"
-    root.mkdir(parents=True, exist_ok=True)
-    return root
 
 
 def jars(release: str) -> Path:
@@ -57,64 +42,33 @@ def resolved(name: str, wanted: Sequence[Coordinates], excluded: Sequence[str] =
 
     ``excluded`` are artifact ids of ``org.apache.kafka`` left out of what the artifacts ask for.
     """
-    target = cache_root() / name
     pom = _pom(wanted, excluded)
-    if _is_complete(target, pom):
-        return target
-    with _locked(cache_root() / ".resolving.lock"):
-        if not _is_complete(target, pom):
-            _resolve_into(target, pom)
-    return target
 
-
-def _is_complete(target: Path, pom: str) -> bool:
-    """Whether the folder was made from the very same wishes."""
-    try:
-        return (target / MARKER).read_text(encoding="utf-8") == pom
-    except OSError:
-        return False
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
-def _resolve_into(target: Path, pom: str) -> None:
-    """Fill ``target`` in one rename. Holding the lock, so leftovers of killed runs can go."""
-    for leftover in target.parent.glob(".resolving-*"):
-        if leftover.is_dir():
-            shutil.rmtree(leftover)
-    work = Path(tempfile.mkdtemp(prefix=".resolving-", dir=target.parent))
-    try:
+    def fill(work: Path, target: Path) -> None:
         (work / "pom.xml").write_text(pom, encoding="utf-8")
-        _run_maven(work, work / "jars")
-        (work / "jars" / MARKER).write_text(pom, encoding="utf-8")
-        if target.exists():
-            target.rename(work / "replaced")
-        (work / "jars").rename(target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        names = ", ".join(f"{one.group}:{one.artifact}:{one.version}" for one in wanted)
+        _copy_dependencies(work, target, names)
+
+    return cache.folder(name, pom, fill)
 
 
-def _run_maven(work: Path, into: Path) -> None:
+def _copy_dependencies(work: Path, target: Path, names: str) -> None:
     binary = shutil.which("mvn")
     if binary is None:
         raise MavenMissing(
-            f"the lab resolves Kafka's jars with mvn, which is not on the PATH: install the Debian packages "
-            f"{DEBIAN_PACKAGES}, or point KAFKACTL_LAB_CACHE at a filled cache"
+            f"the lab resolves jars with mvn, which is not on the PATH: install the Debian packages "
+            f"{DEBIAN_PACKAGES}, or point KAFKACTL_LAB_CACHE at a filled cache (wanted: {names})"
         )
     command = [binary, "-q", "-B", "-f", str(work / "pom.xml"), f"{DEPENDENCY_PLUGIN}:copy-dependencies"]
-    command += [f"-DoutputDirectory={into}", "-DincludeScope=runtime"]
+    command += [f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
     said = ""
     for _ in range(ATTEMPTS):
         said = _attempt(command, work)
-        if not said:
+        if not said and any(target.glob("*.jar")):
             return
-        shutil.rmtree(into, ignore_errors=True)
-    raise ResolutionFailed(f"mvn failed {ATTEMPTS} times to resolve {_names(work)}; it last said:\n{said}")
+        shutil.rmtree(target, ignore_errors=True)
+    said = said or "nothing, and copied no jar"
+    raise ResolutionFailed(f"mvn failed {ATTEMPTS} times to resolve {names}; it last said:\n{said}")
 
 
 def _attempt(command: Sequence[str], work: Path) -> str:
@@ -126,14 +80,7 @@ def _attempt(command: Sequence[str], work: Path) -> str:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"no end after {ATTEMPT_TIMEOUT_S} s"
-    if run.returncode != 0:
-        return run.stdout[-4000:] or f"exit code {run.returncode} and nothing else"
-    return "" if any((work / "jars").glob("*.jar")) else "exit code 0, but it copied no jar"
-
-
-def _names(work: Path) -> str:
-    lines = (work / "pom.xml").read_text(encoding="utf-8").splitlines()
-    return ", ".join(line.split("<!--")[1].split("-->")[0].strip() for line in lines if "<!--" in line)
+    return "" if run.returncode == 0 else run.stdout[-4000:] or f"exit code {run.returncode}"
 
 
 def _pom(wanted: Sequence[Coordinates], excluded: Sequence[str]) -> str:
