@@ -88,9 +88,7 @@ def _read_frame(data: bytes, *, file: str | None, base: int) -> tuple[int, int, 
 
 
 @functools.lru_cache(maxsize=1024)  # hostile bytes may name a million kinds
-def _decoder_of(
-    api_key: int, version: int, find: Callable[[int], MessageSpec]
-) -> tuple[str, Decoder] | None:
+def _decoder_of(api_key: int, version: int, find: Callable[[int], MessageSpec]) -> tuple[str, Decoder] | None:
     """Name and decoder of a record type at a version; None where there is no such thing."""
     spec = _find(api_key, find)
     if spec is None or version not in spec.valid_versions:

@@ -22,9 +22,7 @@ from kafkactl.schema.spec import FieldSpec, MessageSpec
 class Decoder(Protocol):
     """`codec.decode_message` for one message and version."""
 
-    def __call__(
-        self, data: bytes, *, file: str | None = None, offset: int = 0, base: int = 0
-    ) -> tuple[Message, int]:
+    def __call__(self, data: bytes, *, file: str | None = None, offset: int = 0, base: int = 0) -> tuple[Message, int]:
         """Read a message; see `codec.decode_message`."""
         ...
 

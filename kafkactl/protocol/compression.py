@@ -24,9 +24,7 @@ def decompressed(data: bytes, compression: int, *, file: str | None, position: i
     """
 
     def refuse(message: str, error_id: str, next_step: str | None = None) -> DecodeError:
-        return DecodeError(
-            message, id=error_id, offset=position, path="RecordBatch", file=file, next_step=next_step
-        )
+        return DecodeError(message, id=error_id, offset=position, path="RecordBatch", file=file, next_step=next_step)
 
     if compression not in COMPRESSION_NAMES:
         raise refuse(f"the compression {compression} is not known", "unknown-compression")

@@ -48,7 +48,7 @@ def _check_names(writer: Writer, fields: Sequence[FieldSpec], value: Mapping[str
     if unknown:
         names = ", ".join(sorted(map(str, unknown)))
         known = ", ".join(field.name for field in fields)
-        raise writer.error(f"no such field: {names}; there are {known or 'none'}", id="unknown-field")
+        raise writer.error(f"no such field: {names}; there are {known or 'none'}", id="no-such-field")
 
 
 def _check_absent(writer: Writer, field: FieldSpec, form: Form, value: object) -> None:
@@ -57,9 +57,7 @@ def _check_absent(writer: Writer, field: FieldSpec, form: Form, value: object) -
         raise writer.error(message, id="field-not-in-version")
 
 
-def _write_tagged_fields(
-    writer: Writer, fields: Sequence[FieldSpec], form: Form, value: Mapping[str, Any]
-) -> None:
+def _write_tagged_fields(writer: Writer, fields: Sequence[FieldSpec], form: Form, value: Mapping[str, Any]) -> None:
     contents = dict(_unknown_tagged_fields(writer, fields, value))
     for field in fields:
         if field.tag is not None and form.tags(field):
@@ -189,4 +187,4 @@ def _write_null(writer: Writer, length_kind: str | None, *, nullable: bool) -> N
 
 
 def _wrong_type(writer: Writer, value: object, expected: str) -> EncodeError:
-    return writer.error(f"{type(value).__name__} found, {expected} expected", id="wrong-type")
+    return writer.error(f"{type(value).__name__} found, {expected} expected", id="value-of-wrong-type")

@@ -207,9 +207,7 @@ def verify_crc(data: bytes, header: BatchHeader, *, file: str | None = None, bas
         )
 
 
-def decode_records(
-    data: bytes, header: BatchHeader, *, file: str | None = None, base: int = 0
-) -> tuple[Record, ...]:
+def decode_records(data: bytes, header: BatchHeader, *, file: str | None = None, base: int = 0) -> tuple[Record, ...]:
     """The records of a batch. Raises DecodeError where they are not what the header says."""
     start = header.position - base
     end = start + header.size_bytes
