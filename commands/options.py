@@ -19,7 +19,7 @@ _DURATION = re.compile(r"(\d+)(ms|s|m|h)")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
-class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.5
+class Duration(click.ParamType[int]):
     """A length of time with its unit: `500ms`, `30s`, `2m`, `1h`. The value is in milliseconds."""
 
     name = "duration"
