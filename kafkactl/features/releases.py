@@ -214,13 +214,25 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
 
 
 def _unknown_version(text: str) -> InputError:
-    import difflib
-
     known = release_names()
-    near = difflib.get_close_matches(text.strip().removeprefix("v"), known, n=1, cutoff=0.5)
-    meant = f"Did you mean {near[0]}? " if near else ""
+    near = _nearest(text.strip().removeprefix("v"), known)
+    meant = f"Did you mean {near}? " if near else ""
     return InputError(
         f"Kafka {text!r} is not known; known are {known[0]} to {known[-1]}, with or without a patch number",
         id="unknown-kafka-version",
         next_step=f"{meant}Known releases: {', '.join(known)}.",
     )
+
+
+def _nearest(text: str, known: tuple[str, ...]) -> str | None:
+    """The known release that was probably meant: a number is taken as a number, not as letters."""
+    match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", text)
+    if match is None:
+        import difflib
+
+        return next(iter(difflib.get_close_matches(text, known, n=1, cutoff=0.5)), None)
+    if match[0] in known:
+        return match[0]
+    asked = (int(match[1]), int(match[2]))
+    older = [name for name in known if tuple(map(int, name.split("."))) < asked]
+    return older[-1] if older else known[0]

@@ -62,7 +62,8 @@ def test_null_is_no_default_where_some_version_cannot_be_null() -> None:
     ("kind", "default"),
     [
         ("bool", "yes"), ("bool", 1), ("int8", "128"), ("int8", "x"), ("int8", True), ("uint16", "-1"),
-        ("int32", "1.5"), ("float64", "x"), ("uuid", "x"), ("string", 3), ("bytes", "x"), ("[]int32", "1"), ("int32", "null"),
+        ("int32", "1.5"), ("float64", "x"), ("uuid", "x"), ("string", 3), ("bytes", "x"), ("[]int32", "1"),
+        ("int32", "null"),
     ],
 )  # fmt: skip
 def test_a_default_that_its_type_cannot_hold_is_refused(kind: str, default: object) -> None:
