@@ -1,0 +1,119 @@
+"""The answer of `format`, `ensure` and `apply` about one node: `storage.format` (cli.md 2)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.commands.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.plan import Finding, Outcome
+    from kafkactl.storage.model import Applied, FormatPlan, PlannedDirectory
+
+_TONES = {
+    "done": "good",
+    "nothing-to-do": "good",
+    "planned": "strong",
+    "refused": "bad",
+    "failed": "bad",
+    "partial": "bad",
+}
+_TITLES = {
+    "done": "Formatted node {node_id} for Kafka {kafka_version}",
+    "nothing-to-do": "All of the log directories of node {node_id} are already formatted",
+    "planned": "Would format node {node_id} for Kafka {kafka_version}",
+    "refused": "Refused to format node {node_id}",
+    "failed": "Failed to format node {node_id}",
+    "partial": "Formatted only a part of node {node_id}",
+}
+
+
+def format_answer(
+    plan: FormatPlan, *, outcome: Outcome, findings: Sequence[Finding], applied: Applied | None
+) -> dict[str, Any]:
+    """The payload. `applied` is None where nothing was tried."""
+    return {
+        "outcome": outcome,
+        "cluster_id": plan.cluster_id,
+        "node_id": plan.node_id,
+        "kafka_version": plan.kafka_version,
+        "metadata_version": {"level": plan.metadata_version_level, "name": plan.metadata_version_name},
+        "kraft_version": plan.kraft_version,
+        "features": dict(plan.features),
+        "voters": [
+            {
+                "id": voter.node_id,
+                "directory_id": str(voter.directory_id),
+                "endpoints": [
+                    {"listener": one.listener, "host": one.host, "port": one.port} for one in voter.endpoints
+                ],
+            }
+            for voter in plan.voters
+        ],
+        "directories": [_directory(directory, applied) for directory in plan.directories],
+        "findings": list(findings),
+    }
+
+
+def _directory(directory: PlannedDirectory, applied: Applied | None) -> dict[str, Any]:
+    return {
+        "path": directory.path,
+        "role": directory.role,
+        "directory_id": None if directory.directory_id is None else str(directory.directory_id),
+        "action": directory.action,
+        "progress": None if applied is None else applied.progress[directory.path],
+        "files": [
+            {
+                "path": str(PurePosixPath(directory.path) / file.name),
+                "size": len(file.content),
+                "sha256": hashlib.sha256(file.content).hexdigest(),
+            }
+            for file in directory.files
+        ],
+    }
+
+
+def show_format(page: Page, answer: Mapping[str, Any]) -> None:
+    """The same answer for people."""
+    outcome = answer["outcome"]
+    page.heading(_TITLES[outcome].format(**answer), _TONES[outcome])
+    if outcome != "refused":
+        version = answer["metadata_version"]
+        page.fields(
+            (
+                ("cluster id", answer["cluster_id"]),
+                ("metadata.version", f"{version['name']} ({version['level']})"),
+                ("kraft.version", answer["kraft_version"]),
+                *((name, level) for name, level in answer["features"].items()),
+                ("voters", ", ".join(_voter(voter) for voter in answer["voters"]) or None),
+            )
+        )
+    page.table(
+        ("directory", "role", "action", "directory id", "files"),
+        (
+            (one["path"], one["role"], _action(one), one["directory_id"], _files(one) or None)
+            for one in answer["directories"]
+        ),
+    )
+    page.findings(answer["findings"])
+
+
+def _voter(voter: Mapping[str, Any]) -> str:
+    where = ", ".join(f"{one['host']}:{one['port']}" for one in voter["endpoints"])
+    return f"{voter['id']}@{where}:{voter['directory_id']}"
+
+
+def _action(directory: Mapping[str, Any]) -> Word:
+    progress, action = directory["progress"], directory["action"]
+    if action != "format" or progress is None:
+        return Word(action)
+    tones = {"done": "good", "unchanged": "good"}
+    words = {"done": "formatted", "unchanged": "formatted before"}
+    return Word(words.get(progress, progress), tones.get(progress, "bad"))
+
+
+def _files(directory: Mapping[str, Any]) -> str:
+    return ", ".join(PurePosixPath(file["path"]).name for file in directory["files"])
