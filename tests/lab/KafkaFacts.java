@@ -1,5 +1,6 @@
 package kafkactl.lab;
 
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Map;
@@ -25,8 +26,11 @@ public final class KafkaFacts {
             }
         }
         errors(Class.forName("org.apache.kafka.common.protocol.Errors"));
-        for (Object type : Class.forName("org.apache.kafka.common.record.ControlRecordType").getEnumConstants()) {
-            System.out.println("control " + ordinalOf(type) + " " + type);
+        for (String place : new String[] {"", "internal."}) {
+            Class<?> type = find("org.apache.kafka.common.record." + place + "ControlRecordType");
+            if (type != null) {
+                controlRecords(type);
+            }
         }
     }
 
@@ -59,16 +63,13 @@ public final class KafkaFacts {
         }
     }
 
-    /** ControlRecordType keeps its number in a private field. */
-    private static Object ordinalOf(Object type) throws Exception {
-        java.lang.reflect.Field field;
-        try {
-            field = type.getClass().getDeclaredField("type");
-        } catch (NoSuchFieldException newer) {
-            field = type.getClass().getDeclaredField("typeId");
+    /** The number of a type is in a private field. */
+    private static void controlRecords(Class<?> type) throws Exception {
+        Field number = type.getDeclaredField("type");
+        number.setAccessible(true);
+        for (Object constant : type.getEnumConstants()) {
+            System.out.println("control " + number.get(constant) + " " + ((Enum<?>) constant).name());
         }
-        field.setAccessible(true);
-        return field.get(type);
     }
 
     private static Object get(Object target, String name) throws Exception {
