@@ -64,7 +64,7 @@ def apply_plan(plan: FormatPlan, files: Filesystem) -> Applied:
     except _ReadBackError as error:
         return work.failed(error.finding)
     except OSError as error:
-        finding = _failure(error, work.at)
+        finding = failure_finding(error, work.at)
         if not work.published:
             work.withdraw()
         return work.failed(finding)
@@ -309,7 +309,8 @@ _FAILURES: dict[int, tuple[str, str]] = {
 }
 
 
-def _failure(error: OSError, at: str) -> Finding:
+def failure_finding(error: OSError, at: str) -> Finding:
+    """What the operating system refused; `at` is the path that was worked on, where the error names none."""
     id_, next_step = _FAILURES.get(error.errno or 0, ("write-failed", "Remove the cause and run this again."))
     path = error.filename if isinstance(error.filename, str) else at
     return Finding(
