@@ -113,7 +113,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
             (
                 one["path"],
                 one["role"],
-                Word(one["progress"] or one["action"]),
+                one["progress"] or one["action"],
                 ", ".join(map(_name, one["files"])) or None,
             )
             for one in answer["directories"]
