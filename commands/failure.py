@@ -108,11 +108,24 @@ def _for_people(described: Mapping[str, Any], error: BaseException, settings: Se
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return f"{described['message']}\n"
     color = settings.colors(sys.stderr)
-    lines = [f"{plain.paint(Word('error:', 'bad'), color=color)} {described['message']}"]
+    lines = _hanging("error:", "bad", described["message"], color)
     for name, value in (("cause", described["cause"]), ("try", described["next_step"])):
         if value:
-            lines.append(f"  {plain.paint(Word(name, 'dim'), color=color, width=5)} {value}")
+            lines += _hanging(f"  {name:5}", "dim", value, color)
     if not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
-        more = f"kafkactl explain {described['id']}"
-        lines.append(f"  {plain.paint(Word('more', 'dim'), color=color, width=5)} {more}")
+        lines += _hanging(f"  {'more':5}", "dim", f"kafkactl explain {described['id']}", color)
     return "\n".join(lines) + "\n"
+
+
+def _hanging(label: str, tone: str, text: str, color: bool) -> list[str]:
+    """`label text`, wrapped under the text on a terminal, and only there: logs are searched by line."""
+    parts = text.splitlines() or [""]
+    if sys.stderr.isatty():
+        import shutil
+        import textwrap
+
+        width = max(20, shutil.get_terminal_size().columns - len(label) - 2)
+        wrap = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+        parts = [line for part in parts for line in wrap.wrap(part) or [""]]
+    first, *rest = parts
+    return [f"{plain.paint(Word(label, tone), color=color)} {first}", *(f"{'':{len(label)}} {line}" for line in rest)]
