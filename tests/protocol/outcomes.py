@@ -1,0 +1,16 @@
+"""What a decoder makes of bytes, in a form that two decoders can be compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafkactl.errors import DecodeError
+
+
+def outcome(decode: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """The value, or everything that the error says. Whatever is not a DecodeError goes through."""
+    try:
+        return decode(*arguments, **named)
+    except DecodeError as error:
+        return type(error), error.id, error.offset, error.path, error.reason, error.file

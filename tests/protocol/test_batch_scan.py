@@ -1,0 +1,116 @@
+"""The walk over a damaged file: all good batches, all damage, no gap between them, and an end to the search."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkactl.protocol.batch_scan import Damage, scan_batches
+from kafkactl.protocol.record_batch import BatchHeader, encode_batch
+from tests.protocol.random_messages import mutated
+
+
+def log(count: int, first: int = 0) -> bytes:
+    return b"".join(
+        encode_batch([(None, b"record %d" % at)], base_offset=at, timestamp_ms=1000 + at)
+        for at in range(first, first + count)
+    )
+
+
+def told(data: bytes, **named: object) -> list[object]:
+    """Offsets of good batches; (position, end, id) of damage."""
+    return [
+        piece.base_offset if isinstance(piece, BatchHeader) else (piece.position, piece.end, piece.error.id)
+        for piece in scan_batches(data, **named)  # type: ignore[arg-type]
+    ]
+
+
+SIZE = len(log(1))
+
+
+def test_a_sound_file_has_no_damage():
+    assert told(log(4)) == [0, 1, 2, 3]
+    assert told(b"") == []
+
+
+def test_a_flipped_byte_costs_one_batch():
+    data = bytearray(log(4))
+    data[SIZE + 65] ^= 1
+    assert told(bytes(data)) == [0, (SIZE, 2 * SIZE, "crc-mismatch"), 2, 3]
+    assert told(bytes(data), check_crc=False) == [0, 1, 2, 3]
+
+
+def test_an_unbelievable_length_does_not_hide_what_follows():
+    data = bytearray(log(4))
+    data[SIZE + 8 : SIZE + 12] = (2**30).to_bytes(4, "big")
+    assert told(bytes(data)) == [0, (SIZE, 2 * SIZE, "truncated-batch"), 2, 3]
+
+
+def test_a_cut_tail():
+    data = log(3)[:-5]
+    assert told(data) == [0, 1, (2 * SIZE, len(data), "truncated-batch")]
+
+
+def test_a_tail_of_zeros():
+    data = log(2) + bytes(100_000)
+    assert told(data) == [0, 1, (2 * SIZE, len(data), "invalid-batch-length")]
+
+
+def test_garbage_in_the_middle_and_at_the_start():
+    noise = random.Random(1).randbytes(777)
+    data = noise + log(2) + noise + log(2, first=2)
+    pieces = list(scan_batches(data))
+    assert [piece.base_offset for piece in pieces if isinstance(piece, BatchHeader)] == [0, 1, 2, 3]
+    assert [piece.end - piece.position for piece in pieces if isinstance(piece, Damage)] == [777, 777]
+
+
+def test_an_old_batch_inside_damage_is_not_taken_for_a_new_one():
+    data = log(2, first=10) + b"?" * 5 + log(1, first=3) + log(1, first=12)
+    assert [one for one in told(data) if isinstance(one, int)] == [10, 11, 12]
+
+
+def test_positions_are_those_of_the_file():
+    data = bytearray(log(2))
+    data[65] ^= 1
+    first, second = scan_batches(bytes(data), base=5000, file="f")
+    assert isinstance(first, Damage) and isinstance(second, BatchHeader)
+    assert (first.position, first.end, first.error.file) == (5000, 5000 + SIZE, "f")
+    assert first.error.offset == 5017
+    assert second.position == 5000 + SIZE
+
+
+@given(st.integers(1, 8), st.randoms(use_true_random=False))
+def test_headers_and_damage_cover_the_file(count: int, rng: random.Random):
+    data = mutated(rng, log(count))
+    position = 0
+    for piece in scan_batches(data):
+        assert piece.position == position
+        assert piece.end > position
+        position = piece.end
+    assert position == len(data)
+
+
+def test_the_search_gives_up_on_a_file_made_to_cost_time():
+    """Plausible headers every few bytes, each claiming a batch to the end of the file."""
+    fake = bytearray(encode_batch([(None, b"")], base_offset=2**40, timestamp_ms=0)[:61])
+    size = 300_000
+    data = bytearray()
+    while len(data) < size:
+        fake[8:12] = (size - len(data)).to_bytes(4, "big")
+        data += fake
+    started = time.process_time()
+    pieces = list(scan_batches(bytes(data)))
+    assert time.process_time() - started < 5
+    assert any(isinstance(piece, Damage) and not piece.searched_all for piece in pieces)
+
+
+@pytest.mark.parametrize("byte", [0, 1, 2, 0xFF])
+def test_files_of_one_byte_value(byte: int):
+    data = bytes([byte]) * 20_000
+    (piece,) = scan_batches(data)
+    assert isinstance(piece, Damage)
+    assert (piece.position, piece.end) == (0, len(data))

@@ -1,0 +1,40 @@
+"""A message as Kafka's tools print it."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from kafkactl.protocol.json_form import json_name, to_json
+from kafkactl.schema.definitions import message
+from kafkactl.values import ZERO_UUID
+from tests.protocol.random_messages import every_version, random_message
+
+
+def test_names_bytes_uuids_and_tagged_defaults():
+    spec = message("PartitionChangeRecord")
+    value = {
+        "PartitionId": 1, "TopicId": ZERO_UUID, "Isr": [1], "Leader": -2, "Replicas": None, "RemovingReplicas": None,
+        "AddingReplicas": [], "LeaderRecoveryState": -1, "EligibleLeaderReplicas": None, "LastKnownElr": None,
+        "Directories": None,
+    }  # fmt: skip
+    assert to_json(spec, 0, value) == {
+        "partitionId": 1,
+        "topicId": "AAAAAAAAAAAAAAAAAAAAAA",
+        "isr": [1],
+        "addingReplicas": [],
+    }
+    scram = {"Name": "a", "Mechanism": 1, "Salt": b"\xff\xfe", "StoredKey": b"", "ServerKey": b"k", "Iterations": 1}
+    assert to_json(message("UserScramCredentialRecord"), 0, scram)["salt"] == "//4="
+
+
+def test_structs_and_nulls():
+    spec = message("ConfigRecord")
+    value = {"ResourceType": 2, "ResourceName": "t", "Name": "n", "Value": None}
+    assert to_json(spec, 0, value) == {"resourceType": 2, "resourceName": "t", "name": "n", "value": None}
+    assert json_name("KRaftVersionFeature") == "kRaftVersionFeature"
+
+
+def test_every_version_of_every_message_is_json():
+    for spec, version in every_version():
+        json.dumps(to_json(spec, version, random_message(random.Random(7), spec, version)))

@@ -1,0 +1,225 @@
+"""Record batches: what is written, what is read, and everything that can be wrong with one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.protocol import record_batch
+from kafkactl.protocol.primitives import Reader
+from kafkactl.protocol.record_batch import Record, decode_batches, decode_header, encode_batch, record_size
+from tests.protocol.batches import batch, gzipped, record, varint, with_crc
+from tests.protocol.outcomes import outcome
+from tests.protocol.random_messages import mutated
+
+CONTENT = st.none() | st.binary(max_size=300)
+
+
+def refused(data: bytes, **named: object) -> DecodeError:
+    with pytest.raises(DecodeError) as caught:
+        list(decode_batches(data, file="some.log", **named))  # type: ignore[arg-type]
+    assert caught.value.file == "some.log"
+    return caught.value
+
+
+def only(data: bytes) -> tuple[Record, ...]:
+    (found,) = decode_batches(data)
+    return found.records
+
+
+class TestWriting:
+    def test_every_byte_of_a_small_batch(self):
+        data = encode_batch([(None, b"ab")], base_offset=7, timestamp_ms=0x0102, partition_leader_epoch=3)
+        assert data[:17].hex() == "0000000000000007" + "0000003a" + "00000003" + "02"
+        assert data[21:61].hex() == (
+            "0000" + "00000000" + "0000000000000102" * 2 + "ffffffffffffffff" + "ffff" + "ffffffff" + "00000001"
+        )
+        assert data[61:].hex() == "10" + "00" + "00" + "00" + "01" + "04" + "6162" + "00"
+
+    def test_a_control_batch_has_its_bit(self):
+        data = encode_batch([(b"k", b"v")], base_offset=0, timestamp_ms=0, is_control=True)
+        assert data[21:23].hex() == "0020"
+        assert decode_header(data, 0).is_control
+
+    def test_a_batch_without_records_is_refused(self):
+        with pytest.raises(EncodeError) as caught:
+            encode_batch([], base_offset=0, timestamp_ms=0)
+        assert caught.value.id == "empty-batch"
+
+    def test_an_offset_that_does_not_fit_is_refused(self):
+        with pytest.raises(EncodeError) as caught:
+            encode_batch([(None, b"")], base_offset=2**63, timestamp_ms=0)
+        assert caught.value.id == "value-out-of-range"
+
+    @given(
+        st.lists(st.tuples(CONTENT, CONTENT), min_size=1, max_size=200), st.integers(0, 2**62), st.integers(0, 2**62)
+    )
+    def test_round_trip(self, records: list[tuple[bytes | None, bytes | None]], offset: int, time_ms: int):
+        data = encode_batch(records, base_offset=offset, timestamp_ms=time_ms, partition_leader_epoch=4)
+        (found,) = decode_batches(data)
+        assert [(one.key, one.value) for one in found.records] == records
+        assert [one.offset for one in found.records] == list(range(offset, offset + len(records)))
+        assert {one.timestamp_ms for one in found.records} == {time_ms}
+        assert (found.header.base_offset, found.header.last_offset) == (offset, offset + len(records) - 1)
+        assert found.header.size_bytes == found.header.end == len(data)
+        assert len(data) == 61 + sum(record_size(index, *one) for index, one in enumerate(records))
+
+
+class TestReading:
+    def test_positions_point_into_the_file(self):
+        data = batch(record(b"key", b"value") + record(None, b"other", delta=1), count=2)
+        for base in (0, 4096):
+            (found,) = decode_batches(data, base=base)
+            first, second = found.records
+            assert data[first.key_position - base :].startswith(b"key")
+            assert data[first.value_position - base :].startswith(b"value")
+            assert data[second.value_position - base :].startswith(b"other")
+            assert first.position == base + 61
+            assert found.header.position == base
+
+    def test_headers_times_and_offsets(self):
+        body = record(time_delta=5, delta=0, headers=[(b"h", b"x"), ("ü".encode(), None)])
+        body += record(time_delta=-5, delta=3)
+        first, second = only(batch(body, count=2, base_offset=100, last_delta=9))
+        assert (first.offset, first.timestamp_ms, first.headers) == (100, 1005, (("h", b"x"), ("ü", None)))
+        assert (second.offset, second.timestamp_ms, second.headers) == (103, 995, ())
+
+    def test_append_time_overrules_the_records_times(self):
+        assert only(batch(record(time_delta=5), attributes=0x08, max_time=77))[0].timestamp_ms == 77
+
+    def test_attributes_are_told_apart(self):
+        plain, full = decode_header(batch(record()), 0), decode_header(batch(record(), attributes=0x7C), 0)
+        names = ["is_control", "is_transactional", "has_append_time", "has_delete_horizon"]
+        assert [getattr(plain, name) for name in names] == [False] * 4
+        assert [getattr(full, name) for name in names] == [True] * 4
+        compressions = [decode_header(batch(record(), attributes=bits), 0).compression for bits in range(6)]
+        assert compressions == ["none", "gzip", "snappy", "lz4", "zstd", "unknown (5)"]
+
+    def test_many_batches_follow_each_other(self):
+        data = b"".join(encode_batch([(None, b"x")], base_offset=at, timestamp_ms=at) for at in range(5))
+        assert [found.header.base_offset for found in decode_batches(data)] == [0, 1, 2, 3, 4]
+        assert list(decode_batches(b"")) == []
+
+    def test_an_empty_batch_as_compaction_leaves_it(self):
+        assert only(batch(b"", count=0, last_delta=4)) == ()
+
+
+class TestCompression:
+    BODY = record(b"k", b"v" * 1000) + record(None, None, delta=1)
+
+    def test_gzip_is_undone(self):
+        plain = only(batch(self.BODY, count=2))
+        zipped = only(batch(gzipped(self.BODY), count=2, attributes=1))
+        assert [one[:6] for one in zipped] == [one[:6] for one in plain]
+        assert {one.position for one in zipped} == {0}
+
+    @pytest.mark.parametrize(("bits", "name"), [(2, "snappy"), (3, "lz4"), (4, "zstd")])
+    def test_others_name_the_extra(self, bits: int, name: str):
+        error = refused(batch(self.BODY, count=2, attributes=bits))
+        assert error.id == "compression-needs-extra"
+        assert name in error.reason
+        assert "kafkactl[codecs]" in (error.next_step or "")
+
+    def test_unknown_codecs(self):
+        assert refused(batch(self.BODY, count=2, attributes=7)).id == "unknown-compression"
+
+    @pytest.mark.parametrize("change", [lambda z: z[:-4], lambda z: b"no gzip", lambda z: z + b"x", lambda z: b""])
+    def test_a_broken_stream(self, change: object):
+        body = change(gzipped(self.BODY))  # type: ignore[operator]
+        error = refused(batch(body, count=2, attributes=1))
+        assert (error.id, error.offset) == ("corrupt-compression", 61)
+
+    def test_a_bomb_is_stopped(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("kafkactl.protocol.compression.MAX_DECOMPRESSED_BYTES", 100)
+        assert refused(batch(gzipped(self.BODY), count=2, attributes=1)).id == "decompressed-too-large"
+
+
+class TestDamage:
+    GOOD = batch(record(b"key", b"value"))
+
+    @pytest.mark.parametrize("size", [1, 16, 60, 61, 70])
+    def test_a_cut_batch(self, size: int):
+        assert refused(self.GOOD[:size]).id == "truncated-batch"
+
+    def test_a_cut_second_batch_is_told_by_its_place_in_the_file(self):
+        error = refused(self.GOOD + self.GOOD[:10], base=1000)
+        assert (error.id, error.offset) == ("truncated-batch", 1000 + len(self.GOOD))
+
+    @pytest.mark.parametrize("length", [0, 48, -1, -(2**31)])
+    def test_an_impossible_length(self, length: int):
+        data = self.GOOD[:8] + length.to_bytes(4, "big", signed=True) + self.GOOD[12:]
+        error = refused(data)
+        assert (error.id, error.offset) == ("invalid-batch-length", 8)
+
+    def test_another_magic(self):
+        error = refused(self.GOOD[:16] + b"\x01" + self.GOOD[17:])
+        assert (error.id, error.offset) == ("unsupported-magic", 16)
+
+    def test_a_flipped_bit_anywhere_behind_the_crc_is_seen(self):
+        for at in range(21, len(self.GOOD)):
+            data = bytearray(self.GOOD)
+            data[at] ^= 1
+            error = refused(bytes(data))
+            assert error.id in {"crc-mismatch", "invalid-record-count"}
+
+    def test_the_crc_can_be_left_unchecked(self):
+        data = self.GOOD[:17] + b"\0\0\0\0" + self.GOOD[21:]
+        assert "0x00000000" in refused(data).reason
+        (found,) = decode_batches(data, check_crc=False)
+        assert found.records[0].value == b"value"
+
+    def test_the_leader_epoch_lies_outside_the_crc(self):
+        (found,) = decode_batches(self.GOOD[:12] + b"\0\0\0\x09" + self.GOOD[16:])
+        assert found.header.partition_leader_epoch == 9
+
+    @pytest.mark.parametrize(
+        ("body", "count", "error_id"),
+        [
+            (record(value=b"v" * 9), 2, "truncated-data"),
+            (record(), 0, "record-count-mismatch"),
+            (record() + b"\0", 1, "record-count-mismatch"),
+            (record(), 1_000_000, "length-exceeds-data"),
+            (varint(-1) + record()[1:], 1, "invalid-record-length"),
+            (varint(500) + record()[1:], 1, "invalid-record-length"),
+            (varint(len(record())) + record()[1:] + b"\0", 1, "invalid-record-length"),
+            (varint(6) + b"\0\0\0" + varint(-2) + b"\0\0", 1, "invalid-length"),
+            (varint(6) + b"\0\0\0" + varint(-1) + varint(-1) + varint(-1), 1, "invalid-length"),
+            (varint(6) + b"\0\0\0" + varint(-1) + varint(-1) + varint(30), 1, "length-exceeds-data"),
+            (record(headers=[(b"\xff", b"")]), 1, "invalid-utf8"),
+        ],
+    )
+    def test_records_that_do_not_fit_their_batch(self, body: bytes, count: int, error_id: str):
+        error = refused(batch(body, count=count))
+        assert error.id == error_id
+        assert error.path.startswith("RecordBatch")
+
+    def test_a_negative_record_count(self):
+        data = with_crc(self.GOOD[:57] + b"\xff\xff\xff\xff" + self.GOOD[61:])
+        error = refused(data)
+        assert (error.id, error.offset) == ("invalid-record-count", 57)
+
+
+def careful(data: bytes) -> object:
+    """The records of the first batch, read by the careful reader alone."""
+    header = decode_header(data, 0)
+    return record_batch._read_records(Reader(data, position=61, end=header.size_bytes), header)
+
+
+class TestFastPath:
+    """What the fast path accepts, the careful reader accepts alike."""
+
+    @given(st.lists(st.tuples(CONTENT, CONTENT), min_size=1, max_size=20), st.randoms(use_true_random=False))
+    def test_same_records_or_same_error(self, records: list[tuple[bytes | None, bytes | None]], rng: random.Random):
+        good = encode_batch(records, base_offset=5, timestamp_ms=9)
+        changed = batch(mutated(rng, good[61:]), count=len(records), base_offset=5)
+        for data in (good, changed, changed + good):
+            assert outcome(record_batch.decode_records, data, decode_header(data, 0)) == outcome(careful, data)
+
+    def test_the_usual_is_read_fast(self, monkeypatch: pytest.MonkeyPatch):
+        data = encode_batch([(None, b"v" * size) for size in (0, 1, 63, 64, 9000)], base_offset=0, timestamp_ms=1)
+        monkeypatch.setattr(record_batch, "_read_records", None)
+        assert [len(one.value or b"") for one in only(data)] == [0, 1, 63, 64, 9000]
