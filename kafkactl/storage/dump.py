@@ -1,0 +1,219 @@
+"""Decode the files of a formatted node: meta.properties, checkpoints, quorum-state.
+
+What this file guards: secrets stay hidden unless they are asked for, and damage hides nothing else. A file that is
+broken in the middle shows all that can be read, and each damage with its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkactl.errors import DecodeError, InputError
+from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
+from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.quorum_state import decode_quorum_state
+from kafkactl.metadata.voters import Voter
+from kafkactl.plan import Finding, Severity
+from kafkactl.protocol.json_form import definition_name, to_json
+from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
+from kafkactl.schema.definitions import message
+from kafkactl.storage.meta_properties import parse_meta_properties
+from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
+
+REDACTED = "<redacted>"
+# Fields of records that are secrets, and configurations whose value is one.
+_SECRET_FIELDS = {"UserScramCredentialRecord": ("Salt", "StoredKey", "ServerKey")}
+_SECRET_CONFIG = re.compile(r"password|secret|jaas|credential|keystore\.key|token", re.IGNORECASE)
+_META_PROPERTIES_TEXT = re.compile(rb"(?m)^[ \t]*(version|cluster\.id|node\.id|broker\.id)[ \t]*[=:]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedFile:
+    """One decoded file: `kind` is meta.properties, checkpoint or quorum-state, `content` what that kind says."""
+
+    path: str
+    kind: str
+    size_bytes: int
+    sha256: str
+    content: Mapping[str, Any] = field(repr=False)
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The file in `storage.dump`."""
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "size": self.size_bytes,
+            "sha256": self.sha256,
+            **self.content,
+        }
+
+
+def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFile:
+    """Decode a file, whatever its state. Raises InputError `unknown-file-kind` where it is none of the three."""
+    kind = file_kind(path, data)
+    if kind is None:
+        raise InputError(
+            f"{path} is no meta.properties, checkpoint or quorum-state, neither by its name nor by its content",
+            id="unknown-file-kind",
+            next_step="Name a file that formatting or a node writes into a log directory.",
+        )
+    content, errors = _DUMPERS[kind](path, data, show_secrets)
+    return DumpedFile(
+        path=path,
+        kind=kind,
+        size_bytes=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        content=content,
+        findings=tuple(_damage(path, error) for error in errors),
+    )
+
+
+def file_kind(path: str, data: bytes) -> str | None:
+    """Which kind of file this is: by its name, else by its content; None where neither tells."""
+    name = path.rpartition("/")[2]
+    if name in (META_PROPERTIES, QUORUM_STATE):
+        return name
+    if name.endswith((".checkpoint", ".checkpoint.part", ".checkpoint.deleted", ".checkpoint.tmp")):
+        return "checkpoint"
+    if len(data) >= HEADER_BYTES and data[MAGIC_POSITION] == MAGIC:
+        return "checkpoint"
+    if data.lstrip()[:1] == b"{" and b"leaderEpoch" in data:
+        return QUORUM_STATE
+    return META_PROPERTIES if _META_PROPERTIES_TEXT.search(data) else None
+
+
+def _damage(path: str, error: DecodeError) -> Finding:
+    return Finding(
+        id=error.id,
+        severity=Severity.BLOCKER,
+        subject=f"file {path}",
+        message=f"byte {error.offset}{f', {error.path}' if error.path else ''}: {error.reason}",
+        evidence={"path": path, "offset": error.offset, "field": error.path or None},
+        next_step=error.next_step or "Do not start a node on this file before you know why it is damaged.",
+    )
+
+
+_Dumped = tuple[dict[str, Any], list[DecodeError]]
+
+
+# --- meta.properties --------------------------------------------------------------------------------------------
+
+
+def _dump_meta_properties(path: str, data: bytes, _show_secrets: bool) -> _Dumped:
+    empty = {"version": None, "cluster_id": None, "node_id": None, "directory_id": None, "properties": None}
+    try:
+        found = parse_meta_properties(data, file=path)
+    except DecodeError as error:
+        return empty, [error]
+    return {
+        "version": found.version,
+        "cluster_id": found.cluster_id,
+        "node_id": found.stored_id,
+        "directory_id": None if found.directory_id is None else str(found.directory_id),
+        "properties": dict(sorted(found.properties.items())),
+    }, []
+
+
+# --- quorum-state -----------------------------------------------------------------------------------------------
+
+
+def _dump_quorum_state(path: str, data: bytes, _show_secrets: bool) -> _Dumped:
+    try:
+        state = decode_quorum_state(data, file=path)
+    except DecodeError as error:
+        return {"state": None}, [error]
+    first = state.data_version == 0
+    return {
+        "state": {
+            "data_version": state.data_version,
+            "leader_id": state.leader_id,
+            "leader_epoch": state.leader_epoch,
+            "voted_id": state.voted_id,
+            "voted_directory_id": None if first else str(state.voted_directory_id),
+            "cluster_id": state.cluster_id if first else None,
+            "applied_offset": state.applied_offset if first else None,
+            "current_voters": list(state.current_voters) if first else None,
+        }
+    }, []
+
+
+# --- checkpoints ------------------------------------------------------------------------------------------------
+
+
+def _dump_checkpoint(path: str, data: bytes, show_secrets: bool) -> _Dumped:
+    found = decode_checkpoint(data, file=path)
+    return {
+        "header": _header(found),
+        "kraft_version": found.kraft_version,
+        "voters": None if found.voters is None else [_voter(voter) for voter in found.voters],
+        "footer": found.footer,
+        "leader_epoch": found.epoch,
+        "batches": [_batch(batch) for batch in found.batches],
+        "records": [_record(offset, record, show_secrets) for offset, record in found.records],
+    }, list(found.problems)
+
+
+def _header(found: Checkpoint) -> dict[str, Any] | None:
+    if found.header is None:
+        return None
+    return {
+        "version": found.header.version,
+        "last_contained_log_timestamp_ms": found.header.last_contained_log_timestamp_ms,
+    }
+
+
+def _voter(voter: Voter) -> dict[str, Any]:
+    return {
+        "id": voter.node_id,
+        "directory_id": str(voter.directory_id),
+        "endpoints": [{"listener": one.listener, "host": one.host, "port": one.port} for one in voter.endpoints],
+        "min_kraft_version": voter.min_kraft_version,
+        "max_kraft_version": voter.max_kraft_version,
+    }
+
+
+def _batch(batch: BatchHeader) -> dict[str, Any]:
+    return {
+        "position": batch.position,
+        "size": batch.size_bytes,
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "leader_epoch": batch.partition_leader_epoch,
+        "timestamp_ms": batch.base_timestamp_ms,
+        "control": batch.is_control,
+        "records": batch.record_count,
+        "crc": f"{batch.crc:08x}",
+    }
+
+
+def _record(offset: int, record: MetadataRecord, show_secrets: bool) -> dict[str, Any]:
+    data = to_json(message(record.type), record.version, record.data, naming=definition_name)
+    return {
+        "offset": offset,
+        "type": record.type,
+        "version": record.version,
+        "data": data if show_secrets else redacted(record.type, data),
+    }
+
+
+def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """A record's JSON without its secrets: SCRAM keys, and the values of configurations that hold passwords."""
+    hidden = dict(data)
+    for name in _SECRET_FIELDS.get(record_type, ()):
+        if name in hidden:
+            hidden[name] = REDACTED
+    if record_type == "ConfigRecord" and hidden.get("Value") and _SECRET_CONFIG.search(str(hidden.get("Name"))):
+        hidden["Value"] = REDACTED
+    return hidden
+
+
+_DUMPERS = {
+    META_PROPERTIES: _dump_meta_properties,
+    QUORUM_STATE: _dump_quorum_state,
+    "checkpoint": _dump_checkpoint,
+}
