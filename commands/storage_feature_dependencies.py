@@ -37,7 +37,7 @@ def command(features: tuple[str, ...], kafka_version: str | None) -> None:
     from kafkactl.features.releases import find_release, newest_release
 
     release = find_release(kafka_version) if kafka_version else newest_release()
-    asked = [parse_feature_level(argument) for argument in features]
+    asked = [parse_feature_level(release, argument) for argument in features]
     needs = [feature_dependencies(release, name, level) for name, level in asked]
     answers = [
         {"name": name, "level": level, "dependencies": [{"name": one.feature, "level": one.level} for one in needed]}

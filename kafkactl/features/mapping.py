@@ -6,7 +6,7 @@ table, with the features they know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kafkactl.errors import InputError
@@ -81,14 +81,13 @@ def known_metadata_version(release: Release, level: int) -> MetadataVersion:
     return metadata_version(level)
 
 
-def parse_feature_level(argument: str) -> tuple[str, int]:
-    """`NAME=LEVEL` as `feature-dependencies` reads it; the level is an integer of 16 bits.
+def parse_feature_level(release: Release, argument: str) -> tuple[str, int]:
+    """`NAME=LEVEL` as the release's `feature-dependencies` reads it; the level is an integer of 16 bits.
 
-    Raises InputError `invalid-feature-argument`. (4.0 and 4.1 die of a stack trace where the `=` is missing.)
+    4.2 on cuts at the first `=` and ignores blanks around both parts; 4.0 and 4.1 ignore trailing `=` and nothing
+    else, and die of a stack trace where there are not two parts. Raises InputError `invalid-feature-argument`.
     """
-    parts = argument.split("=")
-    while len(parts) > 1 and not parts[-1]:
-        parts.pop()
+    parts = _PARTS[release.feature_argument_rule](argument)
     if len(parts) != 2:
         raise InputError(
             f"Invalid feature format: {argument}. Expected format: 'feature=version' (e.g. 'group.version=1')",
@@ -104,6 +103,17 @@ def parse_feature_level(argument: str) -> tuple[str, int]:
             next_step="A level is a whole number, such as 1.",
         )
     return name, level
+
+
+def _exact_parts(argument: str) -> list[str]:
+    return argument.rstrip("=").split("=")
+
+
+def _trimmed_parts(argument: str) -> list[str]:
+    return [part.strip() for part in argument.split("=", 1)]
+
+
+_PARTS: dict[str, Callable[[str], list[str]]] = {"exact": _exact_parts, "trimmed": _trimmed_parts}
 
 
 def render_dependencies(feature: str, level: int, needed: Iterable[Level]) -> list[str]:

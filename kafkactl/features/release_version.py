@@ -23,7 +23,7 @@ def parse_release_version(release: Release, text: str, *, unstable: bool) -> Met
         raise _unknown(release, text, unstable=unstable)
     if found.level < release.lowest_format_level:
         template = release.words_too_old if found.level else release.words_before_levels
-        raise _too_old(release, text, in_kafkas_words(release, template, text, unstable=unstable))
+        raise _too_old(release, text, in_kafkas_words(release, template, text, unstable=unstable, level=found.name))
     if found.level > release.production_level and not unstable:
         raise _unstable(release, text, found)
     return found
@@ -42,8 +42,9 @@ def understood(release: Release, text: str) -> MetadataVersion | None:
     production = [mv for mv in known if mv.release == key and mv.level <= release.production_level]
     if production:
         return production[-1]
-    if release.lowest_supported_level == 1 and key in _ancient_names():
-        return MetadataVersion(level=0, name=key, release=key.partition("-")[0], changes_metadata=True, about="")
+    ancient = _before_levels(key) if release.lowest_supported_level == 1 else None
+    if ancient is not None:
+        return MetadataVersion(level=0, name=ancient, release=key.partition("-")[0], changes_metadata=True, about="")
     return None
 
 
@@ -67,16 +68,21 @@ def in_kafkas_words(release: Release, template: str, text: str, *, unstable: boo
 
 
 def _first_parts(text: str) -> str:
-    """The first two parts of a dotted text, three if it begins with 0; Java's split drops empty parts at the end."""
+    """The first two parts of a dotted text, three if it begins with `0.`; a text with no more than that as it is.
+
+    Java's split does not count empty parts at the end, so `3.9.` is not cut (and not understood).
+    """
     parts = text.split(".")
-    while len(parts) > 1 and not parts[-1]:
+    while parts and not parts[-1]:
         parts.pop()
-    return ".".join(parts[: 3 if text.startswith("0.") else 2])
+    count = 3 if text.startswith("0.") else 2
+    return text if len(parts) <= count else ".".join(parts[:count])
 
 
-def _ancient_names() -> set[str]:
-    names = names_before_levels()
-    return {*names, *(name.partition("-")[0] for name in names)}
+def _before_levels(key: str) -> str | None:
+    """The name from before there were levels that is meant: itself, or the newest of its release."""
+    named = [name for name in names_before_levels() if key in {name, name.partition("-")[0]}]
+    return named[-1] if named else None
 
 
 def _unknown(release: Release, text: str, *, unstable: bool) -> InputError:
@@ -85,7 +91,7 @@ def _unknown(release: Release, text: str, *, unstable: bool) -> InputError:
     older = [
         mv for mv in metadata_versions() if key in {mv.name, mv.release} and mv.level < release.lowest_format_level
     ]
-    if older or key in _ancient_names():
+    if older or _before_levels(key):
         return _too_old(release, text, words)
     low, high = _bounds(release)
     return InputError(

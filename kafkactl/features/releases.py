@@ -83,8 +83,8 @@ class Release:
       `ignored` with a warning while another directory remains (3.8 on, KAFKA-16363).
 
     Commands
-      mapping_commands: version-mapping and feature-dependencies exist (4.0 on). feature_format_error: a feature
-      without a level is a clean error there (4.2 on); before, a stack trace.
+      mapping_commands: version-mapping and feature-dependencies exist (4.0 on). feature_argument_rule: how the latter
+      reads NAME=LEVEL: `exact` (a stack trace where there are not two parts) or `trimmed` (4.2 on).
     """
 
     name: str
@@ -116,7 +116,7 @@ class Release:
     static_voters_exclude_voter_flags: bool
     kraft_version_rule: str
     mapping_commands: bool
-    feature_format_error: bool
+    feature_argument_rule: str
     quorum_state_version: int
     reads_unused_bootstrap_checkpoint: bool
 

@@ -52,7 +52,7 @@ def test_mapping_of_an_unknown_release(release: str, text: str, words: str) -> N
 
 
 def needs(release: str, argument: str) -> list[str]:
-    name, level = parse_feature_level(argument)
+    name, level = parse_feature_level(find_release(release), argument)
     return render_dependencies(name, level, feature_dependencies(find_release(release), name, level))
 
 
@@ -93,28 +93,40 @@ def test_dependencies_of_the_unknown(release: str, argument: str, id: str, words
 
 
 @pytest.mark.parametrize(
-    ("argument", "words"),
+    ("release", "argument", "words"),
     [
-        ("x", "Invalid feature format: x. Expected format: 'feature=version'"),
-        ("", "Invalid feature format"),
-        ("x=", "Invalid feature format: x="),
-        ("x=1=2", "Invalid feature format"),
-        ("x=y", "Invalid version format: y for feature x"),
-        ("x= 1", "Invalid version format:  1 for feature x"),
-        ("x=32768", "Invalid version format: 32768 for feature x"),
-        ("x=1.0", "Invalid version format"),
-        ("x=+", "Invalid version format"),
+        ("4.4", "x", "Invalid feature format: x. Expected format: 'feature=version'"),
+        ("4.4", "", "Invalid feature format"),
+        ("4.4", "x=", "Invalid version format:  for feature x"),
+        ("4.4", "x=1=2", "Invalid version format: 1=2 for feature x"),
+        ("4.4", "x=y", "Invalid version format: y for feature x"),
+        ("4.4", "x=32768", "Invalid version format: 32768 for feature x"),
+        ("4.4", "x=1.0", "Invalid version format"),
+        ("4.4", "x=+", "Invalid version format"),
+        ("4.0", "x=1=2", "Invalid feature format"),
+        ("4.0", "x=", "Invalid feature format: x="),
+        ("4.0", "x= 1", "Invalid version format:  1 for feature x"),
     ],
 )
-def test_what_is_no_feature_and_level(argument: str, words: str) -> None:
+def test_what_is_no_feature_and_level(release: str, argument: str, words: str) -> None:
     with pytest.raises(InputError) as caught:
-        parse_feature_level(argument)
+        parse_feature_level(find_release(release), argument)
     assert caught.value.id == "invalid-feature-argument"
     assert words in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("text", "level"), [("1", 1), ("+1", 1), ("-1", -1), ("007", 7), ("32767", 32767), ("-32768", -32768)]
+    ("release", "argument", "level"),
+    [
+        ("4.0", "f=1", 1),
+        ("4.0", "f=1==", 1),
+        ("4.4", "f=+1", 1),
+        ("4.4", " f = 1 ", 1),
+        ("4.4", "f=-1", -1),
+        ("4.4", "f=007", 7),
+        ("4.4", "f=32767", 32767),
+        ("4.4", "f=-32768", -32768),
+    ],
 )
-def test_levels_are_shorts_of_java(text: str, level: int) -> None:
-    assert parse_feature_level(f"f={text}") == ("f", level)
+def test_levels_are_shorts_of_java(release: str, argument: str, level: int) -> None:
+    assert parse_feature_level(find_release(release), argument) == ("f", level)

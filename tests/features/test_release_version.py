@@ -14,13 +14,13 @@ from kafkactl.features.releases import find_release, known_releases
         ("3.3", "3.3-IV0", "3.3-IV0"),
         ("3.6", "3.5", "3.5-IV2"),
         ("3.9", "3.9.1", "3.9-IV0"),
-        ("3.9", "3.9.", "3.9-IV0"),
+        ("3.9", "3.9.1.", "3.9-IV0"),
         ("3.9", "3.7.1-IV3", "3.7-IV4"),
         ("4.4", "4.4", "4.4-IV2"),
         ("4.4", "4.4-IV0", "4.4-IV0"),
         ("4.0", "3.3", "3.3-IV3"),
         ("4.2", "4.1.1.7", "4.1-IV1"),
-        ("4.2", "4.1..", "4.1-IV1"),
+        ("4.2", "4.1.0..", "4.1-IV1"),
     ],
 )
 def test_a_release_or_a_level_by_name(release: str, text: str, name: str) -> None:
@@ -34,6 +34,9 @@ def test_a_release_or_a_level_by_name(release: str, text: str, name: str) -> Non
         ("3.9", "x", "unknown-release-version", "Version x is not a valid version"),
         ("3.9", "", "unknown-release-version", "Version  is not a valid version"),
         ("3.9", ".", "unknown-release-version", "is not a valid version"),
+        ("3.9", "3.9.", "unknown-release-version", "Version 3.9. is not a valid version"),
+        ("4.2", "4.1..", "unknown-release-version", "Unknown metadata.version '4.1..'"),
+        ("3.9", "2.8", "release-version-too-old", "metadata.version 2.8-IV1 is too old to be supported."),
         ("3.9", " 3.9", "unknown-release-version", "is not a valid version"),
         ("3.9", "3.9-iv0", "unknown-release-version", "is not a valid version"),
         (
