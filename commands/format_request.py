@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from kafkactl.plan import Finding
-    from kafkactl.storage.model import FormatRequest
+    from kafkactl.storage.model import FormatRequest, GuardOverrides, Owner
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -48,11 +48,16 @@ def kafka_options(function: Function) -> Function:
 
 def our_options(function: Function) -> Function:
     """What we take besides: secrets by file, ownership, and what the guard must be told."""
+    option = click.option(
+        "--scram-file", metavar="FILE",
+        help=f"SCRAM users, one argument a line; - for stdin. The variable {SCRAM_VARIABLE} is read likewise.",
+    )  # fmt: skip
+    return option(guard_options(function))
+
+
+def guard_options(function: Function) -> Function:
+    """Ownership, and what the guard must be told: what a plan takes when it is applied."""
     options = (
-        click.option(
-            "--scram-file", metavar="FILE",
-            help=f"SCRAM users, one argument a line; - for stdin. The variable {SCRAM_VARIABLE} is read likewise.",
-        ),
         click.option("--owner", metavar="USER:GROUP", help="Who shall own what is written."),
         click.option(
             "--allow-failed-dir", multiple=True, metavar="DIR",
@@ -93,17 +98,8 @@ def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[For
 
     Raises InputError for a file that cannot be read or an unknown owner, UsageError for flags that exclude each other.
     """
-    from kafkactl.adapters.owner import find_owner
-    from kafkactl.storage.model import FormatRequest, GuardOverrides
+    from kafkactl.storage.model import FormatRequest
 
-    overrides = GuardOverrides(
-        allow_failed_dirs=frozenset(given["allow_failed_dir"]),
-        allow_not_blank=frozenset(given["allow_not_blank"]),
-        replace_lost_metadata_disk=given["replace_lost_metadata_disk"],
-        verified_quorum=given["verified_quorum"],
-        expected_mounts=frozenset(given["expect_mount"]),
-        not_a_mount=frozenset(given["not_a_mount"]),
-    )
     request = FormatRequest(
         cluster_id=given["cluster_id"],
         release_version=given["release_version"],
@@ -112,10 +108,31 @@ def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[For
         voter_mode=_voter_mode(given),
         initial_controllers=given["initial_controllers"] or "",
         ignore_formatted=ignore_formatted,
-        overrides=overrides,
-        owner=find_owner(given["owner"]) if given["owner"] else None,
+        overrides=build_overrides(given),
+        owner=build_owner(given),
     )
     return request, _on_secrets(given)
+
+
+def build_overrides(given: dict[str, Any]) -> GuardOverrides:
+    """What `guard_options` say to the guard."""
+    from kafkactl.storage.model import GuardOverrides
+
+    return GuardOverrides(
+        allow_failed_dirs=frozenset(given["allow_failed_dir"]),
+        allow_not_blank=frozenset(given["allow_not_blank"]),
+        replace_lost_metadata_disk=given["replace_lost_metadata_disk"],
+        verified_quorum=given["verified_quorum"],
+        expected_mounts=frozenset(given["expect_mount"]),
+        not_a_mount=frozenset(given["not_a_mount"]),
+    )
+
+
+def build_owner(given: dict[str, Any]) -> Owner | None:
+    """Who `--owner` names. Raises InputError for an unknown one."""
+    from kafkactl.adapters.owner import find_owner
+
+    return find_owner(given["owner"]) if given["owner"] else None
 
 
 def _voter_mode(given: dict[str, Any]) -> Any:
