@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from kafkactl.commands.settings import peek_settings
+from tests.answers import check_answer
+
 
 @dataclass(frozen=True)
 class Run:
@@ -35,7 +38,10 @@ class Run:
 
 @pytest.fixture
 def kafkactl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
-    """Run `kafkactl ARGS` in this process: stdin is `input`, no terminal, no colour, no KAFKACTL_ variables."""
+    """Run `kafkactl ARGS` in this process: stdin is `input`, no terminal, no colour, no KAFKACTL_ variables.
+
+    Every answer under `-o json` is held against its published schema.
+    """
     for name in [name for name in os.environ if name.startswith("KAFKACTL_")]:
         monkeypatch.delenv(name)
     for name in ("NO_COLOR", "FORCE_COLOR", "LC_CTYPE"):
@@ -46,9 +52,13 @@ def kafkactl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
     def run(*arguments: object, input: str = "") -> Run:
         from kafkactl.commands.main import main
 
+        words = [str(argument) for argument in arguments]
         with _streams(input) as (stdout, stderr):
-            code = main([str(argument) for argument in arguments])
-        return Run(code, _text(stdout), _text(stderr))
+            code = main(words)
+        run = Run(code, _text(stdout), _text(stderr))
+        if peek_settings(words).output == "json" and run.stdout.startswith("{"):
+            check_answer(run.stdout)
+        return run
 
     return run
 

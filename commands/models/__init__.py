@@ -6,12 +6,28 @@ the models. Fields are added freely; a field that goes or changes its meaning ra
 
 from __future__ import annotations
 
+_SHARED = "kafkactl.commands.models.shared"
+_STORAGE = "kafkactl.commands.models.storage"
+_READING = "kafkactl.commands.models.storage_reading"
+_TOOL = "kafkactl.commands.models.tool"
+
 KINDS: dict[str, tuple[str, str]] = {
-    "completion": ("kafkactl.commands.models.tool", "Completion"),
-    "error": ("kafkactl.commands.models.shared", "Error"),
-    "explain": ("kafkactl.commands.models.tool", "Explain"),
-    "explain.list": ("kafkactl.commands.models.tool", "ExplainList"),
-    "finding": ("kafkactl.commands.models.shared", "Finding"),
-    "schema": ("kafkactl.commands.models.tool", "Schema"),
-    "schema.list": ("kafkactl.commands.models.tool", "SchemaList"),
+    "completion": (_TOOL, "Completion"),
+    "error": (_SHARED, "Error"),
+    "explain": (_TOOL, "Explain"),
+    "explain.list": (_TOOL, "ExplainList"),
+    "finding": (_SHARED, "Finding"),
+    "schema": (_TOOL, "Schema"),
+    "schema.list": (_TOOL, "SchemaList"),
+    "storage.apply": (_STORAGE, "StorageApply"),
+    "storage.dump": (_READING, "StorageDump"),
+    "storage.ensure": (_STORAGE, "StorageEnsure"),
+    "storage.feature-dependencies": (_READING, "StorageFeatureDependencies"),
+    "storage.format": (_STORAGE, "StorageFormat"),
+    "storage.info": (_READING, "StorageInfo"),
+    "storage.plan": (_STORAGE, "StoragePlan"),
+    "storage.random-uuid": (_READING, "StorageRandomUuid"),
+    "storage.unformat": (_STORAGE, "StorageUnformat"),
+    "storage.verify": (_READING, "StorageVerify"),
+    "storage.version-mapping": (_READING, "StorageVersionMapping"),
 }

@@ -42,4 +42,34 @@ class Finding(Shape):
     next_step: str
 
 
+class Endpoint(Shape):
+    """A named listener and where it answers."""
+
+    listener: str
+    host: str
+    port: int
+
+
+class Voter(Shape):
+    """One voter of the first voter set."""
+
+    id: int
+    directory_id: str
+    endpoints: list[Endpoint]
+
+
+class MetadataVersion(Shape):
+    """A level of metadata.version and its name, such as 30 and `4.3-IV0`."""
+
+    level: int
+    name: str
+
+
+class FeatureLevel(Shape):
+    """A feature and its level."""
+
+    name: str
+    level: int
+
+
 Outcome = Literal["done", "nothing-to-do", "planned", "refused", "failed", "partial", "unknown"]

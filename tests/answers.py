@@ -1,0 +1,47 @@
+"""Holds every JSON answer that a test provokes against the published schema of its kind, strictly."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+
+from kafkactl.commands.models import KINDS
+from kafkactl.commands.schema import json_schema
+
+OF_THE_TESTS = {"sample"}
+
+
+def check_answer(text: str) -> None:
+    """Fail unless this output, of a run with `-o json`, is one object that its schema describes in full."""
+    answer = json.loads(text)
+    assert list(answer)[:2] == ["kind", "schema_version"]
+    if answer["kind"] not in OF_THE_TESTS:
+        assert answer["kind"] in KINDS, f"{answer['kind']} has no schema"
+        trouble = [f"{error.json_path}: {error.message}" for error in _validator(answer["kind"]).iter_errors(answer)]
+        assert not trouble, trouble
+
+
+@functools.cache
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    schema = json_schema(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    if kind != "schema":  # a JSON Schema in answer form: any keyword may stand in it
+        for shape in (schema, *schema.get("$defs", {}).values()):
+            _close(shape)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def _close(shape: dict[str, Any]) -> None:
+    """What we publish lets readers ignore fields that are added; here a field that is not described is a mistake."""
+    if "properties" in shape:
+        shape["additionalProperties"] = False
+
+
+def published() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every kind and its schema."""
+    for kind in KINDS:
+        yield kind, json_schema(kind)

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from kafkactl.commands.models import KINDS
+from tests.answers import published
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_schema_is_one_and_names_its_kind(kafkactl, kind):
+    run = kafkactl("schema", kind)
+    assert run.code == 0
+    schema = json.loads(run.stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["title"] == kind
+    if kind != "finding":
+        assert schema["properties"]["kind"]["const"] == kind
+        assert {"kind", "schema_version"} <= set(schema["required"])
+    assert kafkactl("schema", kind, "-o", "json").json["properties"] == schema["properties"]
+
+
+def test_every_field_is_required_so_that_absent_is_null():
+    for kind, schema in published():
+        for name, shape in ((kind, schema), *schema.get("$defs", {}).items()):
+            if "properties" in shape:
+                assert set(shape["required"]) == set(shape["properties"]), f"{kind} {name}"
+
+
+def test_readers_may_ignore_fields_that_are_added():
+    for _, schema in published():
+        assert '"additionalProperties": false' not in json.dumps(schema)
+
+
+def test_kinds_are_listed(kafkactl):
+    lines = [json.loads(line) for line in kafkactl("schema", "--list", "-o", "jsonl").stdout.splitlines()]
+    assert [line["name"] for line in lines] == list(KINDS)
+    assert "storage.format" in kafkactl("schema", "--list").stdout
