@@ -6,6 +6,7 @@ What nodes of Kafka and ZooKeeper have in common. Each start writes a log file o
 from __future__ import annotations
 
 import abc
+import itertools
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ class Server(abc.ABC):
         self._pool = pool or shared_pool()
         self._java_options = (f"-Xmx{heap_mb}m", *JVM_OPTIONS, *java_options)
         self._env = dict(env or {})
-        self._starts = 0
+        self._log_file: Path | None = None
         self._running: Running | None = None
 
     def __enter__(self) -> Self:
@@ -72,24 +73,24 @@ class Server(abc.ABC):
         """How the last start ended, negative for a signal; None if it runs or never ran."""
         return None if self._running is None else self._running.exit_code
 
-    @property
-    def log_file(self) -> Path:
-        """Where the last start writes its log."""
-        return self.workdir / f"{self.name}-{self._starts}.log"
-
     def log_text(self) -> str:
         """What the last start has logged so far; empty before the first."""
-        return self.log_file.read_text(encoding="utf-8", errors="replace") if self.log_file.is_file() else ""
+        return "" if self._log_file is None else self._log_file.read_text(encoding="utf-8", errors="replace")
+
+    def _fresh_log_file(self) -> Path:
+        """A name no earlier start used, be it of another object: old lines must not pass for new ones."""
+        numbered = (self.workdir / f"{self.name}-{number}.log" for number in itertools.count(1))
+        return next(file for file in numbered if not file.exists())
 
     def start(self) -> Self:
         """Start the process and return at once; ``ProcessFailed`` if it runs already."""
         if self.alive:
             raise ProcessFailed(f"{self.name} runs already (pid {self.pid})")
-        self._starts += 1
+        self._log_file = self._fresh_log_file()
         command = [str(java.java_binary()), *self._java_options, *logging_options("node")]
         self._running = self._pool.start(
             [*command, "-cp", maven.class_path(self.release), *self._command],
-            name=self.name, workdir=self.workdir, log=self.log_file, env=java.environment() | self._env,
+            name=self.name, workdir=self.workdir, log=self._log_file, env=java.environment() | self._env,
             keep=[self.config_file],
         )  # fmt: skip
         return self
