@@ -46,7 +46,7 @@ def write_plan(path: Path, data: bytes, *, overwrite: bool) -> None:
     Raises RefusedError `plan-file-exists` (directory ids of the old one would be lost; `overwrite` allows it) or
     `plan-already-applied` (nodes were formatted by the old one), FailedError `plan-file-not-written`.
     """
-    _check_replaced(path, overwrite)
+    check_plan_target(path, overwrite=overwrite)
     try:
         _write_whole(path, data, exclusive=not overwrite)
     except FileExistsError:
@@ -59,7 +59,8 @@ def write_plan(path: Path, data: bytes, *, overwrite: bool) -> None:
         ) from error
 
 
-def _check_replaced(path: Path, overwrite: bool) -> None:
+def check_plan_target(path: Path, *, overwrite: bool) -> None:
+    """Refuse what `write_plan` would refuse, before the work of planning is done."""
     folder = receipts_folder(path)
     with contextlib.suppress(OSError):
         if any(folder.glob("node-*.json")):

@@ -126,7 +126,7 @@ def _release_of(entry: InventoryNode, default: Release, known: dict[str, Release
 def _read_config(file: ConfigFile, release: Release) -> NodeConfig:
     if file.data is None:
         raise InputError(
-            f"the configuration {file.path} cannot be read: {file.error}",
+            file.error or f"the configuration {file.path} cannot be read",
             id="input-file-unreadable",
             next_step="Correct config (or root) in the inventory.",
         )

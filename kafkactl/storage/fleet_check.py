@@ -62,9 +62,7 @@ def check_apply(plan: FleetPlan, here: Sequence[NodeHere], request: ApplyRequest
     """
     checked = [_check_node(plan, node, request, release) for node in here]
     together = list(_majority_stays(plan, here))
-    if together:
-        checked = [_refuse(found, together) for found in checked]
-    return checked
+    return [_refuse(found, together) for found in checked] if together else checked
 
 
 def _check_node(plan: FleetPlan, here: NodeHere, request: ApplyRequest, release: Release) -> FormatPlan:
@@ -256,3 +254,28 @@ def requested_reformats(texts: Iterable[str]) -> frozenset[tuple[int, str]]:
             )
         found.add((int(node), "/" + directory.lstrip("/")))
     return frozenset(found)
+
+
+def choose_nodes(
+    plan: FleetPlan, node_ids: Sequence[int], hosts: Sequence[str], local_names: frozenset[str]
+) -> list[PlannedNode]:
+    """The nodes that the operator names by id, by host, or by running on this machine, in the plan's order.
+
+    `local_names` are this machine's names in lower case. Raises InputError `node-not-in-plan`.
+    """
+    wanted = {host.lower() for host in hosts} | local_names
+    chosen = [node for node in plan.nodes if node.id in node_ids or node.host.lower() in wanted]
+    known = {node.id for node in plan.nodes}
+    hosts_known = {node.host.lower() for node in plan.nodes}
+    missing = [f"node {node_id}" for node_id in node_ids if node_id not in known]
+    missing += [f"host {host}" for host in hosts if host.lower() not in hosts_known]
+    if not chosen and not missing:
+        missing = [f"node whose host is {' or '.join(sorted(local_names))}"]
+    if missing:
+        shown = ", ".join(f"{node.id} on {node.host}" for node in plan.nodes[:20])
+        raise InputError(
+            f"the plan has no {', '.join(missing)}",
+            id="node-not-in-plan",
+            next_step=f"Its nodes are: {shown}{' …' if len(plan.nodes) > 20 else ''}",
+        )
+    return chosen

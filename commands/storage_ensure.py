@@ -1,0 +1,52 @@
+"""`kafkactl storage ensure`: for entry points; formats what was never formatted, and refuses any difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkactl.commands.format_answer import format_answer, show_format
+from kafkactl.commands.format_request import build_request, kafka_options, our_options
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.options import kafka_version_option, writing_options
+from kafkactl.commands.output import emit
+
+
+@leaf_command(
+    "ensure",
+    examples=(
+        "kafkactl storage ensure -t ID -c server.properties --no-initial-controllers",
+        'kafkactl storage ensure -t "$CLUSTER_ID" -c /etc/kafka/server.properties --kafka-version 4.3.1',
+    ),
+    codes=(0, 1, 2, 3, 5, 6),
+)
+@kafka_options
+@kafka_version_option
+@our_options
+@writing_options
+def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any) -> None:
+    """Make sure that a node is formatted as these arguments say; safe to run before every start.
+
+    What was never formatted is formatted. Where everything is as asked, nothing is done. Any
+    difference (cluster id, node id, and on a node that never started: feature levels, users, voters)
+    is a refusal, and so is a blank disk that `format` would refuse.
+    """
+    from pathlib import Path
+
+    from kafkactl.adapters.apply_format import apply_plan
+    from kafkactl.adapters.directories import observe_node
+    from kafkactl.adapters.entropy import SystemSource
+    from kafkactl.adapters.filesystem import OsFilesystem
+    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.features.releases import find_release, newest_release
+    from kafkactl.storage.ensure import plan_ensure
+    from kafkactl.storage.node_config import read_node_config
+
+    del given["yes"]  # an entry point has nobody to ask
+    release = find_release(kafka_version) if kafka_version else newest_release()
+    request, said = build_request(given, ignore_formatted=True)
+    node = read_node_config(read_input(Path(config), "the node's configuration"), file=config, release=release)
+    plan = plan_ensure(request, node, observe_node(node), release, SystemSource())
+    applied = None if dry_run else apply_plan(plan, OsFilesystem())
+    outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)
+    answer = format_answer(plan, outcome=outcome, findings=[*findings, *said], applied=applied)
+    emit("storage.ensure", answer, render=show_format, exit_code=outcome.exit_code)

@@ -1,0 +1,63 @@
+"""`kafkactl storage info`: what stands on the directories of a node, in the words of Kafka's own tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands import exit_codes
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.options import kafka_version_option
+from kafkactl.commands.output import emit
+from kafkactl.commands.page import Page
+
+
+@leaf_command(
+    "info",
+    examples=("kafkactl storage info -c server.properties", "kafkactl storage info -c server.properties -o json"),
+    codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.PROBLEMS_FOUND),
+)
+@click.option("-c", "--config", required=True, metavar="FILE", help="The node's configuration (server.properties).")
+@kafka_version_option
+def command(config: str, kafka_version: str | None) -> None:
+    """Show which directories a node has, what they were formatted with, and what is wrong with them.
+
+    The lines are those of Kafka's tool of the same release. The exit code is 7 where there is a
+    problem. A node that came from ZooKeeper keeps its old meta.properties; that is told and is
+    no problem here. `storage verify` looks much closer.
+    """
+    from pathlib import Path
+
+    from kafkactl.adapters.directories import observe_node
+    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.features.releases import find_release, newest_release
+    from kafkactl.storage.info import describe_node, render_info
+    from kafkactl.storage.node_config import read_node_config
+
+    release = find_release(kafka_version) if kafka_version else newest_release()
+    node = read_node_config(read_input(Path(config), "the configuration"), file=config, release=release)
+    info = describe_node(node, observe_node(node), release)
+
+    def show(page: Page, _answer: Mapping[str, Any]) -> None:
+        lines = render_info(info)
+        while lines and not lines[-1]:
+            lines.pop()
+        for line in lines:
+            page.line(line)
+        page.findings(info.findings)
+
+    emit(
+        "storage.info",
+        {
+            "kafka_version": release.version_text,
+            "cluster_id": info.cluster_id,
+            "node_id": info.node_id,
+            "directories": info.directories,
+            "problems": info.problems,
+            "findings": info.findings,
+        },
+        render=show,
+        exit_code=exit_codes.PROBLEMS_FOUND if info.problems else exit_codes.DONE,
+    )

@@ -1,0 +1,90 @@
+"""`kafkactl storage plan`: from an inventory to one plan for a whole fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands import exit_codes
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.output import emit
+from kafkactl.commands.page import Page
+
+
+@leaf_command(
+    "plan",
+    examples=(
+        "kafkactl storage plan fleet.toml --out plan.json",
+        "kafkactl storage plan fleet.toml --dry-run -o json",
+    ),
+    codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED),
+)
+@click.argument("inventory", type=click.Path())
+@click.option("--out", metavar="FILE", help="Where the plan is written, readable by its owner only.")
+@click.option("--overwrite", is_flag=True, help="Replace a plan that stands there and that nobody has applied.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, and write no file.")
+def command(inventory: str, out: str | None, overwrite: bool, dry_run: bool) -> None:
+    """Plan the format of every node of an INVENTORY: ids, salts, times and bytes, decided once.
+
+    All rules between nodes are checked, and every problem of every node is told; a fleet with one
+    blocker gets no plan. No disk is looked at or changed: `storage apply` does that on each host.
+    Where SCRAM users are asked for, the plan holds keys made from their passwords: keep it as
+    you keep those.
+    """
+    if (out is None) != dry_run:
+        raise click.UsageError("Give --out FILE, or --dry-run.")
+    from pathlib import Path
+
+    from kafkactl.adapters.entropy import SystemSource, random_uuid
+    from kafkactl.adapters.fleet_inputs import read_fleet
+    from kafkactl.adapters.plan_files import check_plan_target, write_plan
+    from kafkactl.plan import Outcome
+    from kafkactl.storage.fleet import plan_fleet
+    from kafkactl.storage.plan_file import render_plan, shown_plan
+
+    if out is not None:
+        check_plan_target(Path(out), overwrite=overwrite)
+    plan = plan_fleet(read_fleet(Path(inventory), new_cluster_id=random_uuid()), SystemSource())
+    if plan.outcome is Outcome.PLANNED and out is not None:
+        write_plan(Path(out), render_plan(plan), overwrite=overwrite)
+    emit(
+        "storage.plan",
+        {**shown_plan(plan), "out": out if plan.outcome is Outcome.PLANNED else None},
+        render=_show,
+        exit_code=plan.outcome.exit_code,
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    planned = answer["outcome"] == "planned"
+    page.heading("Planned" if planned else "Refused: nothing was planned", tone="good" if planned else "bad")
+    version = answer["metadata_version"]
+    page.fields(
+        (
+            ("cluster id", answer["cluster_id"]),
+            ("Kafka", answer["kafka_version"]),
+            ("metadata.version", f"{version['name']} ({version['level']})" if version["name"] else None),
+            ("quorum", f"{answer['mode']}, kraft.version {answer['kraft_version']}"),
+            ("plan", answer["out"]),
+            ("sha256", answer["plan_sha256"] if planned else None),
+        )
+    )
+    page.table(
+        ("node", "host", "roles", "voter", "directory", "role", "directory id"),
+        (
+            (
+                node["id"],
+                node["host"],
+                "+".join(node["roles"]),
+                node["voter_mode"],
+                directory["path"],
+                directory["role"],
+                directory["directory_id"],
+            )
+            for node in answer["nodes"]
+            for directory in node["directories"]
+        ),
+    )
+    page.findings(answer["findings"])
