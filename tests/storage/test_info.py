@@ -99,7 +99,8 @@ def test_problems_since_3_7(contents, problem):
             [kraft(ID_A), kraft(ID_B)],
             (
                 f"Metadata for /d2/meta.properties was {{cluster.id={CLUSTER}, directory.id={ID_B}, node.id=1,"
-                f" version=1}}, but other directories featured {{cluster.id={CLUSTER}, directory.id={ID_A}, node.id=1, version=1}}",
+                f" version=1}}, but other directories featured {{cluster.id={CLUSTER}, directory.id={ID_A}, node.id=1,"
+                " version=1}",
             ),
         ),
     ],
