@@ -50,8 +50,8 @@ def command(files: tuple[str, ...], show_secrets: bool) -> None:
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
     for file in answer["files"]:
-        page.heading(f"{file['path']}  ({file['kind']}, {file['size']} bytes)")
-        _SHOW[file["kind"]](page, file)
+        page.heading(f"{file['path']}  ({file['type']}, {file['size']} bytes)")
+        _SHOW[file["type"]](page, file)
     page.findings(answer["findings"])
 
 

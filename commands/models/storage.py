@@ -58,10 +58,25 @@ class StorageEnsure(FormattedNode):
     kind: Literal["storage.ensure"]
 
 
-class StorageApply(FormattedNode):
+class AppliedNode(Shape):
+    """One node of the plan that is on this machine."""
+
+    id: int
+    host: str
+    outcome: Outcome
+    directories: list[FormattedDirectory]
+
+
+class StorageApply(Answer):
     """`storage apply`."""
 
     kind: Literal["storage.apply"]
+    outcome: Outcome
+    cluster_id: str
+    kafka_version: str = Field(description="The release that will start on these disks.")
+    plan_sha256: str
+    nodes: list[AppliedNode]
+    findings: list[Finding]
 
 
 class UnformattedDirectory(Shape):
@@ -133,7 +148,7 @@ class StoragePlan(Answer):
     features: dict[str, int]
     mode: Literal["static", "dynamic"]
     voters: list[Voter]
-    static_voters: list[str]
+    static_voters: list[int]
     created_ms: int
     nodes: list[PlannedNode]
     findings: list[Finding]

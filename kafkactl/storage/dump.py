@@ -33,10 +33,10 @@ _META_PROPERTIES_TEXT = re.compile(rb"(?m)^[ \t]*(version|cluster\.id|node\.id|b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpedFile:
-    """One decoded file: `kind` is meta.properties, checkpoint or quorum-state, `content` what that kind says."""
+    """One decoded file: `type` is meta.properties, checkpoint or quorum-state, `content` what such a file says."""
 
     path: str
-    kind: str
+    type: str
     size_bytes: int
     sha256: str
     content: Mapping[str, Any] = field(repr=False)
@@ -46,7 +46,7 @@ class DumpedFile:
         """The file in `storage.dump`."""
         return {
             "path": self.path,
-            "kind": self.kind,
+            "type": self.type,
             "size": self.size_bytes,
             "sha256": self.sha256,
             **self.content,
@@ -54,18 +54,18 @@ class DumpedFile:
 
 
 def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFile:
-    """Decode a file, whatever its state. Raises InputError `unknown-file-kind` where it is none of the three."""
-    kind = file_kind(path, data)
-    if kind is None:
+    """Decode a file, whatever its state. Raises InputError `unknown-file-type` where it is none of the three."""
+    found = file_type(path, data)
+    if found is None:
         raise InputError(
             f"{path} is no meta.properties, checkpoint or quorum-state, neither by its name nor by its content",
-            id="unknown-file-kind",
+            id="unknown-file-type",
             next_step="Name a file that formatting or a node writes into a log directory.",
         )
-    content, errors = _DUMPERS[kind](path, data, show_secrets)
+    content, errors = _DUMPERS[found](path, data, show_secrets)
     return DumpedFile(
         path=path,
-        kind=kind,
+        type=found,
         size_bytes=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
         content=content,
@@ -73,8 +73,8 @@ def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFi
     )
 
 
-def file_kind(path: str, data: bytes) -> str | None:
-    """Which kind of file this is: by its name, else by its content; None where neither tells."""
+def file_type(path: str, data: bytes) -> str | None:
+    """Which type of file this is: by its name, else by its content; None where neither tells."""
     name = path.rpartition("/")[2]
     if name in (META_PROPERTIES, QUORUM_STATE):
         return name

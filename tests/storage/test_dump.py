@@ -8,7 +8,7 @@ from kafkactl.errors import InputError
 from kafkactl.metadata.checkpoint import encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.voters import Voter
-from kafkactl.storage.dump import REDACTED, dump_file, file_kind
+from kafkactl.storage.dump import REDACTED, dump_file, file_type
 from kafkactl.values import Endpoint, Uuid
 
 KEY = b"stored-key-stored-key-stored-key"
@@ -54,13 +54,13 @@ FIRST = encode_first_checkpoint(now_ms=1_700_000_000_000, kraft_version=1, voter
     ],
 )
 def test_a_file_is_known_by_its_name_else_by_its_content(path, data, kind):
-    assert file_kind(path, data) == kind
+    assert file_type(path, data) == kind
 
 
 def test_a_file_of_no_known_kind_is_an_error():
     with pytest.raises(InputError) as caught:
         dump_file("nothing", b"hello")
-    assert (caught.value.id, caught.value.exit_code) == ("unknown-file-kind", 2)
+    assert (caught.value.id, caught.value.exit_code) == ("unknown-file-type", 2)
 
 
 def test_meta_properties():
