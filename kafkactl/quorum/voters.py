@@ -190,6 +190,11 @@ def parse_host_port(text: str, *, anything_before_host: bool = False) -> tuple[s
     return (match[1], port) if match and port is not None else None
 
 
+def is_host_pattern(text: str) -> bool:
+    """Whether a host has only characters that hosts and addresses have (clients `Utils.validHostPattern`)."""
+    return re.fullmatch(_HOST_CHARACTERS, text) is not None
+
+
 def _refuse_entry(words: str, entry: str) -> NoReturn:
     raise InputError(
         f"{words} Found {entry!r}; each entry should be in the form `{{id}}@{{host}}:{{port}}`.",
@@ -198,7 +203,7 @@ def _refuse_entry(words: str, entry: str) -> NoReturn:
     )
 
 
-# --- order and hosts on disk ------------------------------------------------------------------------------------------
+# --- order and hosts on disk ----------------------------------------------------------------------------------------
 
 
 def hash_order(node_ids: Iterable[int]) -> list[int]:

@@ -101,9 +101,7 @@ def _not_a_uuid(text: str, uuid: Uuid | None, release: Release, *, reencoded: bo
         return None
     message = f"the cluster id {text!r} is not a uuid in URL-safe base64"
     if reencoded:
-        message = (
-            f"Cluster ID string {text} does not appear to be a valid UUID, which Kafka {release.name} insists on"
-        )
+        message = f"Cluster ID string {text} does not appear to be a valid UUID, which Kafka {release.name} insists on"
     return Finding(
         id="cluster-id-not-a-uuid",
         severity=Severity.BLOCKER if reencoded else Severity.WARNING,

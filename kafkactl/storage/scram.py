@@ -130,7 +130,7 @@ def server_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
     return hmac.digest(salted, b"Server Key", mechanism.hash)
 
 
-# --- the argument -----------------------------------------------------------------------------------------------------
+# --- the argument ---------------------------------------------------------------------------------------------------
 
 _KEYS = ("name", "password", "saltedpassword", "salt", "iterations")
 # The `=` between key and value of 3.5 to 3.8: one with an even number of quotation marks behind it.
@@ -261,7 +261,7 @@ def _old_components(text: str) -> tuple[dict[str, str], bool]:
     return components, cut
 
 
-# --- checks both grammars share -----------------------------------------------------------------------------------------
+# --- checks both grammars share -------------------------------------------------------------------------------------
 
 
 def _mechanism(name: str) -> ScramMechanism:
@@ -352,6 +352,4 @@ _WARNINGS: Mapping[str, tuple[str, str]] = {
 
 def _warning(id: str, name: str) -> Finding:
     message, next_step = _WARNINGS[id]
-    return Finding(
-        id=id, severity=Severity.WARNING, subject=f"SCRAM user {name}", message=message, next_step=next_step
-    )
+    return Finding(id=id, severity=Severity.WARNING, subject=f"SCRAM user {name}", message=message, next_step=next_step)

@@ -1,0 +1,1 @@
+"""Facts about the configuration of a node, by release."""
