@@ -174,7 +174,11 @@ def _entry(item: os.DirEntry[str]) -> DirectoryEntry:
     except OSError:
         return DirectoryEntry(name=item.name, kind="other", size_bytes=0, mtime_ms=0)
     return DirectoryEntry(
-        name=item.name, kind=_kind(found.st_mode), size_bytes=found.st_size, mtime_ms=found.st_mtime_ns // 1_000_000
+        name=item.name,
+        kind=_kind(found.st_mode),
+        size_bytes=found.st_size,
+        mtime_ms=found.st_mtime_ns // 1_000_000,
+        links_to_directory=stat.S_ISLNK(found.st_mode) and Path(item.path).is_dir(),
     )
 
 

@@ -131,12 +131,16 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryEntry:
-    """One name in a directory; `kind` is file, directory, symlink or other (of the entry itself)."""
+    """One name in a directory; `kind` is file, directory, symlink or other (of the entry itself).
+
+    `links_to_directory`: it is a symbolic link, and what it leads to is a directory.
+    """
 
     name: str
     kind: str
     size_bytes: int
     mtime_ms: int
+    links_to_directory: bool = False
 
 
 class DirectoryState(StrEnum):

@@ -1,0 +1,203 @@
+"""Read a metadata log from disk in pieces: segments and snapshots into what they come to, with bounded memory.
+
+Nothing here writes, waits or raises: a file that cannot be read is part of the answer. A log that a running node
+appends to is read up to the size that it has when it is opened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafkactl.adapters.directories import read_file
+from kafkactl.metadata.log_scan import Contents, FoundBatch, Stop, walk_batches
+from kafkactl.storage.model import METADATA_LOG, FileRead
+from kafkactl.storage.verify_log import (
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    MetadataLogFacts,
+    SegmentFacts,
+    SnapshotFacts,
+    parse_snapshot_name,
+)
+
+PIECE_BYTES = 16 * 1024 * 1024
+_SEGMENT = re.compile(r"(\d{20})\.log")
+# A node opens these for reading and writing (LogSegment.open, OffsetIndex, TimeIndex).
+_OPENED_FOR_WRITING = (".log", ".index", ".timeindex")
+
+
+def scan_metadata_log(log_dir: str) -> MetadataLogFacts:
+    """Everything in `log_dir/__cluster_metadata-0` that a start depends on."""
+    path = str(Path(log_dir, METADATA_LOG))
+    try:
+        found = Path(path).stat()
+        if not stat.S_ISDIR(found.st_mode):
+            return MetadataLogFacts(path=path, state="not-a-directory", error="Not a directory")
+        names = sorted(os.listdir(path))  # noqa: PTH208  # names, not paths
+    except (FileNotFoundError, NotADirectoryError):
+        return MetadataLogFacts(path=path, state="missing")
+    except (OSError, ValueError) as error:
+        return MetadataLogFacts(path=path, state="unreadable", error=_words(error))
+    return _scan(path, names)
+
+
+def _scan(path: str, names: list[str]) -> MetadataLogFacts:
+    contents = Contents()
+    segments, dropped, mixed = _segments(path, names, contents)
+    return MetadataLogFacts(
+        path=path,
+        state="directory",
+        segments=tuple(segments),
+        dropped_segments=tuple(dropped),
+        contents=contents,
+        snapshots=tuple(_snapshots(path, names)),
+        small_files=_small_files(path, names),
+        unreadable=tuple(_unreadable(path, names)),
+        mixed_offsets=mixed,
+    )
+
+
+# --- segments -------------------------------------------------------------------------------------------------------
+
+
+def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[SegmentFacts], list[str], bool]:
+    """Segments up to the first damage, the names of those behind it, and whether offsets fail to ascend."""
+    found: list[SegmentFacts] = []
+    wanted = [name for name in names if _SEGMENT.fullmatch(name) and Path(path, name).is_file()]
+    mixed = False
+    for index, name in enumerate(wanted):
+        base_offset = int(name.removesuffix(".log"))
+        expected = max(base_offset, found[-1].end_offset if found else base_offset)
+        segment, ascends = _segment(path, name, base_offset, expected, contents)
+        found.append(segment)
+        mixed = mixed or not ascends
+        if segment.stop is not None:
+            return found, wanted[index + 1 :], mixed
+    return found, [], mixed
+
+
+def _segment(path: str, name: str, base_offset: int, expected: int, contents: Contents) -> tuple[SegmentFacts, bool]:
+    file = str(Path(path, name))
+    size, pieces = _pieces(file)
+    first: int | None = None
+    ascends, stop = True, None
+    for found in walk_batches(pieces, size, file=file):
+        if isinstance(found, Stop):
+            stop = found
+            break
+        first = found.header.base_offset if first is None else first
+        ascends = ascends and found.header.base_offset >= expected and found.header.last_offset_delta >= 0
+        expected = max(expected, found.header.last_offset + 1)
+        contents.add(found, file=file)
+    end_offset = contents.end_offset if first is not None else base_offset
+    facts = SegmentFacts(
+        name=name, base_offset=base_offset, size_bytes=size, first_offset=first, end_offset=end_offset, stop=stop
+    )
+    return facts, ascends
+
+
+def _pieces(file: str) -> tuple[int, Iterator[bytes]]:
+    """The size of a file and its bytes, piece by piece. A file that cannot be opened has none."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return 0, iter(())
+    size = os.fstat(descriptor).st_size
+    return size, _read_pieces(descriptor, size)
+
+
+def _read_pieces(descriptor: int, size: int) -> Iterator[bytes]:
+    try:
+        left = size
+        while left > 0:
+            piece = os.read(descriptor, min(PIECE_BYTES, left))
+            if not piece:
+                return
+            left -= len(piece)
+            yield piece
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
+
+
+# --- snapshots ------------------------------------------------------------------------------------------------------
+
+
+def _snapshots(path: str, names: list[str]) -> Iterator[SnapshotFacts]:
+    """All snapshots; the newest and the first are read, the others only named."""
+    known = {name: parsed for name in names if (parsed := parse_snapshot_name(name)) is not None}
+    newest = max(known.values(), default=None)
+    for name, (offset, epoch) in known.items():
+        if (offset, epoch) in ((0, 0), newest):
+            yield _snapshot(path, name, offset, epoch)
+        else:
+            size = _size(Path(path, name))
+            yield SnapshotFacts(name=name, offset=offset, epoch=epoch, size_bytes=size)
+
+
+def _snapshot(path: str, name: str, offset: int, epoch: int) -> SnapshotFacts:
+    file = str(Path(path, name))
+    error = _access_error(Path(file), os.R_OK)
+    if error is not None:
+        return SnapshotFacts(name=name, offset=offset, epoch=epoch, size_bytes=0, error=error)
+    size, pieces = _pieces(file)
+    contents, stop, crc_problem = Contents(), None, None
+    for found in walk_batches(pieces, size, file=file, check_crc=False):
+        if isinstance(found, FoundBatch):
+            contents.add(found, file=file)
+            crc_problem = crc_problem or (str(found.problem) if found.problem else None)
+        else:
+            stop = found
+    return SnapshotFacts(
+        name=name,
+        offset=offset,
+        epoch=epoch,
+        size_bytes=size,
+        contents=contents,
+        stop=stop,
+        crc_problem=crc_problem,
+    )
+
+
+# --- small things ---------------------------------------------------------------------------------------------------
+
+
+def _small_files(path: str, names: list[str]) -> dict[str, FileRead]:
+    wanted = (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
+    return {name: read_file(str(Path(path, name))) for name in wanted if name in names}
+
+
+def _unreadable(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        file = Path(path, name)
+        if file.is_file():
+            needed = os.R_OK | os.W_OK if name.endswith(_OPENED_FOR_WRITING) else os.R_OK
+            error = _access_error(file, needed)
+            if error is not None:
+                yield name, error
+
+
+def _access_error(file: Path, needed: int) -> str | None:
+    try:
+        if not file.is_file():
+            return "Is a directory" if file.is_dir() else "Not a regular file"
+        allowed = os.access(file, needed, effective_ids=os.access in os.supports_effective_ids)
+    except OSError as error:
+        return _words(error)
+    return None if allowed else "Permission denied"
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _words(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,230 @@
+"""The words of `verify`: what may happen to a node that is started on its disks, and what a rule looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from kafkactl.features.record_types import record_types_of
+from kafkactl.features.releases import Release
+from kafkactl.metadata.quorum_state import QuorumStateFile
+from kafkactl.plan import Finding, Severity
+from kafkactl.storage.meta_properties import MetaProperties
+from kafkactl.storage.model import ObservedDirectory, ObservedNode
+from kafkactl.storage.node_config import NodeConfig
+from kafkactl.storage.verify_log import MetadataLogFacts
+
+
+class Phase(IntEnum):
+    """The steps of a start in the order in which a node takes them (KafkaRaftServer, SharedServer, BrokerServer)."""
+
+    CONFIG = 1
+    META_PROPERTIES = 2
+    METADATA_LOCATION = 3
+    BOOTSTRAP_CHECKPOINT = 4
+    METADATA_DIRECTORY = 5
+    METADATA_LOG = 6
+    QUORUM_STATE = 7
+    LOG_DIRECTORIES = 8
+    WAITING_FOR_QUORUM = 9
+    METADATA_REPLAY = 10
+    CONTROLLER_ACTIVATION = 11
+    BROKER_LOGS = 12
+    WAITING_FOR_REGISTRATION = 13
+
+    @property
+    def word(self) -> str:
+        """The word of the answer: `waiting-for-quorum`."""
+        return self.name.lower().replace("_", "-")
+
+
+class DirectoryClass(IntEnum):
+    """How a node sorts its directories by their meta.properties (MetaPropertiesEnsemble.Loader)."""
+
+    GOOD = 1
+    EMPTY = 2
+    ERROR = 3
+
+    @property
+    def word(self) -> str:
+        """The word of the answer: `good`."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a node does not start. `message` holds what stands in its log; `waits`: it does not end, nor say why."""
+
+    phase: Phase
+    message: str
+    waits: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the answer."""
+        return {"phase": self.phase.word, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What a start would silently drop or make anew. `what` is a stable word."""
+
+    what: str
+    subject: str
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the answer."""
+        return {"what": self.what, "subject": self.subject, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What one rule has found: a finding, and what it means for the start.
+
+    `unknown` marks what cannot be told from the disks alone: the finding says what is missing.
+    """
+
+    finding: Finding
+    failure: Failure | None = None
+    losses: tuple[Loss, ...] = ()
+    unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryFacts:
+    """A directory as the node will sort it; `meta` is None unless GOOD, `problem` is Kafka's complaint if ERROR.
+
+    `properties` are the raw pairs of the file, where it could be split into pairs at all.
+    """
+
+    observed: ObservedDirectory
+    kind: DirectoryClass
+    meta: MetaProperties | None = None
+    properties: Mapping[str, str] | None = None
+    problem: str | None = None
+
+    @property
+    def path(self) -> str:
+        """As written in the configuration."""
+        return self.observed.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """Everything a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them."""
+
+    config: NodeConfig
+    observed: ObservedNode
+    release: Release
+    log: MetadataLogFacts
+    directories: tuple[DirectoryFacts, ...]
+    quorum_state: QuorumStateFile | None = None
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether the node has the controller role."""
+        return "controller" in self.config.roles
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether the node has the broker role."""
+        return "broker" in self.config.roles
+
+    @property
+    def metadata_directory(self) -> DirectoryFacts:
+        """The directory of the metadata log."""
+        return self.directory(self.config.metadata_log_dir)
+
+    def directory(self, path: str) -> DirectoryFacts:
+        """The directory with this path. Raises KeyError."""
+        for directory in self.directories:
+            if directory.path == path:
+                return directory
+        raise KeyError(path)
+
+    @property
+    def release_record_types(self) -> frozenset[int]:
+        """The record types that the release reads."""
+        return record_types_of(self.release)
+
+    @property
+    def own_addresses(self) -> frozenset[str]:
+        """`host:port` of every listener of this node, as bound and as advertised."""
+        endpoints = (*self.config.listeners, *self.config.advertised_listeners)
+        return frozenset(f"{one.host}:{one.port}" for one in endpoints)
+
+    def at_least(self, major: int, minor: int, patch: int = 0) -> bool:
+        """Whether the release is this one or a newer one."""
+        version = self.release.version
+        return (version.major, version.minor, version.patch or 0) >= (major, minor, patch)
+
+
+Rule = Callable[[Situation], Iterator[Trouble]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The answer. `will_start` is None where the disks alone do not tell."""
+
+    will_start: bool | None
+    expected_failure: Failure | None
+    would_lose: tuple[Loss, ...]
+    directories: tuple[Mapping[str, Any], ...]
+    findings: tuple[Finding, ...]
+
+
+# --- making troubles ------------------------------------------------------------------------------------------------
+
+
+def stops(
+    id: str,
+    phase: Phase,
+    subject: str,
+    message: str,
+    *,
+    says: str,
+    next_step: str,
+    waits: bool = False,
+    **evidence: Any,
+) -> Trouble:
+    """A trouble that keeps the node from starting; `says` is what stands in the node's log."""
+    return Trouble(
+        finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence),
+        failure=Failure(phase=phase, message=says, waits=waits),
+    )
+
+
+def loses(id: str, subject: str, message: str, *losses: Loss, next_step: str, **evidence: Any) -> Trouble:
+    """A trouble that a start passes over in silence, with what is gone afterwards."""
+    return Trouble(
+        finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence), losses=losses
+    )
+
+
+def warns(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> Trouble:
+    """Something that does not change the start and that an operator should know."""
+    return Trouble(finding=finding(id, Severity.WARNING, subject, message, next_step=next_step, **evidence))
+
+
+def tells(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> Trouble:
+    """Something worth knowing that needs nothing done."""
+    return Trouble(finding=finding(id, Severity.INFO, subject, message, next_step=next_step, **evidence))
+
+
+def finding(
+    id: str, severity: Severity, subject: str, message: str, *, next_step: str = "", **evidence: Any
+) -> Finding:
+    """A finding with its evidence as keywords."""
+    return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=next_step)
+
+
+def directory_subject(path: str) -> str:
+    """How findings name a directory."""
+    return f"directory {path}"
+
+
+def file_subject(path: str) -> str:
+    """How findings name a file."""
+    return f"file {path}"

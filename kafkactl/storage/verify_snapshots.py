@@ -1,0 +1,251 @@
+"""The folder of the metadata log and the snapshots in it, as a node opens them.
+
+From 3.8 on a node reads the newest snapshot and the whole log before anything else, for the voters in them
+(`KafkaRaftClient.initialize`, `KRaftControlRecordStateMachine`); before, both are read once there is a leader. A wrong
+CRC is fatal, a batch that is cut is the end of the file. Sources beside these: `KafkaMetadataLog`/`KafkaRaftLog`,
+`RecordsIterator`, `RecordsSnapshotReader`, `MetadataLoader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.metadata.log_scan import Contents, Stop
+from kafkactl.storage.model import FileRead
+from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, SnapshotFacts
+from kafkactl.storage.verify_model import (
+    Loss,
+    Phase,
+    Situation,
+    Trouble,
+    file_subject,
+    loses,
+    stops,
+    warns,
+)
+
+_METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def snapshot_rules(situation: Situation) -> Iterator[Trouble]:
+    """Files that cannot be opened, the small files, the newest snapshot."""
+    yield from _files_usable(situation)
+    yield from _small_files(situation)
+    yield from _newest_snapshot(situation)
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def _files_usable(situation: Situation) -> Iterator[Trouble]:
+    log = situation.log
+    if log.state == "unreadable":
+        yield stops(
+            "metadata-log-unreadable",
+            Phase.METADATA_DIRECTORY,
+            f"directory {log.path}",
+            f"The directory cannot be listed: {log.error}.",
+            says=f"{log.path}",
+            next_step="Give it to the user that runs Kafka.",
+        )
+    for name, error in log.unreadable:
+        yield stops(
+            "metadata-log-unreadable",
+            Phase.METADATA_LOG,
+            file_subject(f"{log.path}/{name}"),
+            f"The file cannot be opened as a node opens it: {error}.",
+            says=name,
+            next_step="Give all files of the node to the user that runs Kafka.",
+        )
+
+
+def _small_files(situation: Situation) -> Iterator[Trouble]:
+    found = situation.log.small_files.get(PARTITION_METADATA)
+    if found is not None and found.content is not None:
+        yield from _partition_metadata(found)
+    found = situation.log.small_files.get(LEADER_EPOCH_CHECKPOINT)
+    if found is not None and found.content is not None:
+        yield from _leader_epochs(found)
+
+
+def _partition_metadata(found: FileRead) -> Iterator[Trouble]:
+    """Two lines, `version: 0` and `topic_id: …` (`PartitionMetadataFile`)."""
+    lines = (found.content or b"").decode("utf-8", "replace").splitlines()
+    fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+    topic_id = fields.get("topic_id", "").strip()
+    if fields.get("version", "").strip() == "0" and topic_id == _METADATA_TOPIC_ID:
+        return
+    readable = fields.get("version", "").strip() == "0" and topic_id
+    yield stops(
+        "broken-partition-metadata",
+        Phase.METADATA_LOG,
+        file_subject(found.path),
+        "The file does not name the metadata topic.",
+        says=_partition_metadata_words(topic_id if readable else None, found.content or b""),
+        next_step="Remove the file; a node writes it again.",
+        topic_id=topic_id or None,
+    )
+
+
+def _partition_metadata_words(topic_id: str | None, content: bytes) -> str:
+    if topic_id is not None:
+        return f"log already contained topic ID {topic_id}"
+    return "Malformed line in" if content.strip() else 'because "this.text" is null'
+
+
+def _leader_epochs(found: FileRead) -> Iterator[Trouble]:
+    """`0`, the number of entries, then `epoch offset` a line (`LeaderEpochCheckpointFile`)."""
+    text = (found.content or b"").decode("utf-8", "replace")
+    lines = text.splitlines()
+    if not lines:
+        return
+    try:
+        version, count = int(lines[0]), int(lines[1])
+        entries = [tuple(int(number) for number in line.split()) for line in lines[2:]]
+        sound = version == 0 and count == len(entries) and all(len(entry) == 2 for entry in entries)
+    except (ValueError, IndexError):
+        sound = False
+    if not sound:
+        yield stops(
+            "broken-leader-epoch-checkpoint",
+            Phase.METADATA_LOG,
+            file_subject(found.path),
+            "The file is not one that a node can read.",
+            says="Malformed line in checkpoint file",
+            next_step="Remove the file; a node makes it again from the log.",
+        )
+
+
+# --- snapshots ------------------------------------------------------------------------------------------------------
+
+
+def _newest_snapshot(situation: Situation) -> Iterator[Trouble]:
+    snapshot = situation.log.latest_snapshot
+    start = situation.log.start_offset
+    if start > 0 and (snapshot is None or snapshot.offset < start):
+        yield stops(
+            "metadata-log-without-snapshot",
+            Phase.METADATA_LOG,
+            f"directory {situation.log.path}",
+            f"The log begins at offset {start}, and no snapshot holds what came before.",
+            says="Inconsistent snapshot state: there must be a snapshot at an offset larger",
+            next_step="Restore the missing segments or the snapshot, or let the node fetch all from other voters.",
+            start_offset=start,
+        )
+    if snapshot is None or not _snapshot_is_read(situation):
+        return
+    if snapshot.error is not None:
+        yield _cannot_open(situation, snapshot)
+        return
+    fatal = _fatal_in_snapshot(snapshot)
+    if fatal is not None:
+        yield _broken_snapshot(situation, snapshot, fatal)
+    elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(situation):
+        yield _empty_snapshot(situation, snapshot)
+    elif snapshot.stop is not None:
+        yield from _cut_snapshot(situation, snapshot)
+
+
+def _snapshot_is_read(situation: Situation) -> bool:
+    """Up to 3.5 a snapshot is read only if the log begins behind offset 0 (`updateListenersProgress`)."""
+    return situation.at_least(3, 6) or situation.log.start_offset > 0
+
+
+def _loader_needs_header(situation: Situation) -> bool:
+    """Up to 4.2 the metadata loader gets the 0-0 checkpoint too, and one without its first batch kills it."""
+    return not situation.at_least(4, 3)
+
+
+def _empty_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+    return stops(
+        "broken-checkpoint",
+        Phase.METADATA_REPLAY,
+        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        "Not one batch of the checkpoint is whole. It is passed over while voters are looked for, and kills the node"
+        " when there is a leader.",
+        says="Unhandled fault in MetadataLoader#handleLoadSnapshot",
+        next_step=_checkpoint_remedy(snapshot),
+        size_bytes=snapshot.size_bytes,
+    )
+
+
+def _cannot_open(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+    return stops(
+        "checkpoint-unreadable",
+        Phase.METADATA_LOG,
+        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        f"The checkpoint cannot be read: {snapshot.error}.",
+        says="Failed to read records into memory" if snapshot.error == "Is a directory" else snapshot.name,
+        next_step="Give the file to the user that runs Kafka; a checkpoint has the mode 0400.",
+    )
+
+
+def _fatal_in_snapshot(snapshot: SnapshotFacts) -> str | None:
+    """The words that a reader dies with; None for a file that it reads, or that is cut (`_cut_snapshot`)."""
+    assert snapshot.contents is not None
+    if snapshot.crc_problem is not None:
+        return "Record is corrupt (stored crc = "
+    return _fatal_content(snapshot.contents) or (None if snapshot.stop is None else _fatal_stop(snapshot.stop))
+
+
+def _fatal_content(contents: Contents) -> str | None:
+    if contents.batches and contents.first_control != "SNAPSHOT_HEADER":
+        return "First control record is not a snapshot header"
+    if contents.unknown_control is not None:
+        return "Unknown control record type"
+    if contents.undecodable is not None and not contents.undecodable.control:
+        return "Failed to deserialize record"
+    return None
+
+
+def _fatal_stop(stop: Stop) -> str | None:
+    """`ByteBufferLogInputStream` looks at length and magic before it sees that the batch is cut."""
+    if stop.reason == "tiny" and stop.position == 0:
+        # The reader asks a file of less than 17 bytes for the size of its first batch and trips over the answer.
+        return 'Cannot invoke "java.lang.Integer.intValue()"'
+    if stop.reason == "length":
+        return f"Record size {stop.length} is less than the minimum record overhead"
+    if stop.reason in ("magic", "cut") and stop.magic not in (None, 0, 1, 2):
+        return f"Invalid magic found in record: {_signed(stop.magic)}"
+    known = {"magic": "DefaultRecordBatch expected by record type was", "crc": "is corrupt"}
+    return known.get(stop.reason)
+
+
+def _signed(magic: int | None) -> int:
+    return ((magic or 0) + 128) % 256 - 128
+
+
+def _broken_snapshot(situation: Situation, snapshot: SnapshotFacts, fatal: str) -> Trouble:
+    return stops(
+        "broken-checkpoint",
+        Phase.METADATA_LOG if situation.at_least(3, 8) else Phase.METADATA_REPLAY,
+        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        "The checkpoint is damaged, and a starting node reads it.",
+        says=fatal,
+        next_step=_checkpoint_remedy(snapshot),
+        problem=snapshot.crc_problem or (snapshot.stop.message if snapshot.stop else None),
+    )
+
+
+def _checkpoint_remedy(snapshot: SnapshotFacts) -> str:
+    if snapshot.is_first:
+        return "If the node never started: `kafkactl storage unformat`, then format it again with the same arguments."
+    return "Restore the file from another voter, or let the node fetch everything from the other voters."
+
+
+def _cut_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Iterator[Trouble]:
+    assert snapshot.stop is not None and snapshot.contents is not None
+    has_footer = snapshot.contents.control.get("SNAPSHOT_FOOTER", 0) > 0
+    subject = file_subject(f"{situation.log.path}/{snapshot.name}")
+    stop = snapshot.stop
+    message = f"The checkpoint is cut at byte {stop.position}: {stop.message}. A node ignores the rest."
+    if has_footer or snapshot.is_first:
+        yield warns("checkpoint-cut", subject, message, next_step=_checkpoint_remedy(snapshot))
+        return
+    yield loses(
+        "checkpoint-cut",
+        subject,
+        message,
+        Loss(what="metadata-records", subject=subject, message="Records of the snapshot behind the cut are gone."),
+        next_step=_checkpoint_remedy(snapshot),
+    )
