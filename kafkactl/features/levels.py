@@ -111,7 +111,7 @@ def changes_metadata_in(release: Release, level: int) -> bool:
 
 def features_of(release: Release) -> Mapping[str, FeatureFacts]:
     """The features beside metadata.version that a release's tools list, in their order; none before 3.9."""
-    return _features_of(release.name)
+    return _features_of(release.name, release.patch)
 
 
 def default_levels(release: Release, metadata_version_level: int) -> dict[str, int]:
@@ -130,12 +130,12 @@ def names_before_levels() -> tuple[str, ...]:
 
 
 @functools.cache
-def _features_of(release_name: str) -> Mapping[str, FeatureFacts]:
-    facts = (_facts(name, _table(name), release_name) for name in _FEATURES)
+def _features_of(release_name: str, patch: int) -> Mapping[str, FeatureFacts]:
+    facts = (_facts(name, _table(name), release_name, patch) for name in _FEATURES)
     return MappingProxyType({fact.name: fact for fact in facts if fact is not None})
 
 
-def _facts(name: str, table: Mapping[str, Any], release_name: str) -> FeatureFacts | None:
+def _facts(name: str, table: Mapping[str, Any], release_name: str, patch: int) -> FeatureFacts | None:
     """The feature as one release knows it; None where it does not."""
     releases = release_names()
     position = releases.index(release_name)
@@ -148,18 +148,20 @@ def _facts(name: str, table: Mapping[str, Any], release_name: str) -> FeatureFac
     return FeatureFacts(
         name=name,
         about=table["about"],
-        levels=(off, *(_feature_level(row, release_name) for row in rows)),
+        levels=(off, *(_feature_level(row, release_name, patch) for row in rows)),
         latest_production=production,
         latest_testing=testing,
     )
 
 
-def _feature_level(row: Mapping[str, Any], release_name: str) -> FeatureLevel:
+def _feature_level(row: Mapping[str, Any], release_name: str, patch: int) -> FeatureLevel:
     default_from = row.get("default_from_in", {}).get(release_name, row["default_from"])
+    last_patch = row.get("depends_on_until", {release_name: patch}).get(release_name, -1)
+    depends_on = row.get("depends_on", {}) if patch <= last_patch else {}
     return FeatureLevel(
         level=row["level"],
         default_from=_by_name()[default_from].level,
-        dependencies=MappingProxyType(dict(row.get("depends_on", {}))),
+        dependencies=MappingProxyType(depends_on),
         about=row["about"],
     )
 

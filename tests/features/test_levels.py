@@ -107,3 +107,21 @@ def test_the_tables_name_known_releases_only() -> None:
         table = levels._table(name)
         named = set(table["known"]) | {key for row in table["level"] for key in row.get("default_from_in", {})}
         assert named <= set(release_names())
+
+
+@pytest.mark.parametrize(
+    ("version", "needs"),
+    [
+        ("3.9.0", 21),
+        ("3.9.1", 21),
+        ("3.9.2", None),
+        ("4.0.1", 21),
+        ("4.0.2", None),
+        ("4.1.0", 21),
+        ("4.1.1", None),
+        ("4.2.0", None),
+    ],
+)
+def test_kraft_version_needed_a_metadata_version_once(version: str, needs: int | None) -> None:
+    level = features_of(find_release(version))["kraft.version"].levels[1]
+    assert level.dependencies.get("metadata.version") == needs

@@ -160,6 +160,13 @@ def test_kraft_version(text: str, without: tuple[int, ...], with_static: tuple[i
     assert tuple(kraft_version_for(release, voter_mode=mode, static_voters=True) for mode in MODES) == with_static
 
 
+def test_several_log_directories_were_not_looked_at_in_the_first_release_that_has_them() -> None:
+    levels = {
+        version: find_release(version).jbod_format_level for version in ("3.6.2", "3.7.0", "3.7.1", "3.8.1", "3.9.0")
+    }
+    assert levels == {"3.6.2": 0, "3.7.0": 0, "3.7.1": 17, "3.8.1": 17, "3.9.0": 0}
+
+
 def test_kraft_version_takes_the_enumeration_of_the_storage_room() -> None:
     from kafkactl.storage.model import VoterMode
 
