@@ -15,7 +15,7 @@ from kafkactl.features.levels import features_of
 from kafkactl.features.releases import Release, find_release, newest_release
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.storage.ensure import blank_node
-from kafkactl.storage.fleet_model import Fleet, FleetNode, voter_roles
+from kafkactl.storage.fleet_model import Fleet, FleetNode, nodes_text, voter_roles
 from kafkactl.storage.fleet_rules import check_fleet
 from kafkactl.storage.format_plan import plan_format
 from kafkactl.storage.inventory import NEW_CLUSTER, Inventory, InventoryNode, VoterRole
@@ -310,24 +310,35 @@ def _from_error(error: InputError, node_id: int) -> Finding:
 
 
 def _together(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
-    """What several nodes say in the same words is told once, with the nodes as evidence."""
-    groups: dict[tuple[str, str, str], list[tuple[int, Finding]]] = {}
+    """What several nodes say is told once, with the nodes as evidence: in the same words, or, where it stops nothing,
+    in nearly the same."""
+    groups: dict[tuple[str, str], list[tuple[int, Finding]]] = {}
     for node_id, finding in findings:
-        about = finding.subject.removeprefix(f"node {node_id}").removeprefix(", ")
-        groups.setdefault((finding.id, about, finding.message), []).append((node_id, finding))
-    return [_merged(about, group) for (_, about, _), group in groups.items()]
+        words = f"{_about(node_id, finding)} {finding.message}" if finding.severity is Severity.BLOCKER else ""
+        groups.setdefault((finding.id, words), []).append((node_id, finding))
+    return [_merged(group) for group in groups.values()]
 
 
-def _merged(about: str, group: Sequence[tuple[int, Finding]]) -> Finding:
+def _about(node_id: int, finding: Finding) -> str:
+    """The subject without the node."""
+    return finding.subject.removeprefix(f"node {node_id}").removeprefix(", ")
+
+
+def _merged(group: Sequence[tuple[int, Finding]]) -> Finding:
     first = group[0][1]
     if len(group) == 1:
         return first
-    ids = [node_id for node_id, _ in group]
-    shown = ", ".join(str(node_id) for node_id in ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+    ids = list(dict.fromkeys(node_id for node_id, _ in group))
+    abouts = list(dict.fromkeys(_about(node_id, finding) for node_id, finding in group))
+    messages = list(dict.fromkeys(finding.message for _, finding in group))
+    same_subject = f", {abouts[0]}" if len(abouts) == 1 and abouts[0] else ""
     return replace(
         first,
-        subject=f"nodes {shown}" + (f", {about}" if about else ""),
-        evidence={**first.evidence, "nodes": ids},
+        subject=nodes_text(ids) + same_subject,
+        message=first.message + (f" (and {len(messages) - 1} more such)" if len(messages) > 1 else ""),
+        evidence={**first.evidence, "nodes": ids, "messages": messages}
+        if len(messages) > 1
+        else {**first.evidence, "nodes": ids},
     )
 
 

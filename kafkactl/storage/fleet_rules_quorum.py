@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
 from kafkactl.plan import Finding, Severity
+from kafkactl.quorum.voters import parse_host_port
 from kafkactl.storage.fleet_model import (
     FLEET,
     Fleet,
@@ -262,7 +263,8 @@ def _reachable_as(node: FleetNode) -> Iterator[Endpoint]:
 
 
 def _bootstrap_servers(node: FleetNode) -> list[str]:
-    return [address_of(server) for server in node.config.bootstrap_servers]
+    read = [parse_host_port(text) for text in node.config.bootstrap_servers]
+    return [address_of(Endpoint(listener="", host=found[0], port=found[1])) for found in read if found is not None]
 
 
 QUORUM_RULES = (
