@@ -97,7 +97,9 @@ def foreign_directories(directory: ObservedDirectory) -> list[str]:
     return [
         entry.name
         for entry in directory.entries
-        if entry.kind == "directory" and not is_topic_partition(entry.name) and entry.name != METADATA_LOG
+        if (entry.kind == "directory" or entry.links_to_directory)
+        and not is_topic_partition(entry.name)
+        and entry.name != METADATA_LOG
     ]
 
 

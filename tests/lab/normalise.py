@@ -10,6 +10,8 @@ import re
 import struct
 from pathlib import Path
 
+from tests.lab import java
+
 _DATE = re.compile(rb"^#[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d [A-Z]{3,4} \d{4}$", re.MULTILINE)
 _DIRECTORY_ID = re.compile(rb"^directory\.id=(.*)$", re.MULTILINE)
 _BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -39,6 +41,8 @@ def _content(path: Path, given_ids: set[str]) -> bytes:
 
 def _properties(content: bytes, given_ids: set[str]) -> bytes:
     content = _DATE.sub(b"#DATE", content)
+    if (java.version_of(java.java_home()) or 0) > 17:  # JDK 18 and later sort the keys; ours has the order of 17
+        content = b"\n".join(sorted(content.split(b"\n")))
     return _DIRECTORY_ID.sub(lambda found: _id_line(found, given_ids), content)
 
 

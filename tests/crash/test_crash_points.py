@@ -1,0 +1,346 @@
+"""Every file operation of format, apply and unformat fails once in every way; none leaves a third state.
+
+After each failure the disks are looked at: Kafka would start only from a complete node, nothing of anybody else's is
+touched, and what the command said is true. Then a fresh run finishes the work, or refuses and says what to do.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.apply_format import apply_plan
+from kafkactl.adapters.apply_unformat import apply_unformat
+from kafkactl.adapters.directories import observe_node
+from kafkactl.adapters.filesystem import OsFilesystem
+from kafkactl.plan import Outcome, Severity
+from kafkactl.storage.meta_properties import parse_meta_properties
+from kafkactl.storage.model import (
+    KAFKACTL_LOCK,
+    LOST_AND_FOUND,
+    META_PROPERTIES,
+    Action,
+    Applied,
+    FormatPlan,
+    Progress,
+    VoterMode,
+    is_staged_name,
+)
+from kafkactl.storage.unformat_plan import UnformatPlan, plan_unformat
+from tests.crash.faulty import Fault, FaultyFilesystem, Killed
+from tests.crash.scenarios import OWN_ID, SCENARIOS, Scenario, formatted
+from tests.storage.nodes import FixedSource
+
+PROOF = Path(__file__).parents[2] / "docs" / "proof" / "crash.md"
+SAMPLE_EVERY = 11
+Tree = dict[str, bytes | None]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a run fails, and how."""
+
+    operation: int
+    fault: Fault
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """A scratch directory in memory where there is one: nothing here needs a disk that survives."""
+    memory = Path("/dev/shm")
+    scratch = Path(tempfile.mkdtemp(prefix="kafkactl-crash-", dir=memory if memory.is_dir() else None))
+    yield scratch / "disks"
+    shutil.rmtree(scratch)
+
+
+def tree(root: Path) -> Tree:
+    return {
+        str(path.relative_to(root)): None if path.is_dir() else path.read_bytes() for path in sorted(root.rglob("*"))
+    }
+
+
+def faulty(root: Path, point: Point) -> FaultyFilesystem:
+    scratch = root.parent / "kept"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    return FaultyFilesystem(scratch, fail_at=point.operation, fault=point.fault, seed=point.operation)
+
+
+def count(root: Path, scenario: Scenario, *, unformat: bool = False) -> list[str]:
+    """The operations of a run without failure."""
+    scenario.build(root)
+    files = faulty(root, Point(-1, Fault.ERROR_BEFORE))
+    if unformat:
+        done = apply_unformat(unformat_plan(root, scenario), files)
+    else:
+        done = apply_plan(scenario.plan(root), files)
+    assert done.outcome is Outcome.DONE
+    return files.operations
+
+
+def points(operations: list[str]) -> list[Point]:
+    """Every operation with every fault. A short write is one only where something is written."""
+    return [
+        Point(number, fault)
+        for number, name in enumerate(operations)
+        for fault in Fault
+        if fault is not Fault.SHORT_WRITE or name == "write"
+    ]
+
+
+# --- format and apply ---------------------------------------------------------------------------------------------
+
+
+def format_point(root: Path, scenario: Scenario, point: Point, *, same_plan: bool) -> None:
+    """One failure of a format; then the same plan once more (as `apply` does), or a new plan (as `format`)."""
+    scenario.build(root)
+    plan = scenario.plan(root)
+    before = tree(root)
+    applied = run(plan, faulty(root, point))
+    check_no_third_state(root, plan, before)
+    if applied is not None:
+        check_told(root, plan, applied, before)
+    check_asks_for_ignore_formatted(root, scenario)
+    again = plan if same_plan else scenario.plan(root, OtherSource())
+    assert again.outcome in {Outcome.PLANNED, Outcome.NOTHING_TO_DO}, again.findings
+    assert apply_plan(again, OsFilesystem()).outcome in {Outcome.DONE, Outcome.NOTHING_TO_DO}
+    check_complete(root, scenario, plan, before)
+    if same_plan:
+        check_bytes(plan)
+
+
+class OtherSource(FixedSource):
+    """Other ids and another time than the run that failed."""
+
+    def now_ms(self) -> int:
+        return super().now_ms() + 3_600_000
+
+
+def run(plan: FormatPlan, files: FaultyFilesystem) -> Applied | None:
+    """Apply; None where the process was killed."""
+    try:
+        return apply_plan(plan, files)
+    except Killed:
+        if files.fault is Fault.POWER_LOSS:
+            files.lose_power()
+        return None
+
+
+def check_no_third_state(root: Path, plan: FormatPlan, before: Tree) -> None:
+    """Where meta.properties is, all is; the metadata directory is last; the rest of the disk is as it was."""
+    written = [one for one in plan.directories if one.action is Action.FORMAT]
+    marked = [one for one in written if (Path(one.path) / META_PROPERTIES).exists()]
+    for one in marked:
+        for file in one.files:
+            assert (Path(one.path) / file.name).read_bytes() == file.content, (one.path, file.name)
+    if any(one.role == "metadata" for one in marked):
+        assert len(marked) == len(written)
+    planned = {str((Path(one.path) / file.name).relative_to(root)) for one in written for file in one.files}
+    now = tree(root)
+    for name, content in before.items():
+        if name not in planned and not is_ours(name):
+            assert now.get(name, b"gone") == content, name
+    strange = [name for name in now if name not in before and name not in planned and not is_ours(name)]
+    assert all(now[name] is None for name in strange), strange
+
+
+def is_ours(name: str) -> bool:
+    """Temporary files, and the lock."""
+    return is_staged_name(Path(name).name) or Path(name).name == KAFKACTL_LOCK
+
+
+def check_told(root: Path, plan: FormatPlan, applied: Applied, before: Tree) -> None:
+    """The outcome is what the disks say."""
+    written = [one for one in plan.directories if one.action is Action.FORMAT]
+    marked = [one.path for one in written if (Path(one.path) / META_PROPERTIES).exists()]
+    ids = [finding.id for finding in applied.findings]
+    match applied.outcome:
+        case Outcome.DONE:
+            check_bytes(plan)
+            assert {applied.progress[one.path] for one in written} == {Progress.DONE}
+        case Outcome.FAILED:
+            assert marked == []
+        case Outcome.PARTIAL:
+            assert marked
+        case other:
+            raise AssertionError(other)
+    if applied.outcome is not Outcome.DONE:
+        assert all(finding.next_step for finding in applied.findings if finding.severity is not Severity.WARNING), ids
+    if "format-not-begun" in ids:
+        # A lock file that could not be locked stays, and is no trouble (check_complete).
+        now = {name: content for name, content in tree(root).items() if Path(name).name != KAFKACTL_LOCK}
+        kept = {name: content for name, content in before.items() if not is_ours(name)}
+        left = {name for name in now.keys() - kept.keys() if not is_ours(name)}
+        assert all((root / name / KAFKACTL_LOCK).exists() or _holds_lock(root / name) for name in left), left
+        assert {name: now.get(name, b"gone") for name in kept} == kept
+
+
+def _holds_lock(place: Path) -> bool:
+    return any(path.name == KAFKACTL_LOCK for path in place.rglob("*"))
+
+
+def check_asks_for_ignore_formatted(root: Path, scenario: Scenario) -> None:
+    """Without -g, what was finished before the failure is a refusal that names the way on."""
+    plan = scenario.plan(root, again=False)
+    if plan.outcome is Outcome.REFUSED:
+        stops = [finding for finding in plan.findings if finding.severity is Severity.BLOCKER]
+        assert {finding.id for finding in stops} == {"already-formatted"}
+        assert all("--ignore-formatted" in finding.next_step for finding in stops)
+
+
+def check_complete(root: Path, scenario: Scenario, plan: FormatPlan, before: Tree) -> None:
+    """A node that Kafka starts from: every directory marked, for one cluster and node, ids different, nothing left."""
+    ids = []
+    for one in plan.directories:
+        stored = parse_meta_properties((Path(one.path) / META_PROPERTIES).read_bytes())
+        assert (stored.cluster_id, stored.node_id) == (plan.cluster_id, plan.node_id)
+        if stored.directory_id is not None:
+            ids.append(stored.directory_id)
+        names = {file.name for file in one.files}
+        assert {name for name in names if (Path(one.path) / name).exists()} == names
+        if scenario.mode is VoterMode.INITIAL_CONTROLLERS and one.role == "metadata":
+            assert str(stored.directory_id) == OWN_ID
+    assert len(set(ids)) == len(ids)
+    assert [name for name in tree(root) if is_ours(name)] == []
+
+
+def check_bytes(plan: FormatPlan) -> None:
+    """Exactly what was planned."""
+    for one in plan.directories:
+        for file in one.files:
+            path = Path(one.path) / file.name
+            assert path.read_bytes() == file.content
+            assert file.mode is None or path.stat().st_mode & 0o7777 == file.mode
+
+
+# --- unformat ------------------------------------------------------------------------------------------------------
+
+
+def unformat_plan(root: Path, scenario: Scenario) -> UnformatPlan:
+    config = scenario.config(root)
+    return plan_unformat(config, observe_node(config))
+
+
+def unformat_point(root: Path, scenario: Scenario, point: Point) -> None:
+    """One failure of an unformat; then another run removes the rest."""
+    scenario.build(root)
+    before = tree(root)
+    files = faulty(root, point)
+    try:
+        applied = apply_unformat(unformat_plan(root, scenario), files)
+        assert applied.outcome in {Outcome.DONE, Outcome.FAILED, Outcome.PARTIAL}
+        assert applied.outcome is Outcome.DONE or applied.findings[-1].next_step
+    except Killed:
+        if point.fault is Fault.POWER_LOSS:
+            files.lose_power()
+    now = {name: content for name, content in tree(root).items() if not is_ours(name)}
+    places = scenario.config(root).all_directories
+    if all((Path(place) / META_PROPERTIES).exists() for place in places):
+        assert now == {name: content for name, content in before.items() if not is_ours(name)}
+    assert now.items() <= before.items()
+    again = unformat_plan(root, scenario)
+    assert again.outcome in {Outcome.PLANNED, Outcome.NOTHING_TO_DO}, again.findings
+    assert apply_unformat(again, OsFilesystem()).outcome in {Outcome.DONE, Outcome.NOTHING_TO_DO}
+    left = [name for place in places for name in tree(Path(place)) if LOST_AND_FOUND not in name]
+    assert [name for name in left if Path(name).name != KAFKACTL_LOCK] == []
+
+
+# --- the runs --------------------------------------------------------------------------------------------------------
+
+
+FORMATTED = tuple(
+    Scenario(**{**vars(one), "name": f"unformat, {one.name}", "prepare": formatted(one), "owner": None})
+    for one in SCENARIOS
+    if one.name not in {"new disk", "owner"}
+)
+
+
+def run_format_points(root: Path, scenario: Scenario, every: int = 1) -> Counter[str]:
+    ran: Counter[str] = Counter()
+    operations = count(root, scenario)
+    for number, point in enumerate(points(operations)):
+        if number % every == 0:
+            for same_plan in (False, True):
+                try:
+                    format_point(root, scenario, point, same_plan=same_plan)
+                except AssertionError as error:
+                    error.add_note(f"{scenario.name}: {point} ({operations[point.operation]}), same plan: {same_plan}")
+                    raise
+                ran[f"{'apply' if same_plan else 'format'}/{operations[point.operation]}/{point.fault}"] += 1
+    return ran
+
+
+def run_unformat_points(root: Path, scenario: Scenario, every: int = 1) -> Counter[str]:
+    ran: Counter[str] = Counter()
+    operations = count(root, scenario, unformat=True)
+    for number, point in enumerate(points(operations)):
+        if number % every == 0:
+            try:
+                unformat_point(root, scenario, point)
+            except AssertionError as error:
+                error.add_note(f"{scenario.name}: {point} ({operations[point.operation]})")
+                raise
+            ran[f"unformat/{operations[point.operation]}/{point.fault}"] += 1
+    return ran
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_a_format_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
+    assert run_format_points(root, scenario, SAMPLE_EVERY)
+
+
+@pytest.mark.parametrize("scenario", FORMATTED, ids=lambda one: one.name)
+def test_an_unformat_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
+    assert run_unformat_points(root, scenario, SAMPLE_EVERY)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+def test_every_operation_fails_in_every_way(root: Path) -> None:
+    ran: Counter[str] = Counter()
+    for scenario in SCENARIOS:
+        ran += run_format_points(root, scenario)
+    for scenario in FORMATTED:
+        ran += run_unformat_points(root, scenario)
+    assert ran.total() >= 2000
+    PROOF.write_text(_proof(ran), encoding="utf-8")
+
+
+def _proof(ran: Counter[str]) -> str:
+    verbs, operations = ("format", "apply", "unformat"), sorted({key.split("/")[1] for key in ran})
+    rows = [
+        f"| {operation} | "
+        + " | ".join(
+            str(sum(count for key, count in ran.items() if key.split("/")[:2] == [verb, operation])) for verb in verbs
+        )
+        + " |"
+        for operation in operations
+    ]
+    faults = [f"{fault.value} {sum(n for key, n in ran.items() if key.endswith('/' + fault))}" for fault in Fault]
+    return "\n".join(
+        [
+            "# Crash points of `storage format`, `apply` and `unformat`",
+            "",
+            "Written by the run of `make lab` (tests/crash/test_crash_points.py).",
+            "",
+            f"{ran.total()} crash points in {len(SCENARIOS) + len(FORMATTED)} nodes, {datetime.now(UTC):%Y-%m-%d},"
+            f" Python {'.'.join(map(str, sys.version_info[:3]))}; none left a third state. After each, a fresh run was"
+            " held to finish the work; `format` plans anew, `apply` carries out the same plan.",
+            "",
+            f"By fault: {', '.join(faults)}. A power loss also takes what was not synced: contents since their last"
+            " fsync, and names since the last fsync of their directory.",
+            "",
+            f"| operation | {' | '.join(verbs)} |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
