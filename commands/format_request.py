@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -165,7 +166,7 @@ def _scram_of_file(name: str | None) -> tuple[str, ...]:
     if name is None:
         return ()
     if name == "-":
-        return read_scram_lines(click.get_binary_stream("stdin").read(), file="stdin")
+        return read_scram_lines(sys.stdin.buffer.read(), file="stdin")
     return read_scram_lines(read_input(Path(name), "the file of SCRAM users"), file=name)
 
 

@@ -28,6 +28,7 @@ from kafkactl.adapters.locks import directory_lock
 from kafkactl.errors import RefusedError
 from kafkactl.plan import Finding, Outcome, Severity
 from kafkactl.storage.model import (
+    KAFKACTL_LOCK,
     META_PROPERTIES,
     METADATA_LOG,
     Action,
@@ -52,9 +53,12 @@ def apply_plan(plan: FormatPlan, files: Filesystem) -> Applied:
     Refusals and failures are answers too: the outcome, what stands in each directory now, and a finding that says
     what to do. Nothing is raised for what the disks do; a plan that was refused is not carried out.
     """
-    if plan.outcome is not Outcome.PLANNED:
-        return Applied(outcome=plan.outcome, progress=_untouched(plan), findings=plan.findings)
     work = _Work(plan, files)
+    if plan.outcome is not Outcome.PLANNED:
+        if plan.outcome is Outcome.NOTHING_TO_DO:
+            with contextlib.suppress(RefusedError):
+                work.tidy()
+        return Applied(outcome=plan.outcome, progress=_untouched(plan), findings=plan.findings)
     try:
         with contextlib.ExitStack() as locks:
             work.run(locks)
@@ -106,6 +110,7 @@ class _Work:
 
     def run(self, locks: contextlib.ExitStack) -> None:
         """All four steps. Raises RefusedError, OSError or _ReadBackError."""
+        self.tidy()
         for target in self._targets:
             self._make_directory(target.path)
             locks.enter_context(directory_lock(target.path, self.files))
@@ -117,6 +122,16 @@ class _Work:
         for target in targets:
             self._read_back(target)
             self._done.add(target.path)
+
+    def tidy(self) -> None:
+        """Take away the lock that a killed run left in a directory which it had finished.
+
+        Raises RefusedError where somebody holds that lock: another run is still at work on this node.
+        """
+        for directory in self.plan.directories:
+            if directory.action is not Action.FORMAT and os.path.lexists(Path(directory.path, KAFKACTL_LOCK)):
+                with contextlib.suppress(OSError), directory_lock(directory.path, self.files):
+                    pass
 
     # --- 1: directories
 

@@ -89,8 +89,8 @@ def first_voters(
         return None
     if request.voter_mode is VoterMode.INITIAL_CONTROLLERS:
         return parse_voters(request.initial_controllers)
-    if request.voter_mode is VoterMode.STANDALONE and "controller" in config.roles:
-        endpoint = config.controller_endpoint()
+    endpoint = config.controller_endpoint()
+    if request.voter_mode is VoterMode.STANDALONE and endpoint is not None:
         own = standalone_voter(
             node_id=config.node_id,
             host=endpoint.host or None,
@@ -149,6 +149,8 @@ def _warn_of_own_voter(voters: Sequence[DynamicVoter], config: NodeConfig) -> It
         return
     endpoint = config.controller_endpoint()
     # Names may differ for good reasons (a host without advertised listener); the port may not.
+    if endpoint is None:
+        return
     if (endpoint.host and endpoint.host != own.host) or endpoint.port != own.port:
         yield warning(
             "voter-endpoint-differs",

@@ -78,10 +78,7 @@ def count(root: Path, scenario: Scenario, *, unformat: bool = False) -> list[str
     """The operations of a run without failure."""
     scenario.build(root)
     files = faulty(root, Point(-1, Fault.ERROR_BEFORE))
-    if unformat:
-        done = apply_unformat(unformat_plan(root, scenario), files)
-    else:
-        done = apply_plan(scenario.plan(root), files)
+    done = apply_unformat(unformat_plan(root, scenario), files) if unformat else apply_plan(scenario.plan(root), files)
     assert done.outcome is Outcome.DONE
     return files.operations
 
