@@ -58,7 +58,7 @@ class Release:
       checkpoint where voters are given (KIP-853); 4 everything in the first checkpoint, controllers only (KIP-1170).
       quorum_state_version: the newest data_version of quorum-state that it can read.
       reads_unused_bootstrap_checkpoint: a bootstrap.checkpoint whose metadata.version is too low for the node stops
-      it even where the metadata log is not empty (until KAFKA-19192, fixed in 4.0.1; 4.0.0 is the case that matters).
+      it even where the metadata log is not empty (KAFKA-19192, fixed in 4.0.1).
 
     Configuration
       zookeeper_mode: process.roles may be empty, and then it is a ZooKeeper-mode broker (3.x).

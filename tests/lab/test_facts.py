@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import pytest
 
 from kafkactl.features.levels import (
@@ -12,9 +14,11 @@ from kafkactl.features.levels import (
     names_before_levels,
 )
 from kafkactl.features.releases import Release, find_release
+from kafkactl.schema.build import build_message
 from kafkactl.schema.definitions import control_record
+from kafkactl.schema.dialect import parse_definition
 from kafkactl.schema.error_codes import error_code, error_codes
-from tests.lab import releases
+from tests.lab import maven, releases
 from tests.lab.facts import facts
 
 pytestmark = pytest.mark.lab
@@ -88,6 +92,14 @@ def test_control_records(version: str) -> None:
     assert {control_record(number).name for number in types} <= set(CONTROL_RECORDS.values())
     for number, name in types.items():
         assert control_record(number).name == CONTROL_RECORDS[name]
+
+
+@RELEASES
+def test_the_newest_quorum_state_that_a_release_can_read(version: str) -> None:
+    with zipfile.ZipFile(maven.jars(version) / f"kafka-raft-{version}.jar") as archive:
+        text = archive.read("common/message/QuorumStateData.json").decode()
+    highest = build_message(parse_definition(text)).valid_versions.highest
+    assert find_release(version).quorum_state_version == highest
 
 
 def test_every_release_of_the_lab_is_known_and_the_newest_of_its_line() -> None:
