@@ -86,7 +86,10 @@ class VerifiedDirectory(Shape):
 
     path: str
     role: Literal["metadata", "data"]
-    state: str
+    state: Literal["good", "empty", "error"]
+    version: int | None
+    cluster_id: str | None
+    node_id: int | None
     directory_id: str | None
 
 
@@ -100,6 +103,7 @@ class StorageVerify(Answer):
     will_start: bool | None = Field(description="null: cannot be told; a node that would wait for ever does not start.")
     expected_failure: ExpectedFailure | None
     would_lose: list[Loss]
+    starts_with: list[str] | None = Field(description="Known releases that start on these disks and lose nothing.")
     directories: list[VerifiedDirectory]
     findings: list[Finding]
 

@@ -11,6 +11,7 @@ from kafkactl.features.record_types import record_types_of
 from kafkactl.features.releases import Release
 from kafkactl.metadata.quorum_state import QuorumStateFile
 from kafkactl.plan import Finding, Severity
+from kafkactl.protocol.java_text import split_list
 from kafkactl.storage.meta_properties import MetaProperties
 from kafkactl.storage.model import ObservedDirectory, ObservedNode
 from kafkactl.storage.node_config import NodeConfig
@@ -143,6 +144,14 @@ class Situation:
             if directory.path == path:
                 return directory
         raise KeyError(path)
+
+    @property
+    def log_dirs_as_written(self) -> tuple[str, ...]:
+        """log.dirs with a path that is named twice as often as the node keeps it: twice up to 4.1, once from 4.2 on."""
+        text = self.config.properties.get("log.dirs")
+        if text is None or self.at_least(4, 2):
+            return self.config.log_dirs
+        return tuple(item for item in split_list(text) if item)
 
     @property
     def release_record_types(self) -> frozenset[int]:

@@ -129,8 +129,9 @@ def _locked_paths(situation: Situation) -> list[str]:
 
 
 def _same_place_twice(situation: Situation) -> Iterator[Trouble]:
+    """By real path; the very same text twice is dropped with a warning from 4.2 on (`ConfigDef.parseValue`)."""
     seen: dict[str, str] = {}
-    for path in situation.config.log_dirs:
+    for path in situation.log_dirs_as_written:
         directory = situation.directory(path)
         if directory.kind is DirectoryClass.ERROR:
             continue
@@ -141,7 +142,7 @@ def _same_place_twice(situation: Situation) -> Iterator[Trouble]:
                 Phase.LOG_DIRECTORIES,
                 directory_subject(path),
                 f"{path} and {seen[real_path]} are the same place ({real_path}).",
-                says=f"Duplicate log directory found: {', '.join(map(_java_path, situation.config.log_dirs))}",
+                says=f"Duplicate log directory found: {', '.join(map(_java_path, situation.log_dirs_as_written))}",
                 next_step="Name every disk once in log.dirs.",
                 real_path=real_path,
             )
