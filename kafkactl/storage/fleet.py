@@ -182,7 +182,9 @@ class _Shared:
         except InputError as error:
             self.findings.append((node.entry.id, _from_error(error, node.entry.id)))
             return None
-        self.findings += [(node.entry.id, _of_node(node.entry.id, finding)) for finding in plan.findings]
+        # The plan gives brokers the fleet's features on purpose: they do nothing there, and all disks are alike.
+        told = [finding for finding in plan.findings if finding.id != "bootstrap-flag-on-broker"]
+        self.findings += [(node.entry.id, _of_node(node.entry.id, finding)) for finding in told]
         return plan
 
     def ids_of(self, node: FleetNode) -> Mapping[str, Uuid]:
