@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kafkactl.errors import DecodeError
+from kafkactl.errors import DecodeError, EncodeError
 from kafkactl.metadata.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.voters import Voter, voters_data, voters_of
 from kafkactl.protocol.batch_scan import Damage, scan_batches
@@ -210,7 +210,7 @@ def encode_bootstrap_checkpoint(records: Sequence[MetadataRecord], now_ms: int) 
     The header's timestamp is 0, as in `BatchFileWriter.java`; the batches carry `now_ms` (milliseconds).
     """
     header = encode_control_record(ControlType.SNAPSHOT_HEADER, {"LastContainedLogTimestamp": 0})
-    return _encoded([header], records, now_ms)
+    return _encoded([header], _framed(records), now_ms)
 
 
 def encode_first_checkpoint(
@@ -225,26 +225,35 @@ def encode_first_checkpoint(
     Kafka 3.9 to 4.3 write it for a dynamic quorum: `kraft_version` 1, `voters`, no `records`. Kafka 4.4 writes it for
     every controller, with the bootstrap `records` (KIP-1170); a static quorum then has no `kraft_version`, and a
     controller that is to join one has a `kraft_version` but no `voters`. Voters are written in the order given.
+
+    Raises EncodeError `records-too-large` for records that do not fit into one batch of 8 MiB: Kafka 4.4.0 ends with
+    a RecordBatchTooLargeException there, while it spreads those of bootstrap.checkpoint over several (both tried).
     """
+    framed = _framed(records)
+    if len(list(_chunks(framed))) > 1:
+        text = f"the bootstrap records take more than the {MAX_BATCH_BYTES} bytes of one batch"
+        raise EncodeError(text, id="records-too-large", path="Checkpoint")
     head = [encode_control_record(ControlType.SNAPSHOT_HEADER, {"LastContainedLogTimestamp": now_ms})]
     if kraft_version:
         head.append(encode_control_record(ControlType.KRAFT_VERSION, {"KRaftVersion": kraft_version}))
     if voters is not None:
         head.append(encode_control_record(ControlType.KRAFT_VOTERS, voters_data(voters)))
-    return _encoded(head, records, now_ms)
+    return _encoded(head, framed, now_ms)
 
 
-def _encoded(
-    head: Sequence[tuple[bytes | None, bytes | None]], records: Sequence[MetadataRecord], now_ms: int
-) -> bytes:
+def _encoded(head: Sequence[tuple[bytes | None, bytes | None]], values: Sequence[bytes], now_ms: int) -> bytes:
     batches = [encode_batch(head, base_offset=0, timestamp_ms=now_ms, is_control=True)]
     offset = len(head)
-    for chunk in _chunks([encode_record(message(one.type), one.version, one.data) for one in records]):
+    for chunk in _chunks(values):
         batches.append(encode_batch([(None, value) for value in chunk], base_offset=offset, timestamp_ms=now_ms))
         offset += len(chunk)
     footer = encode_control_record(ControlType.SNAPSHOT_FOOTER, {})
     batches.append(encode_batch([footer], base_offset=offset, timestamp_ms=now_ms, is_control=True))
     return b"".join(batches)
+
+
+def _framed(records: Sequence[MetadataRecord]) -> list[bytes]:
+    return [encode_record(message(one.type), one.version, one.data) for one in records]
 
 
 def _chunks(values: Sequence[bytes]) -> Iterator[list[bytes]]:

@@ -83,7 +83,12 @@ set_raw: Any = Uuid.__dict__["raw"].__set__  # past the check of the length, whi
 
 def uuids(data: bytes, position: int, count: int) -> list[Uuid]:
     """An array of uuids, all inside `data`."""
-    return [Uuid(data[at : at + 16]) for at in range(position, position + 16 * count, 16)]
+    made = []
+    for at in range(position, position + 16 * count, 16):
+        one = new_uuid(Uuid)
+        set_raw(one, data[at : at + 16])
+        made.append(one)
+    return made
 
 
 def text_of(value: object) -> bytes:

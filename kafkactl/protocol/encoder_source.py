@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from kafkactl.protocol.decoder_source import CODES, is_fixed, layout, runs
 from kafkactl.protocol.form import Form, default_value
+from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.source_lines import SourceLines
 from kafkactl.schema.spec import FieldSpec
 
@@ -115,14 +116,20 @@ def _tagged_fields(out: SourceLines, fields: Sequence[FieldSpec], form: Form, va
 
 
 def _tagged_field(out: SourceLines, field: FieldSpec, form: Form, held: str) -> None:
-    """Tag, size, content; the size goes in front of the content once that is there."""
-    start, size = out.name(), out.name()
-    out.add(f"out += base128({field.tag})", f"{start} = len(out)")
+    """Tag, size, content; where the size is not known before, a byte is kept free for it."""
+    out.add(f"out += {base128(field.tag or 0)!r}")
     if is_fixed(field):
+        out.add(f"out.append({layout([field]).size})")
         _fixed_value(out, field, held)
-    else:
-        _field(out, field, form, held, whole=True)
-    out.add(f"{size} = len(out) - {start}", f"out[{start}:{start}] = base128({size})")
+        return
+    start, size = out.name(), out.name()
+    out.add("out.append(0)", f"{start} = len(out)")
+    _field(out, field, form, held, whole=True)
+    out.add(f"{size} = len(out) - {start}")
+    with out.block(f"if {size} < 128:"):
+        out.add(f"out[{start} - 1] = {size}")
+    with out.block("else:"):
+        out.add(f"out[{start} - 1 : {start}] = base128({size})")
 
 
 def _fixed_value(out: SourceLines, field: FieldSpec, held: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError
+from kafkactl.errors import DecodeError, EncodeError
 from kafkactl.metadata.checkpoint import (
     Checkpoint,
     decode_checkpoint,
@@ -130,6 +130,13 @@ class TestWriting:
         data_batches = [batch for batch in found.batches if not batch.is_control]
         assert [batch.size_bytes <= 8 * 1024 * 1024 for batch in data_batches] == [True] * 3
         assert data_batches[0].size_bytes > 8 * 1024 * 1024 - 31_000
+
+    def test_the_first_checkpoint_has_room_for_one_batch_as_in_kafka(self):
+        records = [feature("n" * 30_000, level % 100) for level in range(280)]
+        assert decode_checkpoint(encode_first_checkpoint(now_ms=1, records=records[:279])).is_complete
+        with pytest.raises(EncodeError) as caught:
+            encode_first_checkpoint(now_ms=1, records=records)
+        assert caught.value.id == "records-too-large"
 
     def test_voters_round_trip(self):
         voter = Voter(
