@@ -62,6 +62,7 @@ def plan_format(
     findings = [
         *check_mode(config),
         *cluster_id.findings,
+        *levels.parsing_findings,
         *check_voter_flags(request, config, release),
         *_check_scram_flag(request, release),
         *levels.findings,

@@ -39,19 +39,22 @@ _UNDERSTOOD = frozenset({"unstable-release-version", "release-version-too-old"})
 class Levels:
     """What a format sets. `features` holds the levels above 0 of all but metadata.version and kraft.version.
 
-    Where `findings` hold a blocker, the values are the nearest that make sense, for the rest of the rules.
+    `parsing_findings` are refusals that Kafka's tool meets while it reads its arguments, before all other rules.
+    Where findings hold a blocker, the values are the nearest that make sense, for the rest of the rules.
     """
 
     metadata_version: MetadataVersion
     kraft_version: int
     features: Mapping[str, int]
+    parsing_findings: tuple[Finding, ...]
     findings: tuple[Finding, ...]
 
 
 def effective_levels(request: FormatRequest, config: NodeConfig, release: Release) -> Levels:
     """All levels. Raises InputError for a release version or a feature that cannot be understood."""
     asked = parse_features(request.features)
-    findings: list[Finding] = list(_check_flag(request, asked, release))
+    parsing = [*_check_flag(request, asked, release)]
+    findings: list[Finding] = []
     version = _metadata_version(request, asked, config, release, findings)
     dynamic = kraft_version_for(release, voter_mode=request.voter_mode, static_voters=bool(config.static_voters))
     if release.feature_flag != "all":
@@ -66,8 +69,18 @@ def effective_levels(request: FormatRequest, config: NodeConfig, release: Releas
         metadata_version=version,
         kraft_version=dynamic,
         features={name: level for name, level in others.items() if level > 0 and name != KRAFT_VERSION},
-        findings=tuple(findings),
+        parsing_findings=(*parsing, *(one for one in findings if _is_met_while_parsing(one, release))),
+        findings=tuple(one for one in findings if not _is_met_while_parsing(one, release)),
     )
+
+
+def _is_met_while_parsing(finding: Finding, release: Release) -> bool:
+    """4.x does not know a release version below its range, 4.2 and later none that is unstable, as a text."""
+    if "release_version" not in finding.evidence:
+        return False
+    if finding.id == "unstable-release-version":
+        return release.words_unstable == release.words_unknown
+    return finding.id == "release-version-too-old" and not release.words_too_old
 
 
 def parse_features(arguments: tuple[str, ...]) -> dict[str, int]:
@@ -151,6 +164,7 @@ def _metadata_version(
     if level is not None and release.feature_flag == "all":
         if text is not None:
             findings.append(_ambiguous(level))
+            _by_text(text, release, unstable, findings)
         return _by_level(level, release, unstable, findings) or default
     if level is not None and request.release_version is None:
         return _by_level(level, release, unstable, findings) or default

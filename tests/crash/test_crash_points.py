@@ -35,6 +35,7 @@ from kafkactl.storage.model import (
     is_staged_name,
 )
 from kafkactl.storage.unformat_plan import UnformatPlan, plan_unformat
+from kafkactl.values import Uuid
 from tests.crash.faulty import Fault, FaultyFilesystem, Killed
 from tests.crash.scenarios import OWN_ID, SCENARIOS, Scenario, formatted
 from tests.storage.nodes import FixedSource
@@ -119,6 +120,9 @@ class OtherSource(FixedSource):
 
     def now_ms(self) -> int:
         return super().now_ms() + 3_600_000
+
+    def directory_id(self, path: str) -> Uuid:
+        return Uuid(b"\x50" + super().directory_id(path).raw[1:])
 
 
 def run(plan: FormatPlan, files: FaultyFilesystem) -> Applied | None:

@@ -46,7 +46,7 @@ PHRASES = {
     "static-voters-with-voter-flag": "You cannot specify controller.quorum.voters and format",
     "standalone-without-controller": "You can only use --standalone on a controller",
     "voter-flag-missing": "you must specify one of the following: --standalone",
-    "unsupported-feature": "Unsupported feature: (foo.version|x)",
+    "unsupported-feature": "Unsupported feature: ",
     "unknown-feature-level": "No (MetadataVersion with feature level|feature:)",
     "feature-dependency-not-met": "could not be set to .* because it depends on",
     "kraft-version-contradicts-quorum": "Cannot set kraft.version to",
@@ -90,7 +90,9 @@ class Bench:
     def written(self, tool: str) -> dict[str, tuple[str, bytes]]:
         """What is on that tool's disks, comparable."""
         prepared = {f"{position}{21 * 'A'}" for position in range(4)}
-        return normalise.tree(self.root / tool, {*VOTER_IDS, RESERVED_ID, *prepared})
+        found = normalise.tree(self.root / tool, {*VOTER_IDS, RESERVED_ID, *prepared})
+        # A temporary file that an interrupted run of Kafka's tool left: Kafka uses the name again, we leave it.
+        return {name: what for name, what in found.items() if not name.endswith("/meta.properties.tmp")}
 
 
 def run_case(case: Case, root: Path, storage_tool: StorageToolServer, kafkactl: Callable[..., Run]) -> Outcome:
