@@ -41,6 +41,12 @@ def folder(name: str, made_from: str, fill: Callable[[Path, Path], None]) -> Pat
     return place
 
 
+def existing(name: str, made_from: str) -> Path | None:
+    """The folder ``name`` if it is there and made from ``made_from``; nothing is made."""
+    place = cache_root() / name
+    return place if _is_complete(place, made_from) else None
+
+
 def _is_complete(place: Path, made_from: str) -> bool:
     try:
         return (place / MARKER).read_text(encoding="utf-8") == made_from

@@ -61,8 +61,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep the logs of a failed test's processes, and say where."""
+    """Keep the logs of a failed test's processes, and say where; those of its last run go."""
     report = yield
+    if report.when == "setup":
+        shared_pool().forget_logs(item.nodeid, FAILED)
     if report.failed and (place := shared_pool().keep_logs(item.nodeid, FAILED)):
         report.sections.append(("lab", f"logs and configurations are kept in {place}"))
     return report

@@ -52,12 +52,17 @@ def version_of(home: Path) -> int | None:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment with ``JAVA_HOME`` set to the chosen Java, and no JVM options of the user's."""
-    kept = {key: value for key, value in os.environ.items() if key not in _JVM_OPTIONS}
+    """This process's environment with ``JAVA_HOME`` set to the chosen Java, less what would change results.
+
+    That is JVM options of the user's, and the width of the terminal, at which Kafka's tools wrap their help.
+    """
+    kept = {key: value for key, value in os.environ.items() if key not in _LEFT_OUT}
     return kept | {"JAVA_HOME": str(java_home())}
 
 
-_JVM_OPTIONS = frozenset({"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "KAFKA_OPTS", "CLASSPATH"})
+_LEFT_OUT = frozenset(
+    {"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "KAFKA_OPTS", "CLASSPATH", "COLUMNS", "LINES"}
+)
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:

@@ -14,13 +14,14 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from tests.lab import cache, java, releases
-from tests.lab.cache import cache_root as cache_root
 from tests.lab.errors import DEBIAN_PACKAGES, MavenMissing, ResolutionFailed
 from tests.lab.releases import Coordinates
 
 ATTEMPTS = 3
 ATTEMPT_TIMEOUT_S = 600
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+
+cache_root = cache.cache_root
 
 
 def jars(release: str) -> Path:
@@ -75,7 +76,7 @@ def _attempt(command: Sequence[str], work: Path) -> str:
     """Run Maven once; empty if it worked, else the end of what it said."""
     try:
         run = subprocess.run(
-            command, cwd=work, env=java.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            command, check=False, cwd=work, env=java.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace", timeout=ATTEMPT_TIMEOUT_S,
         )  # fmt: skip
     except subprocess.TimeoutExpired:

@@ -201,15 +201,22 @@ class Pool:
 
     def keep_logs(self, test: str, into: Path) -> Path | None:
         """Copy logs and configurations of the test's processes to a folder of its name; None if it had none."""
-        if not self._recent:
-            return None
+        place = self.forget_logs(test, into)
+        found = [
+            (file, f"{number:02}-{running.name}-{file.name}")
+            for number, running in enumerate(self._recent, 1)
+            for file in running.kept
+            if file.is_file() and file.stat().st_size
+        ]
+        for file, name in found:
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, place / name)
+        return place if found else None
+
+    def forget_logs(self, test: str, into: Path) -> Path:
+        """Remove what an earlier run of the test has kept; returns where that would be."""
         place = into / re.sub(r"[^\w.=-]+", "_", test)[-150:]
         shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        for number, running in enumerate(self._recent, 1):
-            for file in running.kept:
-                if file.is_file():
-                    shutil.copy(file, place / f"{number:02}-{running.name}-{file.name}")
         return place
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.lab import java, maven
+from tests.lab import class_archive, java, maven
 from tests.lab.errors import ProcessFailed
 from tests.lab.pool import Pool, Running, shared_pool
 from tests.lab.storage_tool import logging_options
@@ -87,7 +87,8 @@ class Server(abc.ABC):
         if self.alive:
             raise ProcessFailed(f"{self.name} runs already (pid {self.pid})")
         self._log_file = self._fresh_log_file()
-        command = [str(java.java_binary()), *self._java_options, *logging_options("node")]
+        options = [*self._java_options, *class_archive.options(self.release), *logging_options("node")]
+        command = [str(java.java_binary()), *options]
         self._running = self._pool.start(
             [*command, "-cp", maven.class_path(self.release), *self._command],
             name=self.name, workdir=self.workdir, log=self._log_file, env=java.environment() | self._env,

@@ -9,7 +9,6 @@ by calls back into Python, in the middle of the tool's run.)
 
 from __future__ import annotations
 
-import hashlib
 import os
 import select
 import struct
@@ -22,16 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from tests.lab import cache, java, maven, releases
-from tests.lab.errors import LabError, ProcessFailed
+from tests.lab import compiler, java, maven, releases
+from tests.lab.errors import ProcessFailed
 from tests.lab.pool import Pool, Running, shared_pool
-from tests.lab.releases import Coordinates
 
 STORAGE_TOOL = "kafka.tools.StorageTool"
 JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 LOGGING = Path(__file__).with_name("logging")
 _SOURCES = tuple(Path(__file__).with_name(name) for name in ("ToolServer.java", "ExitCalls.java"))
-_COMPILER = Coordinates("org.eclipse.jdt", "ecj", "3.38.0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +117,7 @@ def run_separately(
     command = [java.java_binary(), *JVM_OPTIONS, *logging_options("tools"), "-cp", maven.class_path(release)]
     run = subprocess.run(
         [*map(str, command), class_name, *map(str, arguments)],
-        cwd=workdir, env=java.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+        check=False, cwd=workdir, env=java.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
     )  # fmt: skip
     return ToolResult(exit_code=run.returncode, stdout=_text(run.stdout), stderr=_text(run.stderr))
 
@@ -132,20 +129,8 @@ def logging_options(kind: str) -> list[str]:
 
 
 def compiled_server() -> Path:
-    """The folder with the classes of the server, compiled for Java 17 at first use."""
-    content = b"".join(source.read_bytes() for source in _SOURCES)
-    made_from = f"{_COMPILER} {hashlib.sha256(content).hexdigest()}"
-
-    compiler = maven.resolved(f"ecj-{_COMPILER.version}", [_COMPILER]) / f"ecj-{_COMPILER.version}.jar"
-
-    def fill(work: Path, target: Path) -> None:
-        command = [java.java_binary(), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-jar", compiler]
-        command += ["-source", "17", "-target", "17", "-proc:none", "-d", target, *_SOURCES]
-        run = subprocess.run(command, cwd=work, env=java.environment(), capture_output=True, text=True)
-        if run.returncode != 0:
-            raise LabError(f"the tool server does not compile:\n{run.stdout}{run.stderr}")
-
-    return cache.folder("tool-server", made_from, fill)
+    """The folder with the classes of the server, compiled at first use."""
+    return compiler.compiled("tool-server", _SOURCES)
 
 
 def _ask(running: Running, request: Sequence[str], deadline: float) -> ToolResult:

@@ -14,9 +14,7 @@ from tests.lab.server import Server
 class ZooKeeperNode(Server):
     """A standalone ZooKeeper; its data are in ``workdir/zookeeper-data`` and outlive a restart."""
 
-    def __init__(
-        self, workdir: Path, *, port: int | None = None, tick_ms: int = 500, pool: Pool | None = None
-    ) -> None:
+    def __init__(self, workdir: Path, *, port: int | None = None, tick_ms: int = 500, pool: Pool | None = None) -> None:
         """``tick_ms`` sets the shortest session timeout: twice that."""
         self.port = free_port() if port is None else port
         data = workdir / "zookeeper-data"
