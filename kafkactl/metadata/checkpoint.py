@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from kafkactl.errors import DecodeError, EncodeError
 from kafkactl.metadata.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.voters import Voter, voters_data, voters_of
-from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.control_records import (
     ControlRecord,
     ControlType,
@@ -74,10 +73,12 @@ def decode_checkpoint(data: bytes, *, file: str | None = None) -> Checkpoint:
     A batch whose CRC is wrong is a problem (`crc-mismatch`) and is read all the same where it can be: Kafka does not
     check the CRCs of bootstrap.checkpoint, but does check those of `*.checkpoint` in the metadata log.
     """
+    from kafkactl.protocol.batch_scan import Damage, scan_batches  # not needed to format
+
     reading = _Reading(data, file)
     for piece in scan_batches(data, file=file, check_crc=False):
         if isinstance(piece, Damage):
-            reading.take_damage(piece)
+            reading.take_damage(piece.error)
         else:
             reading.take_batch(piece)
     reading.take_end()
@@ -111,8 +112,8 @@ class _Reading:
             problems=tuple(self.problems),
         )
 
-    def take_damage(self, damage: Damage) -> None:
-        self.problems.append(damage.error)
+    def take_damage(self, error: DecodeError) -> None:
+        self.problems.append(error)
         self._next_offset = None  # what stood there cannot be known
 
     def take_batch(self, batch: BatchHeader) -> None:

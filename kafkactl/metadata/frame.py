@@ -9,14 +9,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkactl.errors import DecodeError, EncodeError, SchemaError
-from kafkactl.protocol.codec import Message
-from kafkactl.protocol.compiled import Decoder, decoder, encoder
+from kafkactl.protocol.codec import Message, encode_message
 from kafkactl.protocol.primitives import Reader, base128
 from kafkactl.schema.definitions import metadata_record
 from kafkactl.schema.spec import MessageSpec
+
+if TYPE_CHECKING:
+    from kafkactl.protocol.compiled import Decoder
 
 FRAME_VERSION = 1
 _INT16_MAX = 0x7FFF  # api keys and versions are int16
@@ -36,7 +38,7 @@ def encode_record(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> 
     """The framed bytes of a record. Raises EncodeError where the value does not fit the message at this version."""
     if spec.api_key is None:
         raise EncodeError("only a message with an api key can be a record", id="not-a-record", path=spec.name)
-    content = encoder(spec, version)(value)
+    content = encode_message(spec, version, value)
     return bytes([FRAME_VERSION]) + base128(spec.api_key) + base128(version) + content
 
 
@@ -90,6 +92,8 @@ def _read_frame(data: bytes, *, file: str | None, base: int) -> tuple[int, int, 
 @functools.lru_cache(maxsize=1024)  # hostile bytes may name a million kinds
 def _decoder_of(api_key: int, version: int, find: Callable[[int], MessageSpec]) -> tuple[str, Decoder] | None:
     """Name and decoder of a record type at a version; None where there is no such thing."""
+    from kafkactl.protocol.compiled import decoder  # formatting writes a few records and needs no generated code
+
     spec = _find(api_key, find)
     if spec is None or version not in spec.valid_versions:
         return None
