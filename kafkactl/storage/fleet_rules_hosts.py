@@ -105,7 +105,7 @@ def _shared_directories(fleet: Fleet) -> Iterator[Finding]:
     by_host: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for node in fleet.nodes:
         for path in dict.fromkeys(posixpath.normpath(path) for path in node.config.all_directories):
-            by_host[node.entry.host].append((path, node.entry.id))
+            by_host[node.entry.host.lower()].append((path, node.entry.id))
     for host, owned in by_host.items():
         owners: dict[str, int] = {}
         # Sorted by components, a directory comes right before everything inside it.
@@ -137,7 +137,7 @@ def _shared_ports(fleet: Fleet) -> Iterator[Finding]:
     for node in fleet.nodes:
         for endpoint in node.config.listeners:
             if endpoint.port > 0:
-                by_port[node.entry.host, endpoint.port].append((host_of(endpoint), node.entry.id))
+                by_port[node.entry.host.lower(), endpoint.port].append((host_of(endpoint), node.entry.id))
     for (host, port), users in by_port.items():
         everywhere = any(address in _EVERY_ADDRESS for address, _ in users)
         by_address: dict[str, set[int]] = defaultdict(set)
