@@ -65,7 +65,7 @@ _NAMED_CHECKS = {
 
 def _check(validator: Sequence[str]) -> Any:
     """What a validator asks, as data; None where there is none. An unknown validator is an error of this script."""
-    if not validator or not validator[0] and len(validator) == 1:
+    if validator in ([], [""]):
         return None
     kind = validator[0]
     fields = dict(item.split("=", 1) for item in validator[1:])
@@ -73,21 +73,29 @@ def _check(validator: Sequence[str]) -> Any:
         return _NAMED_CHECKS[kind]
     if kind == "Range":
         return {key: _number(fields[key]) for key in ("min", "max") if fields[key] != "null"}
-    words = fields["words"]
-    if words.endswith("or -1"):  # gzip levels
-        return {"min": 1, "max": 9, "or": -1}
-    if words.startswith("The default value of -1"):  # sizes of thread pools of tiered storage
-        return {"min": 1, "or": -1}
+    for start, range_ in _LAMBDA_CHECKS.items():
+        if fields["words"].startswith(start):
+            return range_
+    return _choices(validator, fields)
+
+
+# Validators without fields, known by the beginning of their words: levels of gzip; thread pools of tiered storage.
+_LAMBDA_CHECKS = {
+    "[1,...,9] or -1": {"min": 1, "max": 9, "or": -1},
+    "The default value of -1": {"min": 1, "or": -1},
+}
+
+
+def _choices(validator: Sequence[str], fields: Mapping[str, str]) -> dict[str, Any]:
     if "validStrings" not in fields:
         raise ValueError(f"unknown validator {validator}")
     values = [value for value in fields["validStrings"].strip("[]").split(", ") if value]
-    if kind == "ValidString":
+    if validator[0] == "ValidString":
         return {"one_of": values}
-    if kind == "CaseInsensitiveValidString":
+    if validator[0] == "CaseInsensitiveValidString":
         return {"one_of": sorted(values), "any_case": True}
-    strict = "isEmptyAllowed" in fields
-    found: dict[str, Any] = {"items": values} if values else {"items": None}
-    if strict:  # since 4.2: no duplicates, no empty items
+    found: dict[str, Any] = {"items": values or None}
+    if "isEmptyAllowed" in fields:  # since 4.2: no duplicates, no empty items
         found |= {"distinct": True, "empty": fields["isEmptyAllowed"] == "true"}
     return found
 

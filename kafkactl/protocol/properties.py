@@ -74,6 +74,9 @@ class Properties:
         return next((entry.offset for entry in reversed(self.entries) if entry.key == key), 0)
 
 
+NOTHING = Properties(mapping={}, entries=(), warnings=())
+
+
 def parse_properties(data: bytes, *, file: str | None = None) -> Properties:
     """Read a whole file.
 

@@ -174,7 +174,7 @@ def parse_static_voters(entries: Sequence[str], *, anything_before_host: bool = 
             _refuse_entry("Failed to parse host name from an entry of controller.quorum.voters.", entry)
         host, port = address
         if port > 65535:
-            _refuse_entry(f"port out of range: {port}", entry)
+            _refuse_entry(f"port out of range:{port}.", entry)
         voters[node_id] = StaticVoter(node_id=node_id, host=host, port=port)
     return tuple(voters.values())
 

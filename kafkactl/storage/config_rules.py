@@ -22,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     kraft.check_zookeeper,
     limits.check_log_limits,
     kraft.check_quorum,
+    kraft.check_advertised_controllers,
     kraft.check_membership,
     kraft.check_broker_only_listeners,
     kraft.check_controller_only_listeners,

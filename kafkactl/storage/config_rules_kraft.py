@@ -223,22 +223,25 @@ def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
             words=f"{words} process.roles=controller",
             next_step=next_step,
         )
-    if view.since(_CONTROLLERS_APART_FROM_BROKERS) and view.get(INTER_BROKER_LISTENER) is not None:
-        if view.inter_broker_listener[0] in view.controller_listener_names:
-            words = f"{CONTROLLER_NAMES} must not contain an explicitly set {INTER_BROKER_LISTENER}"
-            yield _listener_names("inter-broker-listener-on-controller", words, f"Remove {INTER_BROKER_LISTENER}.")
+    named = view.since(_CONTROLLERS_APART_FROM_BROKERS) and view.get(INTER_BROKER_LISTENER) is not None
+    if named and view.inter_broker_listener[0] in view.controller_listener_names:
+        words = f"{CONTROLLER_NAMES} must not contain an explicitly set {INTER_BROKER_LISTENER}"
+        yield _listener_names("inter-broker-listener-on-controller", words, f"Remove {INTER_BROKER_LISTENER}.")
+
+
+def check_advertised_controllers(view: ConfigView) -> Iterator[Problem]:
+    """Before 3.9, clients of a broker were told of whatever is in advertised.listeners, so no controller may be."""
+    if view.since(ADVERTISES_CONTROLLERS) or "broker" not in view.roles:
+        return
+    if any(listener.name in view.controller_listener_names for listener in view.advertised_broker_listeners):
+        key = "advertised.listeners"
+        words = f"The {key} config must not contain KRaft controller listeners from {CONTROLLER_NAMES}"
+        yield Problem(id="controller-listener-advertised", key=key, words=words, next_step="Remove it there.")
 
 
 def check_controller_listeners(view: ConfigView) -> Iterator[Problem]:
-    """A controller opens the listeners that it is reached by, and brokers' clients are not told of them before 3.9."""
+    """A controller opens the listeners that it is reached by."""
     names = view.controller_listener_names
-    if view.roles and not view.since(ADVERTISES_CONTROLLERS) and view.serves_clients:
-        if any(listener.name in names for listener in view.advertised_broker_listeners):
-            words = (
-                f"The advertised.listeners config must not contain KRaft controller listeners from {CONTROLLER_NAMES}"
-            )
-            key = "advertised.listeners"
-            yield Problem(id="controller-listener-advertised", key=key, words=words, next_step="Remove it there.")
     if not view.is_controller:
         return
     if not (view.advertised_controller_listeners if view.since(ADVERTISES_CONTROLLERS) else view.controller_listeners):
@@ -262,7 +265,8 @@ def check_broker_listeners(view: ConfigView) -> Iterator[Problem]:
     key = "advertised.listeners"
     advertised = {listener.name for listener in view.advertised_broker_listeners}
     if not advertised:
-        words = "There must be at least one broker advertised listener."
+        kind = "broker advertised" if view.since(ADVERTISES_CONTROLLERS) else "advertised"
+        words = f"There must be at least one {kind} listener."
         next_step = f"Perhaps all listeners appear in {CONTROLLER_NAMES}?"
         yield Problem(id="no-broker-listener", key=key, words=words, next_step=next_step)
         return

@@ -103,6 +103,9 @@ def check_log_limits(view: ConfigView) -> Iterator[Problem]:
     if not view.log_dirs:
         words = "At least one log directory must be defined via log.dirs or log.dir."
         yield Problem(id="no-log-directory", key="log.dirs", words=words, next_step="Set log.dirs.")
+    if view.get("metadata.log.dir") == "":
+        words = "metadata.log.dir is empty: Kafka would take the directory that it happens to be started in"
+        yield Problem(id="empty-metadata-log-dir", key="metadata.log.dir", words=words, next_step="Remove or set it.")
     threads = view.get("log.cleaner.threads")
     if threads == 0:
         yield _conflict("log.cleaner.threads", "log.cleaner.threads must be at least 1 (Kafka fails with: / by zero)")
@@ -110,16 +113,16 @@ def check_log_limits(view: ConfigView) -> Iterator[Problem]:
         words = "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
         yield _conflict("log.cleaner.dedupe.buffer.size", words)
     yield from check_limits(view, REPLICA_LIMITS)
-    if (acks := view.get("offsets.commit.required.acks")) is not None:
-        if not -1 <= acks <= view.get("offsets.topic.replication.factor"):
-            words = "offsets.commit.required.acks must be greater or equal -1 and less or equal to"
-            yield _conflict("offsets.commit.required.acks", f"{words} offsets.topic.replication.factor")
+    acks = view.get("offsets.commit.required.acks")  # gone in 4.0
+    if acks is not None and not -1 <= acks <= view.get("offsets.topic.replication.factor"):
+        words = "offsets.commit.required.acks must be greater or equal -1 and less or equal to"
+        yield _conflict("offsets.commit.required.acks", f"{words} offsets.topic.replication.factor")
 
 
 def check_connection_limits(view: ConfigView) -> Iterator[Problem]:
     """Settings of the socket server."""
     if 0 < view.get("queued.max.request.bytes") < view.get("socket.request.max.bytes"):
-        words = "queued.max.bytes must be larger or equal to socket.request.max.bytes"
+        words = "queued.max.request.bytes must be larger or equal to socket.request.max.bytes"
         yield _conflict("queued.max.request.bytes", words)
     idle_ms = view.get("connections.max.idle.ms")
     delay_ms = view.get("connection.failed.authentication.delay.ms")

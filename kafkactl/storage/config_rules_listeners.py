@@ -9,6 +9,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import NoReturn
 
 from kafkactl.protocol.java_text import parse_int, trim
@@ -21,6 +22,14 @@ _CSV_COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 _EXAMPLE = "Write it as NAME://host:port, several with commas between; IPv6 as NAME://[::1]:port."
 
 
+class Ports(Enum):
+    """Whether listeners may have the same port: no; one on IPv4 and one on IPv6; or no matter."""
+
+    DISTINCT = "distinct"
+    SHARED = "shared"
+    ANY = "any"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
     """One listener. `host` None: every address. The name is in upper case, as Kafka keeps it."""
@@ -31,15 +40,15 @@ class Listener:
 
 
 def parse_listeners(
-    items: Sequence[str], protocols: Mapping[str, str], *, key: str, distinct_ports: bool
+    items: Sequence[str], protocols: Mapping[str, str], *, key: str, ports: Ports
 ) -> tuple[Listener, ...]:
     """Read the items of `listeners` or `advertised.listeners`. Raises ProblemFound `invalid-listeners`."""
     listeners = tuple(_parse_listener(item, protocols, key) for item in items)
     names = [listener.name for listener in listeners]
     if len(set(names)) != len(names):
         _refuse(key, "Each listener must have a different name", "Rename one of them.")
-    if distinct_ports:
-        _check_ports(listeners, key)
+    if ports is not Ports.ANY:
+        _check_ports(listeners, key, shared=ports is Ports.SHARED)
     return listeners
 
 
@@ -57,17 +66,18 @@ def _parse_listener(item: str, protocols: Mapping[str, str], key: str) -> Listen
     return Listener(name=name, host=match[2] or None, port=port)
 
 
-def _check_ports(listeners: Sequence[Listener], key: str) -> None:
-    """Two listeners may share a port only if one listens on an IPv4 address and the other on an IPv6 address."""
+def _check_ports(listeners: Sequence[Listener], key: str, *, shared: bool) -> None:
+    """`shared`: two listeners may have one port if one is on an IPv4 address and the other on an IPv6 address."""
     by_port: dict[int, list[Listener]] = {}
     for listener in listeners:
         if listener.port != 0:
             by_port.setdefault(listener.port, []).append(listener)
     for port, sharing in by_port.items():
         versions = sorted(filter(None, (_ip_version(listener.host) for listener in sharing)))
-        if len(sharing) > 1 and (versions != [4, 6] or len(sharing) != 2):
+        both = shared and versions == [4, 6] and len(sharing) == 2
+        if len(sharing) > 1 and not both:
             words = "Each listener must have a different port"
-            if len(versions) == 2:
+            if shared and len(versions) == 2:
                 words = "If you have two listeners on the same port then one needs to be IPv4 and the other IPv6"
             _refuse(key, f"{words} (port {port})", "Give each listener a port of its own.")
 
@@ -138,6 +148,9 @@ def security_protocols(
     if explicit:
         return protocols
     names = list(controller_names)
+    if unique_names and len(set(names)) != len(names):
+        words = f"Duplicate key: controller.listener.names names a listener twice ({', '.join(names)})"
+        raise ProblemFound(Problem(id="invalid-config-map", key="controller.listener.names", words=words))
     if any(name in SECURITY_PROTOCOLS[1:] for name in [*names, *map(_name_of, listener_items)]):
         return protocols
     return protocols | {name: "PLAINTEXT" for name in names if name != "PLAINTEXT"}

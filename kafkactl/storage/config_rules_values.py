@@ -181,6 +181,13 @@ def _boolean(key: ServerKey, text: str) -> bool:
     return value
 
 
+def _class(key: ServerKey, text: str) -> str:
+    """Whether a class can be loaded only the node's class path knows, but one without a name never can."""
+    if not trim(text):
+        raise ProblemFound(_invalid(key, text, "Class  could not be found."))
+    return trim(text)
+
+
 _PARSERS: Mapping[str, Callable[[ServerKey, str], Any]] = {
     "BOOLEAN": _boolean,
     "INT": _number(parse_int),
@@ -189,7 +196,7 @@ _PARSERS: Mapping[str, Callable[[ServerKey, str], Any]] = {
     "DOUBLE": _number(parse_double),
     "STRING": lambda _, text: trim(text),
     "PASSWORD": lambda _, text: trim(text),
-    "CLASS": lambda _, text: trim(text),  # whether it can be loaded only the node's class path knows
+    "CLASS": _class,
     "LIST": lambda _, text: split_list(text),
 }
 
@@ -213,7 +220,9 @@ def _complaints(key: ServerKey, value: Any, rules: ReadingRules) -> Iterator[str
 
 
 def _range_complaints(value: float, check: Mapping[str, Any]) -> Iterator[str]:
-    if "or" in check and value == check["or"]:
+    if "or" in check:
+        if value != check["or"] and not check["min"] <= value <= check.get("max", value):
+            yield f"Value must be between {check['min']} and {check.get('max', 'any')} or equal to {check['or']}"
         return
     if "min" in check and value < check["min"]:
         yield f"Value must be at least {check['min']}"
@@ -252,7 +261,7 @@ def _bootstrap_complaints(value: list[str], rules: ReadingRules) -> Iterator[str
         if address is None:
             yield f"Failed to parse host name from {entry}. Each entry should be in the form {{host}}:{{port}}"
         elif address[1] > 65535:
-            yield f"port out of range: {address[1]} in {entry}"
+            yield f"port out of range:{address[1]} in {entry}"
 
 
 def _version_complaints(value: str, rules: ReadingRules) -> Iterator[str]:

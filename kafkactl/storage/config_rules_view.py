@@ -17,6 +17,7 @@ from kafkactl.quorum.voters import StaticVoter, parse_static_voters
 from kafkactl.storage.config_rules_listeners import (
     PROTOCOL_MAP,
     Listener,
+    Ports,
     csv_items,
     parse_listeners,
     protocol_of,
@@ -31,8 +32,17 @@ INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
 
 # Since which version a rule holds that no key of the configuration tells of.
 ADVERTISES_CONTROLLERS = KafkaVersion(3, 9, 0)  # advertised.listeners may name controller listeners
-NAMES_IN_MAP_UNIQUE = KafkaVersion(4, 1, 0)
-HOST_STANDS_ALONE = KafkaVersion(4, 0, 0)  # nothing but a scheme may stand before `host:port`
+PORT_SHARED_BY_IP_VERSIONS = KafkaVersion(3, 6, 0)  # one listener on IPv4 and one on IPv6 may have the same port
+CONTROLLER_NAMES_TRIMMED = KafkaVersion(4, 1, 0)
+LISTENER_NAMES_UNIQUE = KafkaVersion(4, 1, 0)  # in the protocol map, given or made
+# Nothing but a scheme may stand before `host:port`: in 3.8, no longer in 3.9, and again from 4.0 on.
+_HOST_STANDS_ALONE = (KafkaVersion(3, 8, 0), KafkaVersion(3, 9, 0), KafkaVersion(4, 0, 0))
+
+
+def overlooks_text_before_host(release: Release) -> bool:
+    """Whether `x/host:9093` is read as `host:9093` (clients `Utils.getHost`)."""
+    began, ended, began_again = _HOST_STANDS_ALONE
+    return not (began <= release.version < ended or release.version >= began_again)
 
 
 class ConfigView:
@@ -58,7 +68,7 @@ class ConfigView:
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """The roles as written; empty is ZooKeeper mode (3.x)."""
+        """The roles as written; none is ZooKeeper mode (3.x), or a file that only its rules refuse (4.0, 4.1)."""
         return tuple(self.get("process.roles") or ())
 
     @property
@@ -79,13 +89,18 @@ class ConfigView:
     @property
     def serves_clients(self) -> bool:
         """A broker, with or without ZooKeeper."""
-        return BROKER in self.roles or not self.roles
+        return BROKER in self.roles or self.is_zookeeper_mode
+
+    @property
+    def is_zookeeper_mode(self) -> bool:
+        """No role, in a release that has such nodes."""
+        return self.release.zookeeper_mode and not self.roles
 
     @cached_property
     def voters(self) -> tuple[StaticVoter, ...]:
         """The voters of a static quorum."""
         return parse_static_voters(
-            self.get(QUORUM_VOTERS) or (), anything_before_host=not self.since(HOST_STANDS_ALONE)
+            self.get(QUORUM_VOTERS) or (), anything_before_host=overlooks_text_before_host(self.release)
         )
 
     @cached_property
@@ -109,28 +124,29 @@ class ConfigView:
 
     @cached_property
     def controller_listener_names(self) -> tuple[str, ...]:
-        """As written; where it is a STRING (up to 4.1), blanks around a name belong to it."""
+        """As written; before 4.1, blanks around a name belong to it."""
         value = self.get("controller.listener.names")
-        if isinstance(value, str):
+        if isinstance(value, str) and not self.since(CONTROLLER_NAMES_TRIMMED):
             return tuple(split_at(value, ",")) if value else ()
-        return tuple(value or ())
+        return tuple(self._items(value))
 
     @cached_property
     def protocols(self) -> Mapping[str, str]:
         """Listener name -> security protocol."""
         return security_protocols(
             self.get(PROTOCOL_MAP) or "",
-            explicit=self.is_given(PROTOCOL_MAP) or not self.is_kraft,
+            explicit=self.is_given(PROTOCOL_MAP) or self.is_zookeeper_mode,
             controller_names=self.controller_listener_names,
             listener_items=self._items(self.get("listeners")),
-            unique_names=self.since(NAMES_IN_MAP_UNIQUE),
+            unique_names=self.since(LISTENER_NAMES_UNIQUE),
         )
 
     @cached_property
     def listeners(self) -> tuple[Listener, ...]:
         """All listeners."""
         items = self._items(self.get("listeners"))
-        return parse_listeners(items, self.protocols, key="listeners", distinct_ports=True)
+        shared = self.since(PORT_SHARED_BY_IP_VERSIONS)
+        return parse_listeners(items, self.protocols, key="listeners", ports=Ports.SHARED if shared else Ports.DISTINCT)
 
     @cached_property
     def listener_names(self) -> frozenset[str]:
@@ -149,7 +165,7 @@ class ConfigView:
         if value is None:
             return None
         items = self._items(value)
-        return parse_listeners(items, self.protocols, key="advertised.listeners", distinct_ports=False)
+        return parse_listeners(items, self.protocols, key="advertised.listeners", ports=Ports.ANY)
 
     @cached_property
     def advertised_broker_listeners(self) -> tuple[Listener, ...]:

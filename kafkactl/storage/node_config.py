@@ -4,22 +4,19 @@ The law: a file that Kafka of the given release would not load is refused, with 
 order; a file that it would load gives the same node id, directories, voters and listeners that Kafka would see.
 The rules stand in config_rules*.py, the keys of each release in schemas/config/server.json.
 
-Values from elsewhere (`${file:…}`, `${env:…}`) count as Kafka counts them: text like any other unless
-config.providers names the provider; then `resolve` is asked, and where nobody can answer, a key that formatting
-depends on is an error and any other key stays unknown.
+Values from elsewhere (`${file:…}`, `${env:…}`) count as Kafka counts them (config_values.py): they are text like
+any other unless config.providers names their provider.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.releases import Release
 from kafkactl.plan import Finding, Severity
-from kafkactl.protocol.java_text import split_list
-from kafkactl.protocol.properties import Properties, parse_properties
+from kafkactl.protocol.properties import NOTHING, Properties, PropertyWarning, parse_properties
 from kafkactl.quorum.voters import StaticVoter
 from kafkactl.storage.config_rules import check_config
 from kafkactl.storage.config_rules_listeners import Listener
@@ -32,37 +29,9 @@ from kafkactl.storage.config_rules_values import (
     read_values,
     server_keys,
 )
-from kafkactl.storage.config_rules_view import HOST_STANDS_ALONE, ConfigView
+from kafkactl.storage.config_rules_view import ConfigView, overlooks_text_before_host
+from kafkactl.storage.config_values import UNRESOLVED, Resolve, has_variable, resolve_values
 from kafkactl.values import Endpoint
-
-Resolve = Callable[[str, str, str], str]
-"""(provider name, path, key) -> value. Raises LookupError where it cannot tell."""
-
-PROVIDERS = "config.providers"
-# `${provider:[path:]key}`, as clients' ConfigTransformer finds it.
-_VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
-_NEEDED = frozenset(
-    {
-        "advertised.listeners",
-        "broker.id",
-        "controller.listener.names",
-        "controller.quorum.bootstrap.servers",
-        "controller.quorum.voters",
-        "inter.broker.listener.name",
-        "inter.broker.protocol.version",
-        "listener.security.protocol.map",
-        "listeners",
-        "log.dir",
-        "log.dirs",
-        "metadata.log.dir",
-        "node.id",
-        "process.roles",
-        "unstable.feature.versions.enable",
-        "unstable.metadata.versions.enable",
-        "zookeeper.connect",
-        "zookeeper.metadata.migration.enable",
-    }
-)
 
 
 class ConfigError(InputError):
@@ -124,26 +93,30 @@ class NodeConfig:
 def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resolve | None = None) -> NodeConfig:
     """Read a file as the storage tool of `release` would.
 
-    `resolve` answers for config providers; without it nobody does. Raises ConfigError (exit code 2), whose id is
-    that of its first finding.
+    `resolve` answers for config providers (adapters/config_providers.py); without it nobody does. Raises
+    ConfigError (exit code 2), whose id is that of its first finding.
     """
     try:
         properties = parse_properties(data, file=file)
     except DecodeError as error:
-        raise _error(file, [_blocker(error.id, file, error.reason, error.next_step or "")]) from None
-    resolved, unresolved, problems = _resolve_all(properties.mapping, resolve)
-    given = _with_synonyms(resolved)
+        problem = Problem(id=error.id, key="", words=error.reason, next_step=error.next_step or "")
+        raise _error(file, [_finding(problem, NOTHING, file)]) from None
+    elsewhere = resolve_values(properties.mapping, resolve)
     keys = server_keys(release.name)
-    values, found = read_values(given, keys, _reading_rules(release), unresolved=unresolved)
+    given, unresolved = _with_synonyms(elsewhere.given), elsewhere.unresolved
+    values, found = read_values(given, keys, _reading_rules(release), unresolved=_with_synonym_keys(unresolved, given))
     view = ConfigView(values, release)
-    problems += found + check_config(view)
+    problems = [*elsewhere.problems, *found, *check_config(view)]
     if problems:
         raise _error(file, [_finding(problem, properties, file) for problem in _hinted(problems, properties)])
-    return _node_config(view, file, resolved, tuple(_warnings(properties, view, keys, file)))
+    warnings = [*elsewhere.warnings, *_warnings(properties, view, keys)]
+    told = tuple(warning.finding(file) for warning in properties.warnings if _matters(warning, keys))
+    told += tuple(_finding(problem, properties, file, severity=Severity.WARNING) for problem in warnings)
+    return _node_config(view, file, elsewhere.given, told)
 
 
 def _reading_rules(release: Release) -> ReadingRules:
-    return ReadingRules(anything_before_host=release.version < HOST_STANDS_ALONE, newest_level=release.testing_level)
+    return ReadingRules(anything_before_host=overlooks_text_before_host(release), newest_level=release.testing_level)
 
 
 def _with_synonyms(given: Mapping[str, str]) -> dict[str, str]:
@@ -153,6 +126,13 @@ def _with_synonyms(given: Mapping[str, str]) -> dict[str, str]:
         if key not in given and other in given:
             filled[key] = given[other]
     return filled
+
+
+def _with_synonym_keys(unresolved: frozenset[str], given: Mapping[str, str]) -> frozenset[str]:
+    """Where one of the two ids is not known, and the other is its copy, neither is."""
+    ids = {"node.id", "broker.id"}
+    copies = ids if unresolved & ids and given["node.id"] == given["broker.id"] else set()
+    return unresolved | copies
 
 
 def _node_config(
@@ -192,51 +172,6 @@ def _endpoints(listeners: Iterable[Listener]) -> tuple[Endpoint, ...]:
     return tuple(Endpoint(listener=one.name, host=one.host or "", port=one.port) for one in listeners)
 
 
-# --- values from elsewhere --------------------------------------------------------------------------------------------
-
-
-def _resolve_all(
-    given: Mapping[str, str], resolve: Resolve | None
-) -> tuple[dict[str, str], frozenset[str], list[Problem]]:
-    """Put in what config providers know: (values, keys whose value nobody knows, problems)."""
-    providers = frozenset(split_list(given.get(PROVIDERS, "")))
-    values, unresolved = dict(given), set()
-    problems = []
-    for key, text in given.items():
-        if key == PROVIDERS or not any(match[1] in providers for match in _VARIABLE.finditer(text)):
-            continue
-        try:
-            values[key] = _resolved(text, providers, resolve)
-        except LookupError as error:
-            unresolved.add(key)
-            if key in _NEEDED:
-                problems.append(_unresolved(key, text, str(error.args[0]) if error.args else ""))
-    for node_key, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
-        if node_key in unresolved and other not in given:
-            unresolved.add(other)
-    return values, frozenset(unresolved), problems
-
-
-def _resolved(text: str, providers: frozenset[str], resolve: Resolve | None) -> str:
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in providers:
-            return match[0]
-        if resolve is None:
-            raise LookupError("it is not asked here")
-        return resolve(match[1], match[3] or "", match[4])
-
-    return _VARIABLE.sub(value, text)
-
-
-def _unresolved(key: str, text: str, why: str) -> Problem:
-    return Problem(
-        id="unresolved-config-provider",
-        key=key,
-        words=f"{key}={text} comes from a config provider, and {why}",
-        next_step=f"Write the value of {key} into the file; directories and ids are no secrets.",
-    )
-
-
 # --- findings ---------------------------------------------------------------------------------------------------------
 
 
@@ -253,22 +188,22 @@ def _error(file: str, findings: list[Finding]) -> ConfigError:
 
 
 def _hinted(problems: Iterable[Problem], properties: Properties) -> Iterator[Problem]:
-    """Say why, where `${…}` stands in a value and no provider is named for it."""
+    """Say why, where `${…}` stands in a value that Kafka takes literally."""
     for problem in problems:
         text = properties.mapping.get(problem.key, "")
-        if problem.id == "unresolved-config-provider" or not _VARIABLE.search(text):
+        if problem.id == UNRESOLVED or not has_variable(text):
             yield problem
             continue
-        hint = f"{text} is not replaced: {PROVIDERS} does not name its provider, so Kafka takes it literally."
+        hint = f"Kafka takes {text} literally, because config.providers does not name its provider, or not its class."
         yield Problem(id=problem.id, key=problem.key, words=problem.words, next_step=hint)
 
 
-def _finding(problem: Problem, properties: Properties, file: str) -> Finding:
+def _finding(problem: Problem, properties: Properties, file: str, *, severity: Severity = Severity.BLOCKER) -> Finding:
     line = properties.line_of(problem.key)
     subject = file if line is None else f"{file}, line {line}"
     return Finding(
         id=problem.id,
-        severity=Severity.BLOCKER,
+        severity=severity,
         subject=subject,
         message=problem.words,
         evidence={"key": problem.key, "line": line},
@@ -276,49 +211,36 @@ def _finding(problem: Problem, properties: Properties, file: str) -> Finding:
     )
 
 
-def _blocker(id: str, subject: str, message: str, next_step: str) -> Finding:
-    return Finding(id=id, severity=Severity.BLOCKER, subject=subject, message=message, next_step=next_step)
+def _matters(warning: PropertyWarning, keys: Mapping[str, ServerKey]) -> bool:
+    """Kafka trims the values of the keys it knows."""
+    return warning.id != "trailing-blank-in-value" or warning.key not in keys
 
 
-def _warnings(properties: Properties, view: ConfigView, keys: Mapping[str, ServerKey], file: str) -> Iterator[Finding]:
+def _warnings(properties: Properties, view: ConfigView, keys: Mapping[str, ServerKey]) -> Iterator[Problem]:
     """What stops nothing and is probably not meant."""
-    for warning in properties.warnings:
-        if warning.id == "trailing-blank-in-value" and warning.key in keys:
-            continue  # Kafka trims the values of the keys it knows
-        yield warning.finding(file)
     for key in properties.mapping:
-        if key not in keys and (finding := _unknown_key(key, keys, view.release, properties, file)):
-            yield finding
+        if key not in keys:
+            yield from _unknown_key(key, keys, view)
     for path in dict.fromkeys(path for path in view.log_dirs if view.log_dirs.count(path) > 1):
-        yield _warning(
-            "duplicate-log-dir", file, properties, "log.dirs", f"log.dirs names {path} twice", "Remove one of them."
-        )
+        words = f"log.dirs names {path} twice"
+        yield Problem(id="duplicate-log-dir", key="log.dirs", words=words, next_step="Remove one of them.")
+    for key, paths in (("log.dirs", view.log_dirs), ("metadata.log.dir", (view.get("metadata.log.dir"),))):
+        for path in paths:
+            if path is not None and not path.startswith("/"):
+                words = f"{key}: {path} is relative to the directory that a process happens to be started in"
+                yield Problem(id="relative-log-dir", key=key, words=words, next_step="Write the whole path.")
 
 
-def _unknown_key(
-    key: str, keys: Mapping[str, ServerKey], release: Release, properties: Properties, file: str
-) -> Finding | None:
+def _unknown_key(key: str, keys: Mapping[str, ServerKey], view: ConfigView) -> Iterator[Problem]:
     """A key of another release, or one that is nearly a key: plugins may have keys of their own, so nothing else."""
     if span := known_in(key):
         first, last = span
-        message = f"Kafka {release.name} does not know {key} (known from {first} to {last}) and ignores it"
-        return _warning("config-key-of-other-release", file, properties, key, message, "Remove it.")
+        words = f"Kafka {view.release.name} does not know {key} (known from {first} to {last}) and ignores it"
+        yield Problem(id="config-key-of-other-release", key=key, words=words, next_step="Remove it.")
+        return
     import difflib
 
     near = difflib.get_close_matches(key, keys, n=1, cutoff=0.9)
-    if not near or key.startswith("listener.name."):
-        return None
-    message = f"{key} is no key of Kafka's, which ignores it; did you mean {near[0]}?"
-    return _warning("misspelt-config-key", file, properties, key, message, f"Write {near[0]}.")
-
-
-def _warning(id: str, file: str, properties: Properties, key: str, message: str, next_step: str) -> Finding:
-    line = properties.line_of(key)
-    return Finding(
-        id=id,
-        severity=Severity.WARNING,
-        subject=file if line is None else f"{file}, line {line}",
-        message=message,
-        evidence={"key": key, "line": line},
-        next_step=next_step,
-    )
+    if near and not key.startswith("listener.name."):
+        words = f"{key} is no key of Kafka's, which ignores it; did you mean {near[0]}?"
+        yield Problem(id="misspelt-config-key", key=key, words=words, next_step=f"Write {near[0]}.")
