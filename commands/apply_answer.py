@@ -62,20 +62,11 @@ def show_apply(page: Page, answer: Mapping[str, Any]) -> None:
     """The same answer for people."""
     page.heading(*_TITLES[answer["outcome"]])
     page.fields((("cluster id", answer["cluster_id"]), ("Kafka", answer["kafka_version"])))
-    page.table(
-        ("node", "host", "outcome", "directory", "role", "action", "directory id"),
-        (
-            (
-                node["id"],
-                node["host"],
-                node["outcome"],
-                one["path"],
-                one["role"],
-                one["progress"] or one["action"],
-                one["directory_id"],
-            )
-            for node in answer["nodes"]
-            for one in node["directories"]
-        ),
-    )
+    page.groups((f"node {node['id']}  {node['host']}: {node['outcome']}", _rows(node)) for node in answer["nodes"])
     page.findings(answer["findings"])
+
+
+def _rows(node: Mapping[str, Any]) -> list[tuple[str, str, str, str | None]]:
+    return [
+        (one["role"], one["progress"] or one["action"], one["path"], one["directory_id"]) for one in node["directories"]
+    ]

@@ -50,13 +50,20 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """Rows under titles: what belongs to one node, say. Columns line up over all groups."""
+
+    groups: tuple[tuple[Word, tuple[tuple[Word, ...], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """Findings in the one shape of cli.md 1."""
 
     findings: tuple[Mapping[str, Any], ...]
 
 
-Block = Heading | Lines | Fields | Table | Findings
+Block = Heading | Lines | Fields | Table | Groups | Findings
 
 
 class Page:
@@ -89,12 +96,25 @@ class Page:
         if kept:
             self.blocks.append(Table(tuple(columns), kept))
 
+    def groups(self, groups: Iterable[tuple[str | Word, Iterable[Sequence[Cell]]]]) -> None:
+        """Rows under titles, where a table would say the same words on every row and grow too wide."""
+        kept = tuple(
+            (_word(title), tuple(tuple(_word(cell) for cell in row) for row in rows)) for title, rows in groups
+        )
+        if kept:
+            self.blocks.append(Groups(kept))
+
     def findings(self, findings: Iterable[Any]) -> None:
         """Findings, the heaviest first; each a `Finding` or its `to_dict()`."""
         dicts = [finding if isinstance(finding, Mapping) else finding.to_dict() for finding in findings]
         if dicts:
             weight = {"blocker": 0, "warning": 1, "info": 2}
             self.blocks.append(Findings(tuple(sorted(dicts, key=lambda one: weight[one["severity"]]))))
+
+
+def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:
+    """The width that each column needs so that nothing is wrapped."""
+    return [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
 
 
 def _word(cell: Cell) -> Word:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.commands.glyphs import ANSI, TONE_OF_SEVERITY, glyph
-from kafkactl.commands.page import Block, Fields, Findings, Heading, Lines, Page, Table, Word
+from kafkactl.commands.page import Block, Fields, Findings, Groups, Heading, Lines, Page, Table, Word, natural_widths
 
 
 def render(page: Page, *, color: bool) -> str:
@@ -33,16 +33,28 @@ def _block(block: Block, color: bool) -> Iterator[str]:
                 yield f"{paint(Word(name, 'dim'), color=color, width=width)}  {paint(value, color=color)}"
         case Table(columns, rows):
             yield from _table([tuple(Word(title.upper(), "dim") for title in columns), *rows], color)
+        case Groups(groups):
+            yield from _groups(groups, color)
         case Findings(findings):
             for finding in findings:
                 yield from _finding(dict(finding), color)
 
 
 def _table(rows: Sequence[Sequence[Word]], color: bool) -> Iterator[str]:
-    widths = [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [paint(cell, color=color, width=width) for cell, width in zip(row, widths, strict=True)]
-        yield "  ".join(cells).rstrip()
+    widths = natural_widths(rows)
+    yield from (_row(row, widths, color) for row in rows)
+
+
+def _groups(groups: Sequence[tuple[Word, Sequence[Sequence[Word]]]], color: bool) -> Iterator[str]:
+    widths = natural_widths([row for _, rows in groups for row in rows])
+    for title, rows in groups:
+        yield paint(title, color=color)
+        yield from (f"  {_row(row, widths, color)}" for row in rows)
+
+
+def _row(row: Sequence[Word], widths: Sequence[int], color: bool) -> str:
+    cells = [paint(cell, color=color, width=width) for cell, width in zip(row, widths, strict=True)]
+    return "  ".join(cells).rstrip()
 
 
 def _finding(finding: dict[str, str], color: bool) -> Iterator[str]:

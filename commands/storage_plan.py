@@ -71,20 +71,14 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
             ("sha256", answer["plan_sha256"] if planned else None),
         )
     )
-    page.table(
-        ("node", "host", "roles", "voter", "directory", "role", "directory id"),
-        (
-            (
-                node["id"],
-                node["host"],
-                "+".join(node["roles"]),
-                node["voter_mode"],
-                directory["path"],
-                directory["role"],
-                directory["directory_id"],
-            )
-            for node in answer["nodes"]
-            for directory in node["directories"]
-        ),
-    )
+    page.groups((_title(node), _rows(node)) for node in answer["nodes"])
     page.findings(answer["findings"])
+
+
+def _title(node: Mapping[str, Any]) -> str:
+    voters = "" if node["voter_mode"] == "unspecified" else f", {node['voter_mode']}"
+    return f"node {node['id']}  {node['host']}  {'+'.join(node['roles'])}{voters}"
+
+
+def _rows(node: Mapping[str, Any]) -> list[tuple[str, str, str | None]]:
+    return [(one["role"], one["path"], one["directory_id"]) for one in node["directories"]]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from kafkactl.commands.glyphs import RICH, TONE_OF_SEVERITY, glyph
-from kafkactl.commands.page import Block, Fields, Findings, Heading, Lines, Page, Table, Word
+from kafkactl.commands.page import Block, Fields, Findings, Groups, Heading, Lines, Page, Table, Word, natural_widths
+
+GAP = 2
+_TRAILING_BLANKS = re.compile(r" +((?:\x1b\[0m)?)$", re.MULTILINE)
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -16,11 +20,14 @@ if TYPE_CHECKING:
 def show(page: Page, stream: TextIO, *, color: bool) -> None:
     """Write the page to a terminal, blocks set apart by an empty line."""
     console = console_for(stream, color=color)
-    for position, block in enumerate(page.blocks):
-        if position:
-            console.print()
-        for renderable in _block(block):
-            console.print(renderable)
+    with console.capture() as capture:
+        for position, block in enumerate(page.blocks):
+            if position:
+                console.print()
+            for renderable in _block(block, console.width):
+                console.print(renderable)
+    # Rich fills cells with blanks up to the edge; whoever copies a line does not want them.
+    stream.write(_TRAILING_BLANKS.sub(r"\1", capture.get()))
 
 
 def console_for(stream: TextIO, *, color: bool) -> Console:
@@ -33,7 +40,7 @@ def console_for(stream: TextIO, *, color: bool) -> Console:
     )
 
 
-def _block(block: Block) -> list[RenderableType]:
+def _block(block: Block, width: int) -> list[RenderableType]:
     match block:
         case Heading(text):
             return [_text(text)]
@@ -42,7 +49,10 @@ def _block(block: Block) -> list[RenderableType]:
         case Fields(rows):
             return [_grid([(Word(name, "dim"), value) for name, value in rows])]
         case Table(columns, rows):
-            return [_table(columns, rows)]
+            titles = tuple(Word(title.upper(), "dim") for title in columns)
+            return [_columns([titles, *rows], width)]
+        case Groups(groups):
+            return _groups(groups, width)
         case Findings(findings):
             return [line for finding in findings for line in _finding(finding)]
 
@@ -53,10 +63,10 @@ def _text(word: Word) -> Text:
     return Text(word.text, style=RICH.get(word.tone, ""), overflow="fold")
 
 
-def _grid(rows: list[tuple[Word, Word]]) -> RenderableType:
+def _grid(rows: list[tuple[Word, Word]], *, gap: int = GAP) -> RenderableType:
     from rich.table import Table as RichTable
 
-    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    grid = RichTable.grid(padding=(0, gap, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows:
@@ -64,15 +74,35 @@ def _grid(rows: list[tuple[Word, Word]]) -> RenderableType:
     return grid
 
 
-def _table(columns: tuple[str, ...], rows: tuple[tuple[Word, ...], ...]) -> RenderableType:
+def _groups(groups: Sequence[tuple[Word, Sequence[Sequence[Word]]]], width: int) -> list[RenderableType]:
+    from rich.padding import Padding
+
+    natural = natural_widths([row for _, rows in groups for row in rows])
+    shown: list[RenderableType] = []
+    for title, rows in groups:
+        shown.append(_text(title))
+        shown.append(Padding(_columns(rows, width - 2, natural), (0, 0, 0, 2)))
+    return shown
+
+
+def _columns(rows: Sequence[Sequence[Word]], width: int, natural: list[int] | None = None) -> RenderableType:
     from rich.table import Table as RichTable
 
-    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for title in columns:
-        table.add_column(title.upper(), overflow="fold")
+    grid = RichTable.grid(padding=(0, GAP, 0, 0))
+    needed = natural or natural_widths(rows)
+    for needs in fitted(needed, width - GAP * (len(needed) - 1)):
+        grid.add_column(width=needs, overflow="fold")
     for row in rows:
-        table.add_row(*(_text(cell) for cell in row))
-    return table
+        grid.add_row(*(_text(cell) for cell in row))
+    return grid
+
+
+def fitted(widths: Sequence[int], available: int) -> list[int]:
+    """Widths that fit: the widest columns give way first, all to the same measure, and no column vanishes."""
+    cap = max(widths, default=0)
+    while cap > 1 and sum(min(width, cap) for width in widths) > available:
+        cap -= 1
+    return [min(width, cap) for width in widths]
 
 
 def _finding(finding: Mapping[str, Any]) -> list[RenderableType]:
@@ -89,6 +119,6 @@ def _finding(finding: Mapping[str, Any]) -> list[RenderableType]:
     )
     body: list[RenderableType] = [head, Padding(Text(finding["message"]), (0, 0, 0, 4))]
     if finding["next_step"]:
-        step = _grid([(Word(glyph("next"), "dim"), Word(finding["next_step"]))])
+        step = _grid([(Word(glyph("next"), "dim"), Word(finding["next_step"]))], gap=1)
         body.append(Padding(step, (0, 0, 0, 4)))
     return body

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 
 from scripts.demo_fleet import BROKERS, CONTROLLERS, KAFKA, Fleet, write_fleet
-from scripts.narration import ROOT, DemoError, kafkactl, quote, say, title
+from scripts.narration import ROOT, DemoError, in_a_line, kafkactl, quote, say, title
 
 HOME = ROOT / "demo"
 NODES = (*CONTROLLERS, *BROKERS)
@@ -89,14 +89,14 @@ def _format_and_verify(fleet: Fleet) -> None:
         if node_id == NODES[0]:
             kafkactl(*words)
         else:
-            _quietly(f"{fleet.name(node_id)} formatted", words)
-    say("\nWill each of them start on its disks? `verify` reads them back as a starting node would.")
+            in_a_line(f"{fleet.name(node_id)} formatted", words)
+    say("Will each of them start on its disks? `verify` reads them back as a starting node would.")
     for node_id in NODES:
         words = ["storage", "verify", "-c", str(_short(fleet.config(node_id))), "--kafka-version", KAFKA]
         if node_id == NODES[0]:
             kafkactl(*words)
         else:
-            _quietly(f"{fleet.name(node_id)} will start", words)
+            in_a_line(f"{fleet.name(node_id)} will start", words)
 
 
 def _boot(fleet: Fleet) -> None:
@@ -118,7 +118,13 @@ def _boot(fleet: Fleet) -> None:
             ["--bootstrap-server", fleet.brokers, "--describe", "--topic", TOPIC],
         )
         quote(f"kafka-topics.sh --create --topic {TOPIC} …; --describe", described)
-    say("\nThe cluster answers, with the voters and the levels of the plan. All six are stopped again.")
+        records = ["--num-records", "1000", "--record-size", "100", "--throughput", "-1"]
+        produced = tool(
+            "org.apache.kafka.tools.ProducerPerformance",
+            ["--topic", TOPIC, *records, "--bootstrap-server", fleet.brokers],
+        )
+        quote(f"kafka-producer-perf-test.sh --topic {TOPIC} --num-records 1000 …", produced[-1:])
+    say("The cluster answers, with the voters and the levels of the plan. All six are stopped again.")
 
 
 @contextmanager
@@ -127,6 +133,7 @@ def _running(fleet: Fleet) -> Iterator[None]:
     from tests.lab.node import KafkaNode
 
     started = monotonic()
+    (HOME / "logs").mkdir()
     with ExitStack() as stack:
         nodes = [stack.enter_context(KafkaNode(KAFKA, fleet.config(one), HOME / "logs")) for one in NODES]
         try:
@@ -175,26 +182,16 @@ def _mistake(fleet: Fleet, *, with_kafka: bool) -> None:
     words = ["format", "-t", cluster_id, "-c", str(_short(fleet.config(node_id))), "-g", "-N"]
     if with_kafka:
         with _tools() as tool:
-            quote(f"kafka-storage.sh {' '.join(words)}", tool("kafka.tools.StorageTool", words))
-        say("\nKafka's own tool formats it: a voter that forgets what it voted for. Undone; now with kafkactl:")
+            said = tool("kafka.tools.StorageTool", words)
+            quote(f"kafka-storage.sh {' '.join(words)}", [line for line in said if line.startswith("Formatting")])
+        say("Kafka's own tool formats it: a voter that forgets what it voted for. Undone; now with kafkactl:")
         shutil.rmtree(disk)
         disk.mkdir()
     kafkactl("storage", *words, "--kafka-version", KAFKA, expect=3)
-    say("\nRefused, nothing written. The disk is mounted again, and all is well:")
+    say("Refused, nothing written. The disk is mounted again, and all is well:")
     disk.rmdir()
     shutil.move(disk.with_name("metadata-not-mounted"), disk)
-    kafkactl("storage", "verify", "-q", "-c", str(_short(fleet.config(node_id))), "--kafka-version", KAFKA)
-
-
-def _quietly(promise: str, words: Sequence[str]) -> None:
-    import subprocess
-
-    from scripts.narration import PROGRAM
-
-    run = subprocess.run([str(PROGRAM), *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise DemoError(f"`kafkactl {' '.join(words)}` ended with {run.returncode}:\n{run.stdout}{run.stderr}")
-    print(f"  {promise}", flush=True)
+    kafkactl("storage", "verify", "-c", str(_short(fleet.config(node_id))), "--kafka-version", KAFKA)
 
 
 def _cluster_id(fleet: Fleet) -> str:

@@ -1,0 +1,77 @@
+"""Draws docs/pictures/terminal.svg: a terminal in which real commands really ran. `make docs`.
+
+Each command runs on a terminal of 100 columns; what it printed, colours and all, is set as SVG by rich.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from io import StringIO
+from pathlib import Path
+
+from scripts.terminal_capture import on_a_terminal
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURE = ROOT / "docs" / "pictures" / "terminal.svg"
+PROGRAM = Path(sys.executable).with_name("kafkactl")
+COLUMNS = 100
+KAFKA = "4.3.1"
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+# Two disks of one controller; short, for it is printed.
+DISKS = Path("/var/tmp/kafka")
+CONFIG = """process.roles=controller
+node.id=1
+controller.quorum.bootstrap.servers=controller-1:9093
+controller.listener.names=CONTROLLER
+listeners=CONTROLLER://controller-1:9093
+metadata.log.dir={disks}/fast/metadata
+log.dirs={disks}/disk1/data
+"""
+
+
+def main() -> None:
+    """Run the scene, write the picture, leave nothing behind."""
+    if DISKS.exists():
+        sys.exit(f"error: {DISKS} exists; it is where the picture is taken. Remove it first.")
+    DISKS.mkdir(parents=True)
+    try:
+        text = "\n".join(_scene(DISKS))
+    finally:
+        shutil.rmtree(DISKS)
+    PICTURE.write_text(_svg(text), encoding="utf-8")
+
+
+def _scene(folder: Path) -> list[str]:
+    (folder / "controller-1.properties").write_text(CONFIG.format(disks=folder), encoding="utf-8")
+    arguments = f"-t {CLUSTER_ID} -c controller-1.properties --kafka-version {KAFKA}"
+    shots = [
+        _shot(f"kafkactl storage format {arguments} --standalone", folder),
+        _shot(f"kafkactl storage verify -c controller-1.properties --kafka-version {KAFKA}", folder),
+    ]
+    shutil.rmtree(folder / "fast" / "metadata")
+    (folder / "fast" / "metadata").mkdir()
+    shots.append(_shot(f"kafkactl storage format {arguments} --standalone -g", folder, comment="# fast/ did not mount"))
+    return shots
+
+
+def _shot(command: str, folder: Path, *, comment: str = "") -> str:
+    said = f"\x1b[1;32m$\x1b[0m \x1b[1m{command}\x1b[0m  \x1b[2m{comment}\x1b[0m"
+    _, text = on_a_terminal([str(PROGRAM), *command.split()[1:]], folder=folder, columns=COLUMNS)
+    return f"{said}\n{text}"
+
+
+def _svg(text: str) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True, legacy_windows=False)
+    console.print(Text.from_ansi(text))
+    svg = console.export_svg(title="kafkactl", unique_id="kafkactl")
+    # The picture must not ask another server for a font.
+    return re.sub(r"@font-face\s*{.*?}\s*", "", svg, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    main()
