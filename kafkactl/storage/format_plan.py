@@ -26,7 +26,13 @@ from kafkactl.storage.format_rules_disks import (
     classify_all,
 )
 from kafkactl.storage.format_rules_levels import Levels, effective_levels
-from kafkactl.storage.format_rules_warnings import check_owner, check_space, warn_of_idle_flags, warn_of_kept
+from kafkactl.storage.format_rules_warnings import (
+    check_owner,
+    check_space,
+    warn_of_idle_flags,
+    warn_of_kept,
+    warn_of_stale_bootstrap,
+)
 from kafkactl.storage.guard import check_blank
 from kafkactl.storage.model import (
     Action,
@@ -62,15 +68,17 @@ def plan_format(
     findings = [
         *check_mode(config),
         *cluster_id.findings,
+        *(warning for credential in credentials for warning in credential.warnings),
         *levels.parsing_findings,
         *check_voter_flags(request, config, release),
         *_check_scram_flag(request, release),
-        *levels.findings,
         *_check_jbod(config, levels, release),
+        *levels.findings,
         *_check_disks(facts, cluster_id.stored),
         *warn_of_voters(voters or (), config, request.voter_mode),
         *_warn_of_taken_id(facts, voters),
         *warn_of_idle_flags(request, config),
+        *warn_of_stale_bootstrap(facts.empty, config, release),
         *warn_of_kept(facts.kept, levels.features, levels.metadata_version.level, first),
         *config.warnings,
     ]

@@ -20,7 +20,7 @@ from kafkactl.features.levels import (
     features_of,
     metadata_version,
 )
-from kafkactl.features.release_version import in_kafkas_words, parse_release_version
+from kafkactl.features.release_version import in_kafkas_words, parse_release_version, understood
 from kafkactl.features.releases import Release, kraft_version_for
 from kafkactl.plan import Finding
 from kafkactl.storage.format_rules import blocker, warning
@@ -179,7 +179,8 @@ def _by_text(text: str, release: Release, unstable: bool, findings: list[Finding
             raise
         message = error.message if error.cause is None else f"{error.message} ({error.cause})"
         findings.append(blocker(error.id, "metadata.version", message, error.next_step or "", release_version=text))
-        return None
+        meant = understood(release, text)
+        return meant if meant is not None and meant.level > 0 else None
 
 
 def _by_level(level: int, release: Release, unstable: bool, findings: list[Finding]) -> MetadataVersion | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from kafkactl.features.levels import METADATA_VERSION
+from kafkactl.features.releases import Release
 from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.plan import Finding, Severity
 from kafkactl.storage.format_rules import blocker, warning
@@ -39,6 +40,24 @@ def warn_of_idle_flags(request: FormatRequest, config: NodeConfig) -> Iterator[F
                 subject=flag,
                 message=f"{flag} does nothing on a broker: only what the controllers were formatted with counts",
                 next_step="Give it, in the same words, to every controller.",
+            )
+
+
+def warn_of_stale_bootstrap(
+    empty: Sequence[ObservedDirectory], config: NodeConfig, release: Release
+) -> Iterator[Finding]:
+    """4.4 no longer writes bootstrap.checkpoint, and reads one that lies there before the 0-0 checkpoint."""
+    if release.writes_bootstrap_checkpoint or "controller" not in config.roles:
+        return
+    for directory in empty:
+        if directory.path == config.metadata_log_dir and directory.bootstrap_checkpoint is not None:
+            yield warning(
+                "stale-bootstrap-checkpoint",
+                f"directory {directory.path}",
+                f"{directory.path} holds a bootstrap.checkpoint, which Kafka {release.version_text} no longer writes: the"
+                " node reads it first, and does not start if it is damaged",
+                f"Look at it with `kafkactl storage dump`, and remove {directory.bootstrap_checkpoint.path} yourself.",
+                path=directory.bootstrap_checkpoint.path,
             )
 
 

@@ -1,0 +1,34 @@
+"""The finalized feature levels that a running node tells in its answer to ApiVersions (version 3)."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+
+from kafkactl.protocol.codec import decode_message, encode_message
+from kafkactl.schema.definitions import request, response
+
+_API_VERSIONS, _VERSION, _CORRELATION_ID = 18, 3, 7
+
+
+def finalized_features(host: str, port: int) -> dict[str, int]:
+    """Feature name -> level that the cluster has, as this node knows it."""
+    body = encode_message(request(_API_VERSIONS), _VERSION, {"ClientSoftwareName": "lab", "ClientSoftwareVersion": "1"})
+    # Request header 2: api key, version, correlation id, client id, no tags. The answer has response header 0.
+    frame = struct.pack(">hhihB", _API_VERSIONS, _VERSION, _CORRELATION_ID, -1, 0) + body
+    with socket.create_connection((host, port), timeout=5) as connection:
+        connection.sendall(struct.pack(">i", len(frame)) + frame)
+        stream = connection.makefile("rb")
+        (size,) = struct.unpack(">i", stream.read(4))
+        answer = stream.read(size)
+    found, _ = decode_message(response(_API_VERSIONS), _VERSION, answer, offset=4)
+    return {one["Name"]: one["MaxVersionLevel"] for one in found["FinalizedFeatures"]}
+
+
+def wait_for_features(host: str, port: int, timeout_s: float = 20) -> dict[str, int]:
+    """The same, once there are any: a node answers a moment before it has the metadata."""
+    deadline = time.monotonic() + timeout_s
+    while not (found := finalized_features(host, port)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
