@@ -33,6 +33,7 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     from pathlib import Path
 
     from kafkactl.adapters.apply_format import apply_plan
+    from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
@@ -44,7 +45,8 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     del given["yes"]  # an entry point has nobody to ask
     release = find_release(kafka_version) if kafka_version else newest_release()
     request, said = build_request(given, ignore_formatted=True)
-    node = read_node_config(read_input(Path(config), "the node's configuration"), file=config, release=release)
+    data = read_input(Path(config), "the node's configuration")
+    node = read_node_config(data, file=config, release=release, resolve=resolve)
     plan = plan_ensure(request, node, observe_node(node), release, SystemSource())
     applied = None if dry_run else apply_plan(plan, OsFilesystem())
     outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)

@@ -37,6 +37,7 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     from pathlib import Path
 
     from kafkactl.adapters.apply_format import apply_plan
+    from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
@@ -48,7 +49,8 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     del given["yes"]  # like Kafka's tool this one never asks
     release = find_release(kafka_version) if kafka_version else newest_release()
     request, said = build_request(given, ignore_formatted=ignore_formatted)
-    node = read_node_config(read_input(Path(config), "the node's configuration"), file=config, release=release)
+    data = read_input(Path(config), "the node's configuration")
+    node = read_node_config(data, file=config, release=release, resolve=resolve)
     plan = plan_format(request, node, observe_node(node), release, SystemSource())
     applied = None if dry_run else apply_plan(plan, OsFilesystem())
     outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)

@@ -30,6 +30,7 @@ def command(config: str, kafka_version: str | None) -> None:
     """
     from pathlib import Path
 
+    from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.plan_files import read_input
     from kafkactl.features.releases import find_release, newest_release
@@ -37,7 +38,8 @@ def command(config: str, kafka_version: str | None) -> None:
     from kafkactl.storage.node_config import read_node_config
 
     release = find_release(kafka_version) if kafka_version else newest_release()
-    node = read_node_config(read_input(Path(config), "the configuration"), file=config, release=release)
+    data = read_input(Path(config), "the configuration")
+    node = read_node_config(data, file=config, release=release, resolve=resolve)
     info = describe_node(node, observe_node(node), release)
 
     def show(page: Page, _answer: Mapping[str, Any]) -> None:

@@ -52,6 +52,7 @@ def command(
     from pathlib import Path
 
     from kafkactl.adapters.apply_unformat import apply_unformat
+    from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.filesystem import OsFilesystem
     from kafkactl.adapters.plan_files import read_input
@@ -61,7 +62,8 @@ def command(
     from kafkactl.storage.unformat_plan import plan_unformat
 
     release = find_release(kafka_version) if kafka_version else newest_release()
-    node = read_node_config(read_input(Path(config), "the node's configuration"), file=config, release=release)
+    data = read_input(Path(config), "the node's configuration")
+    node = read_node_config(data, file=config, release=release, resolve=resolve)
     plan = plan_unformat(node, observe_node(node), only=only)
     if dry_run or plan.outcome is not Outcome.PLANNED:
         _emit(plan, plan.outcome, plan.findings, None)

@@ -45,6 +45,7 @@ def command(config: str, kafka_version: str | None) -> None:
     """
     from pathlib import Path
 
+    from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.plan_files import read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.plan import blockers
@@ -54,7 +55,7 @@ def command(config: str, kafka_version: str | None) -> None:
     release = find_release(kafka_version) if kafka_version else newest_release()
     data = read_input(Path(config), "the configuration")
     try:
-        node = read_node_config(data, file=config, release=release)
+        node = read_node_config(data, file=config, release=release, resolve=resolve)
     except ConfigError as error:
         verification, node_id, others = verify_refused_config(error.findings), None, None
     else:

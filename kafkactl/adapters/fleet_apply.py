@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kafkactl.adapters.apply_format import apply_plan
+from kafkactl.adapters.config_providers import resolve
 from kafkactl.adapters.directories import observe_directory, observe_node
 from kafkactl.adapters.filesystem import Filesystem
 from kafkactl.adapters.plan_files import read_input, read_receipt, write_receipt
@@ -52,7 +53,7 @@ def _look_at(planned: PlannedNode, receipts: Path, release: Release) -> NodeHere
 def _read_config(planned: PlannedNode, release: Release) -> NodeConfig | InputError:
     try:
         data = read_input(Path(planned.config), f"the configuration of node {planned.id}")
-        return read_node_config(data, file=planned.config, release=release)
+        return read_node_config(data, file=planned.config, release=release, resolve=resolve)
     except InputError as error:
         return error
 
@@ -92,7 +93,7 @@ def _apply_node(node: NodeHere, plan: FormatPlan, files: Filesystem, context: Co
     if receipt == node.receipt:
         return applied
     try:
-        write_receipt(context.receipts, receipt)
+        write_receipt(context.receipts, receipt, files)
     except FailedError as error:
         finding = Finding(
             id=error.id,
