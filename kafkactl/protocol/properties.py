@@ -214,7 +214,7 @@ def _encoding_warnings(data: bytes) -> Iterator[PropertyWarning]:
             id="non-ascii-property",
             key=_split(text)[0],
             message=f"line {line} holds text {kind}; Java reads every byte of it as one ISO-8859-1 character",
-            next_step="Write such characters as \\uXXXX.",
+            next_step="Write such characters as \\u and four hexadecimal digits.",
         )
         return
 
@@ -258,7 +258,7 @@ def _control_character(entry: Entry) -> PropertyWarning | None:
 def render_property(key: str, value: str, *, ascii_only: bool) -> str:
     """One `key=value` line without its end, escaped as `Properties.store` escapes.
 
-    `ascii_only` is Java's way of writing to a byte stream (everything outside of printable ASCII as `\\uXXXX`);
+    `ascii_only` is Java's way of writing to a byte stream (everything outside of printable ASCII as a backslash, `u` and four digits);
     without it, the way of writing to a character stream.
     """
     convert: Callable[[str], str] = _escape_unicode if ascii_only else str

@@ -16,7 +16,6 @@ from kafkactl.protocol.java_text import split_list
 from kafkactl.storage.config_rules_values import Problem
 
 PROVIDERS = "config.providers"
-UNRESOLVED = "unresolved-config-provider"
 # `${provider:[path:]key}`
 _VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 _NEEDED = frozenset(
@@ -117,7 +116,7 @@ def _resolved(text: str, providers: Mapping[str, ConfigProvider], resolve: Resol
 
 def _unresolved(key: str, text: str, why: str) -> Problem:
     return Problem(
-        id=UNRESOLVED,
+        id="unresolved-config-provider",
         key=key,
         words=f"the value of {key}, {text}, comes from a config provider: {why}",
         next_step=f"Write the value of {key} into the file, or run where its provider can be read.",

@@ -30,7 +30,7 @@ from kafkactl.storage.config_rules_values import (
     server_keys,
 )
 from kafkactl.storage.config_rules_view import ConfigView, overlooks_text_before_host
-from kafkactl.storage.config_values import UNRESOLVED, Resolve, has_variable, resolve_values
+from kafkactl.storage.config_values import Resolve, has_variable, resolve_values
 from kafkactl.values import Endpoint
 
 
@@ -191,7 +191,7 @@ def _hinted(problems: Iterable[Problem], properties: Properties) -> Iterator[Pro
     """Say why, where `${…}` stands in a value that Kafka takes literally."""
     for problem in problems:
         text = properties.mapping.get(problem.key, "")
-        if problem.id == UNRESOLVED or not has_variable(text):
+        if problem.id == "unresolved-config-provider" or not has_variable(text):
             yield problem
             continue
         hint = f"Kafka takes {text} literally, because config.providers does not name its provider, or not its class."
