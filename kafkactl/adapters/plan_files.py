@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
 
+from kafkactl.adapters.filesystem import Filesystem
 from kafkactl.errors import FailedError, InputError, RefusedError
 from kafkactl.storage.plan_file import PLAN_FILE_MODE
 from kafkactl.storage.receipts import Receipt, parse_receipt, receipt_name, render_receipt
 
-# An inventory of 5,000 nodes has about 500 kB, its plan about 30 MB.
+_RECEIPT_MODE = 0o644
+# An inventory of 5,000 nodes has about 500 kB, its plan about 15 MB.
 _LARGEST_INPUT_BYTES = 256 * 1024 * 1024
 
 
@@ -127,11 +130,19 @@ def read_receipt(folder: Path, node_id: int) -> Receipt | None:
     return receipt
 
 
-def write_receipt(folder: Path, receipt: Receipt) -> None:
-    """Leave or replace a node's receipt. Raises FailedError `receipt-not-written`."""
+def write_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
+    """Leave or replace a node's receipt, whole or not at all. Raises FailedError `receipt-not-written`."""
+    target = folder / receipt_name(receipt.node_id)
+    temporary = target.with_name(f".{target.name}.tmp")
     try:
-        folder.mkdir(exist_ok=True)
-        _write_whole(folder / receipt_name(receipt.node_id), render_receipt(receipt), exclusive=False)
+        if not folder.is_dir():
+            files.mkdir(str(folder))
+            files.fsync_directory(str(folder.parent))
+        if os.path.lexists(temporary):
+            files.unlink(str(temporary))
+        _write_staged(str(temporary), render_receipt(receipt), files)
+        files.rename(str(temporary), str(target))
+        files.fsync_directory(str(folder))
     except OSError as error:
         raise FailedError(
             f"node {receipt.node_id} is formatted, its receipt could not be written to {folder}: "
@@ -139,3 +150,17 @@ def write_receipt(folder: Path, receipt: Receipt) -> None:
             id="receipt-not-written",
             next_step="Make room, then apply the plan again: it changes no disk and leaves the receipt.",
         ) from error
+
+
+def _write_staged(path: str, data: bytes, files: Filesystem) -> None:
+    descriptor = files.create(path, _RECEIPT_MODE)
+    try:
+        left = memoryview(data)
+        while left:
+            taken = files.write(descriptor, bytes(left))
+            if taken <= 0:
+                raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+            left = left[taken:]
+        files.fsync(descriptor)
+    finally:
+        files.close(descriptor)
