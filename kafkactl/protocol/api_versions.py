@@ -1,0 +1,110 @@
+"""What a node says of itself: the requests it knows, the features it supports, the levels that are finalized.
+
+Asked in version 4 first: a server that is asked in an older one hides every feature whose lowest level is 0
+(KAFKA-17492); version 5 adds only what a client says of its target (KIP-1242). A server that does not know the
+version answers in version 0 with the range that it does know (KIP-511). Finalized epochs of different nodes are no
+measure of anything: only levels can be compared (a broker's epoch grows with every metadata batch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkactl.errors import UnreachableError
+from kafkactl.protocol.headers import API_VERSIONS, UNSUPPORTED_VERSION
+from kafkactl.schema.spec import MessageSpec, Versions
+
+FIRST_VERSION = 4
+SOFTWARE_NAME = "kafkactl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeVersions:
+    """An ApiVersions answer as a value.
+
+    `version` is the one in which it was asked: below 4, features whose lowest level is 0 are missing from `supported`
+    and `hides_features` says so. `finalized` has no feature at level 0. `finalized_epoch` is -1 where there is none.
+    """
+
+    version: int
+    requests: Mapping[int, Versions] = field(repr=False)
+    supported: Mapping[str, Versions]
+    finalized: Mapping[str, int]
+    finalized_epoch: int
+    zookeeper_migration_ready: bool
+
+    @property
+    def hides_features(self) -> bool:
+        """Whether supported features whose lowest level is 0 were left out of the answer."""
+        return self.version < FIRST_VERSION
+
+    def knows(self, api_key: int) -> bool:
+        """Whether the node takes this request at all."""
+        return api_key in self.requests
+
+
+def request_body(software_version: str) -> dict[str, Any]:
+    """The body of an ApiVersions request in any version."""
+    return {"ClientSoftwareName": SOFTWARE_NAME, "ClientSoftwareVersion": software_version}
+
+
+def next_version(asked: int, body: Mapping[str, Any], *, peer: str) -> int | None:
+    """The version to ask in again, or None where `body` is the answer.
+
+    Kafka's client takes 0 where an UNSUPPORTED_VERSION answer names no range. Raises UnreachableError
+    `no-common-version` where that leads nowhere.
+    """
+    if body["ErrorCode"] != UNSUPPORTED_VERSION:
+        return None
+    ranges = _requests(body)
+    offered = ranges.get(API_VERSIONS, Versions(0, 0))
+    highest = min(FIRST_VERSION, offered.highest)
+    if highest >= asked or highest < offered.lowest:
+        raise UnreachableError(
+            f"{peer} refuses ApiVersions in version {asked} and offers the versions {offered}",
+            id="no-common-version",
+            next_step="Use a kafkactl made for that release of Kafka.",
+        )
+    return highest
+
+
+def node_versions(version: int, body: Mapping[str, Any]) -> NodeVersions:
+    """The value of an answer that was asked in `version` and holds no error."""
+    return NodeVersions(
+        version=version,
+        requests=_requests(body),
+        supported={one["Name"]: Versions(one["MinVersion"], one["MaxVersion"]) for one in body["SupportedFeatures"]},
+        finalized={one["Name"]: one["MaxVersionLevel"] for one in body["FinalizedFeatures"]},
+        finalized_epoch=body["FinalizedFeaturesEpoch"],
+        zookeeper_migration_ready=body["ZkMigrationReady"],
+    )
+
+
+def usable_version(spec: MessageSpec, node: NodeVersions, *, peer: str) -> int:
+    """The highest version of a request that both sides know.
+
+    Raises UnreachableError `request-not-supported` (the node does not take it: an older release, or a broker's
+    request sent to a controller) or `no-common-version`.
+    """
+    name = spec.name.removesuffix("Request")
+    offered = node.requests.get(spec.api_key if spec.api_key is not None else -1)
+    if offered is None:
+        raise UnreachableError(
+            f"{peer} does not take the request {name}",
+            id="request-not-supported",
+            next_step="Ask a node of a newer release, or of the other kind (broker or controller).",
+        )
+    common = spec.valid_versions.intersect(offered)
+    if not common:
+        raise UnreachableError(
+            f"{peer} takes {name} in the versions {offered}, kafkactl knows {spec.valid_versions}",
+            id="no-common-version",
+            next_step="Use a kafkactl made for that release of Kafka.",
+        )
+    return common.highest
+
+
+def _requests(body: Mapping[str, Any]) -> dict[int, Versions]:
+    return {one["ApiKey"]: Versions(one["MinVersion"], one["MaxVersion"]) for one in body["ApiKeys"]}
