@@ -54,8 +54,8 @@ def warn_of_stale_bootstrap(
             yield warning(
                 "stale-bootstrap-checkpoint",
                 f"directory {directory.path}",
-                f"{directory.path} holds a bootstrap.checkpoint, which Kafka {release.version_text} no longer writes: the"
-                " node reads it first, and does not start if it is damaged",
+                f"{directory.path} holds a bootstrap.checkpoint, which Kafka {release.version_text} no longer writes:"
+                " the node reads it first, and does not start if it is damaged",
                 f"Look at it with `kafkactl storage dump`, and remove {directory.bootstrap_checkpoint.path} yourself.",
                 path=directory.bootstrap_checkpoint.path,
             )

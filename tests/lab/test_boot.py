@@ -197,8 +197,8 @@ def _proof(booted: list[tuple[str, str]]) -> str:
             "",
             "Written by the run of `make lab` (tests/lab/test_boot.py).",
             "",
-            f"{len(booted)} kinds of clusters on {datetime.now(UTC):%Y-%m-%d}. Each node answers, and the cluster has the"
-            " feature levels that were planned. `-`: the release has no dynamic quorum.",
+            f"{len(booted)} kinds of clusters on {datetime.now(UTC):%Y-%m-%d}. Each node answers, and the cluster has"
+            " the feature levels that were planned. `-`: the release has no dynamic quorum.",
             "",
             f"| release | {' | '.join(KINDS)} |",
             "|---|---|---|---|---|",
