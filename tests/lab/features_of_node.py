@@ -26,9 +26,12 @@ def finalized_features(host: str, port: int) -> dict[str, int]:
     return {one["Name"]: one["MaxVersionLevel"] for one in found["FinalizedFeatures"]}
 
 
-def wait_for_features(host: str, port: int, timeout_s: float = 20) -> dict[str, int]:
-    """The same, once there are any: a node answers a moment before it has the metadata."""
+def wait_for_features(host: str, port: int, wanted: dict[str, int], timeout_s: float = 20) -> dict[str, int]:
+    """The same, once it is what is wanted, or what it is when the time is up.
+
+    A node answers a moment before it has the metadata, 3.9 with metadata.version 1 until then.
+    """
     deadline = time.monotonic() + timeout_s
-    while not (found := finalized_features(host, port)) and time.monotonic() < deadline:
+    while (found := finalized_features(host, port)) != wanted and time.monotonic() < deadline:
         time.sleep(0.1)
     return found

@@ -71,7 +71,8 @@ def planned_levels(answer: Any) -> dict[str, int]:
 
 
 def check_levels(node: KafkaNode, answer: Any) -> None:
-    assert wait_for_features(*node.address) == planned_levels(answer)
+    levels = planned_levels(answer)
+    assert wait_for_features(*node.address, levels) == levels
 
 
 # --- the four kinds ---------------------------------------------------------------------------------------------------
