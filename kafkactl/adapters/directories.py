@@ -12,11 +12,14 @@ from typing import Protocol
 from kafkactl.adapters.locks import lock_holder
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
+    CLEANED,
     FIRST_CHECKPOINT,
+    LOG_STARTS,
     META_PROPERTIES,
     METADATA_LOG,
     NODE_LOCK,
     QUORUM_STATE,
+    RECOVERY_POINTS,
     DirectoryEntry,
     DirectoryState,
     FileRead,
@@ -103,6 +106,7 @@ def _describe(
         bootstrap_checkpoint=_read_if(inside, path, BOOTSTRAP_CHECKPOINT),
         metadata_log=metadata_log,
         metadata_files=_metadata_files(path, metadata_log),
+        offset_checkpoints=_offset_checkpoints(path, inside),
         device=at.st_dev,
         parent_device=above.st_dev,
         mount_point=_mount_point(nearest),
@@ -199,6 +203,11 @@ def _metadata_files(path: str, listing: tuple[DirectoryEntry, ...] | None) -> di
     present = {entry.name for entry in listing or ()}
     wanted = (FIRST_CHECKPOINT, QUORUM_STATE)
     return {name: read_file(str(Path(path, METADATA_LOG, name))) for name in wanted if name in present}
+
+
+def _offset_checkpoints(path: str, present: set[str]) -> dict[str, FileRead]:
+    wanted = (RECOVERY_POINTS, LOG_STARTS, CLEANED)
+    return {name: read_file(str(Path(path, name))) for name in wanted if name in present}
 
 
 def _read_if(present: set[str], path: str, name: str) -> FileRead | None:

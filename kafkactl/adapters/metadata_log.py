@@ -25,9 +25,10 @@ from kafkactl.storage.verify_log import (
 )
 
 PIECE_BYTES = 16 * 1024 * 1024
+_OFFSETS_OF_A_SEGMENT = 2**31  # an index keeps offsets as int32, relative to the base
 _SEGMENT = re.compile(r"(\d{20})\.log")
-# A node opens these for reading and writing (LogSegment.open, OffsetIndex, TimeIndex).
-_OPENED_FOR_WRITING = (".log", ".index", ".timeindex")
+# Opened for writing too, like segments (LogSegment.open, OffsetIndex, TimeIndex).
+_INDEXES = (".index", ".timeindex")
 
 
 def scan_metadata_log(log_dir: str) -> MetadataLogFacts:
@@ -57,6 +58,7 @@ def _scan(path: str, names: list[str]) -> MetadataLogFacts:
         snapshots=tuple(_snapshots(path, names)),
         small_files=_small_files(path, names),
         unreadable=tuple(_unreadable(path, names)),
+        write_error=_write_error(path),
         mixed_offsets=mixed,
     )
 
@@ -84,6 +86,7 @@ def _segment(path: str, name: str, base_offset: int, expected: int, contents: Co
     file = str(Path(path, name))
     size, pieces = _pieces(file)
     first: int | None = None
+    out_of_range: int | None = None
     ascends, stop = True, None
     for found in walk_batches(pieces, size, file=file):
         if isinstance(found, Stop):
@@ -92,10 +95,18 @@ def _segment(path: str, name: str, base_offset: int, expected: int, contents: Co
         first = found.header.base_offset if first is None else first
         ascends = ascends and found.header.base_offset >= expected and found.header.last_offset_delta >= 0
         expected = max(expected, found.header.last_offset + 1)
+        if out_of_range is None and not 0 <= found.header.last_offset - base_offset < _OFFSETS_OF_A_SEGMENT:
+            out_of_range = found.header.last_offset
         contents.add(found, file=file)
     end_offset = contents.end_offset if first is not None else base_offset
     facts = SegmentFacts(
-        name=name, base_offset=base_offset, size_bytes=size, first_offset=first, end_offset=end_offset, stop=stop
+        name=name,
+        base_offset=base_offset,
+        size_bytes=size,
+        first_offset=first,
+        end_offset=end_offset,
+        stop=stop,
+        out_of_range=out_of_range,
     )
     return facts, ascends
 
@@ -173,13 +184,18 @@ def _small_files(path: str, names: list[str]) -> dict[str, FileRead]:
 
 
 def _unreadable(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        file = Path(path, name)
-        if file.is_file():
-            needed = os.R_OK | os.W_OK if name.endswith(_OPENED_FOR_WRITING) else os.R_OK
-            error = _access_error(file, needed)
+    """What cannot be read first, for a node looks at all names before it opens a segment."""
+    for suffixes, needed in (("", os.R_OK), (".log", os.W_OK), (_INDEXES, os.W_OK)):
+        for name in names:
+            file = Path(path, name)
+            error = _access_error(file, needed) if name.endswith(suffixes) and file.is_file() else None
             if error is not None:
-                yield name, error
+                yield name, error if needed == os.R_OK else f"{error} to write"
+
+
+def _write_error(path: str) -> str | None:
+    allowed = os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+    return None if allowed else "Permission denied"
 
 
 def _access_error(file: Path, needed: int) -> str | None:

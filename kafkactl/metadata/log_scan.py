@@ -202,24 +202,28 @@ class VoterSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undecodable:
-    """A record whose CRC is right and whose content Kafka would not read either."""
+    """A record, or with `whole_batch` the frame of a batch, that does not decode although it is all there."""
 
     offset: int
     position: int
     control: bool
     message: str
     reason: str
+    whole_batch: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class Contents:
     """What a file's records come to; filled by `add`, one batch after the other.
 
+    With `decode_all` every record is decoded, else only those that say something about the whole cluster.
+
     `kinds` counts data records by (api key, version) and `first_offsets` says where each kind stands first. Offsets
     are those of the records; `end_offset` is one behind the last. `topics` are names by topic id. `open_transaction`
     is the offset of a BeginTransactionRecord without an end, None if there is none.
     """
 
+    decode_all: bool = False
     batches: int = 0
     end_offset: int = 0
     last_epoch: int | None = None
@@ -256,8 +260,13 @@ class Contents:
         try:
             records = decode_records(batch.data, header, file=file, base=header.position)
         except DecodeError as error:
-            self._remember(error, header.base_offset, header.is_control)
+            self._remember(error, header.base_offset, header.is_control, whole_batch=True)
             records = ()
+        if header.record_count == 0:
+            empty = DecodeError(
+                "a batch without records", id="record-count-mismatch", offset=header.position, file=file
+            )
+            self._remember(empty, header.base_offset, header.is_control, whole_batch=True)
         for record in records:
             if header.is_control:
                 self._add_control(record, file)
@@ -266,10 +275,15 @@ class Contents:
         self.end_offset = header.last_offset + 1
         self.last_epoch = header.partition_leader_epoch
 
-    def _remember(self, error: DecodeError, offset: int, control: bool) -> None:
+    def _remember(self, error: DecodeError, offset: int, control: bool, *, whole_batch: bool = False) -> None:
         if self.undecodable is None:
             self.undecodable = Undecodable(
-                offset=offset, position=error.offset, control=control, message=str(error), reason=error.id
+                offset=offset,
+                position=error.offset,
+                control=control,
+                message=str(error),
+                reason=error.id,
+                whole_batch=whole_batch,
             )
 
     def _add_control(self, record: Record, file: str) -> None:
@@ -298,7 +312,7 @@ class Contents:
     def _add_data(self, record: Record, file: str) -> None:
         value = record.value
         kind = None if value is None else _kind(value)
-        if kind is None or kind[0] in _FOLDED or kind[0] > _LARGEST_KNOWN_KEY:
+        if self.decode_all or kind is None or kind[0] in _FOLDED or kind[0] > _LARGEST_KNOWN_KEY:
             self._decode_data(record, file)
         if kind is not None:
             self.kinds[kind] += 1

@@ -20,6 +20,9 @@ METADATA_LOG = "__cluster_metadata-0"
 # Offset 0, epoch 0: 20 digits and 10 digits (raft/.../Snapshots.java).
 FIRST_CHECKPOINT = "00000000000000000000-0000000000.checkpoint"
 QUORUM_STATE = "quorum-state"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
 # What a running node locks, and what a kafkactl at work locks, in each log directory.
 NODE_LOCK = ".lock"
 KAFKACTL_LOCK = ".kafkactl.lock"
@@ -159,8 +162,9 @@ class ObservedDirectory:
     `device`/`parent_device` are st_dev numbers (of the nearest existing ancestor where the path is missing), and
     `mount_point` is the real path at which that file system is mounted (or would be found, where the path is
     missing). `metadata_log` lists `__cluster_metadata-0` (None: absent), `metadata_files` holds the contents of its
-    0-0 checkpoint and quorum-state, by name. `locked_by_process` is True where a running node holds `.lock`, and
-    `lock_holder_pid` then says which process, where the system tells.
+    0-0 checkpoint and quorum-state, `offset_checkpoints` those of a broker's recovery points, log starts and cleaned
+    offsets, by name. `locked_by_process` is True where a running node holds `.lock`, and `lock_holder_pid` then says
+    which process, where the system tells.
     """
 
     path: str
@@ -172,6 +176,7 @@ class ObservedDirectory:
     bootstrap_checkpoint: FileRead | None = None
     metadata_log: tuple[DirectoryEntry, ...] | None = None
     metadata_files: Mapping[str, FileRead] = field(default_factory=dict)
+    offset_checkpoints: Mapping[str, FileRead] = field(default_factory=dict)
     device: int = 0
     parent_device: int = 0
     mount_point: str = "/"

@@ -15,7 +15,7 @@ from kafkactl.plan import Finding, Severity
 from kafkactl.storage.model import QUORUM_STATE, ObservedNode
 from kafkactl.storage.node_config import NodeConfig
 from kafkactl.storage.verify_bootstrap import bootstrap_rules
-from kafkactl.storage.verify_features import feature_rules
+from kafkactl.storage.verify_features import feature_rules, snapshot_level_rules
 from kafkactl.storage.verify_hygiene import hygiene_rules
 from kafkactl.storage.verify_log import MetadataLogFacts
 from kafkactl.storage.verify_losses import loss_rules
@@ -29,17 +29,21 @@ from kafkactl.storage.verify_model import (
     Trouble,
     Verification,
 )
+from kafkactl.storage.verify_offline import offline_rules
 from kafkactl.storage.verify_places import place_rules
 from kafkactl.storage.verify_quorum_state import quorum_state_rules, read_quorum_state
-from kafkactl.storage.verify_recovery import recovery_rules
+from kafkactl.storage.verify_recovery import offset_rules, recovery_rules
 from kafkactl.storage.verify_snapshots import snapshot_rules
 from kafkactl.storage.verify_voters import voter_rules
 
 RULES: tuple[Rule, ...] = (
     meta_rules,
     place_rules,
+    offline_rules,
     bootstrap_rules,
+    offset_rules,
     snapshot_rules,
+    snapshot_level_rules,
     recovery_rules,
     quorum_state_rules,
     voter_rules,

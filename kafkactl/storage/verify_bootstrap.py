@@ -12,9 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafkactl.features.catalog import METADATA_VERSION, metadata_version
+from kafkactl.features.release_version import understood
 from kafkactl.metadata.log_scan import Contents, FoundBatch, Stop, walk_batches
+from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
+from kafkactl.storage.verify_log import SnapshotFacts
 from kafkactl.storage.verify_model import (
+    DIES,
     Loss,
     Phase,
     Situation,
@@ -27,9 +31,11 @@ from kafkactl.storage.verify_model import (
 )
 
 _REFORMAT = "If the node never started: `kafkactl storage unformat`, then format it again. Else restore the file."
+# What BatchFileReader can read among control records; the second set since 4.4 (KAFKA-19648).
+_CONTROL_READ = {"LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"}
+_CONTROL_READ_LATER = {"KRAFT_VERSION", "KRAFT_VOTERS"}
 _NO_LEVEL = "No FeatureLevelRecord for metadata.version was found in the bootstrap metadata from"
-# Levels below these were refused by every reader of the release; 3.3-IV0 is 4, 3.3-IV3 is 7.
-_LOWEST_BOOTSTRAP_LEVEL = {"3": 4, "4.0.0": 7}
+_LOWEST_IN_3, _LOWEST_IN_4 = 4, 7  # 3.3-IV0 and 3.3-IV3: what the readers of 3.x and 4.0.0 insist on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,19 +65,26 @@ def bootstrap_rules(situation: Situation) -> Iterator[Trouble]:
     read = situation.metadata_directory.observed.bootstrap_checkpoint
     if read is not None:
         yield from _file_rules(situation, read)
-    if situation.is_controller and log_looks_empty(situation):
+    readable = read is None or read.content is not None
+    if situation.is_controller and readable and log_looks_empty(situation):
         yield from _founding_rules(situation, read)
 
 
 def log_looks_empty(situation: Situation) -> bool:
     """Whether a controller that becomes leader on these disks would take the cluster for a new one."""
     snapshot = situation.log.latest_snapshot
-    if snapshot is not None and (snapshot.offset, snapshot.epoch) != (0, 0):
+    if snapshot is not None and (not snapshot.is_first or _counts_as_snapshot(situation, snapshot)):
         return False
     has_level = METADATA_VERSION in {change.name for change in situation.log.contents.features}
     if situation.at_least(3, 9):
         return not has_level
     return situation.log.contents.records == 0
+
+
+def _counts_as_snapshot(situation: Situation, snapshot: SnapshotFacts) -> bool:
+    """A 0-0 checkpoint with records, in a release that loads it as a snapshot: the log is not empty then."""
+    has_records = snapshot.contents is not None and bool(snapshot.contents.features)
+    return has_records and situation.takes_first_checkpoint_as_snapshot
 
 
 def founding_records(situation: Situation) -> BootstrapRecords:
@@ -81,7 +94,7 @@ def founding_records(situation: Situation) -> BootstrapRecords:
         return _of(first.contents, FIRST_CHECKPOINT)
     read = situation.metadata_directory.observed.bootstrap_checkpoint
     if read is not None and read.content is not None:
-        return _of(_read_file(read).contents, BOOTSTRAP_CHECKPOINT)
+        return _of(_read_file(situation, read).contents, BOOTSTRAP_CHECKPOINT)
     return BootstrapRecords(source="default", levels={METADATA_VERSION: default_level(situation)})
 
 
@@ -89,7 +102,8 @@ def default_level(situation: Situation) -> int:
     """The metadata.version of a node that finds no records: 3.x asks inter.broker.protocol.version first."""
     asked = situation.config.inter_broker_protocol_version
     if situation.release.uses_inter_broker_protocol and asked is not None:
-        return max(asked, 4)
+        found = understood(situation.release, asked)
+        return max(found.level if found is not None else 0, _LOWEST_IN_3)
     return situation.release.production_level
 
 
@@ -112,7 +126,7 @@ def _file_rules(situation: Situation, read: FileRead) -> Iterator[Trouble]:
             next_step="Give the file to the user that runs Kafka.",
         )
         return
-    found = _read_file(read)
+    found = _read_file(situation, read)
     fatal = found.fatal or _level_refused(situation, found.contents, read.path)
     if fatal is not None:
         yield stops(
@@ -130,14 +144,28 @@ def _file_rules(situation: Situation, read: FileRead) -> Iterator[Trouble]:
 
 def _unreadable_words(read: FileRead) -> str:
     if (read.error or "").startswith("Is a directory"):
-        return f"java.io.FileNotFoundException: {read.path} (Is a directory)"
-    return f"{read.path} ({read.error})"
+        return "java.io.IOException: Is a directory"
+    return f"java.nio.file.AccessDeniedException: {read.path}"
 
 
-def _read_file(read: FileRead) -> _File:
+def _magic_ignored(data: bytes) -> bytes:
+    """The file as this reader takes it: any magic of 2 or more is read as 2 (`FileLogInputStream.nextBatch`)."""
+    position, seen = 0, bytearray(data)
+    while position + LENGTH_END < len(seen):
+        magic_at = position + MAGIC_POSITION
+        if magic_at < len(seen) and 2 < seen[magic_at] < 128:
+            seen[magic_at] = MAGIC
+        length = int.from_bytes(seen[position + 8 : position + LENGTH_END], "big", signed=True)
+        if length < 0:
+            break
+        position += LENGTH_END + length
+    return bytes(seen)
+
+
+def _read_file(situation: Situation, read: FileRead) -> _File:
     """Follow FileLogInputStream and BatchFileReader: CRCs unchecked, a cut batch is the end of the file."""
-    data = read.content or b""
-    contents, crc_problem = Contents(), None
+    data = _magic_ignored(read.content or b"")
+    contents, crc_problem = Contents(decode_all=True), None
     stop: Stop | None = None
     fatal: str | None = None
     for found in walk_batches([data], len(data), file=read.path, check_crc=False):
@@ -147,7 +175,7 @@ def _read_file(read: FileRead) -> _File:
         else:
             stop = found
             fatal = _fatal_stop(found, read.path)
-    fatal = _fatal_content(contents) or fatal
+    fatal = _fatal_content(situation, contents) or fatal
     if fatal is None and not any(change.name == METADATA_VERSION for change in contents.features):
         fatal = f"{_NO_LEVEL} the binary bootstrap metadata file: {read.path}"
     return _File(contents=contents, fatal=fatal, crc_problem=crc_problem, stop=stop)
@@ -156,16 +184,25 @@ def _read_file(read: FileRead) -> _File:
 def _fatal_stop(stop: Stop, path: str) -> str | None:
     if stop.reason == "length":
         return f"Found record size {stop.length} smaller than minimum record overhead (14) in file {path}."
-    return None
+    return DIES if stop.reason in ("magic", "crc") else None
 
 
-def _fatal_content(contents: Contents) -> str | None:
+def _fatal_content(situation: Situation, contents: Contents) -> str | None:
+    """The first record that this release's reader does not take."""
     broken = contents.undecodable
-    if broken is None:
-        return None
-    if broken.control:
+    if broken is not None and broken.whole_batch:
+        return DIES
+    if contents.unknown_control is not None:
+        return f"Unable to read control record at offset {contents.unknown_control[0]}"
+    if broken is not None and broken.control:
         return f"Unable to read control record at offset {broken.offset}"
-    return f"unable to deserialize record at offset {broken.offset}"
+    strange = set(contents.control) - _CONTROL_READ - (_CONTROL_READ_LATER if situation.at_least(4, 4) else set())
+    if strange:
+        return "Unable to read control record at offset"
+    known = situation.release_record_types
+    unknown = [offset for kind, offset in contents.first_offsets.items() if kind[1] > known.get(kind[0], -1)]
+    at = min([*unknown, *([] if broken is None else [broken.offset])], default=None)
+    return None if at is None else f"unable to deserialize record at offset {at}"
 
 
 def _level_refused(situation: Situation, contents: Contents, path: str) -> str | None:
@@ -177,7 +214,7 @@ def _level_refused(situation: Situation, contents: Contents, path: str) -> str |
         return None
     if level > situation.release.testing_level or level < situation.release.lowest_supported_level:
         return no_metadata_version(situation, level)
-    lowest = 7 if situation.at_least(4, 0) else 4
+    lowest = _LOWEST_IN_4 if situation.at_least(4, 0) else _LOWEST_IN_3
     if level < lowest:
         word = "versions" if not situation.at_least(3, 7) else ".version"
         dotted = "metadata versions" if word == "versions" else "metadata.version"
@@ -216,7 +253,7 @@ def _founding_rules(situation: Situation, read: FileRead | None) -> Iterator[Tro
 
 
 def _ignored_contents(situation: Situation) -> Contents | None:
-    """Records of a 0-0 checkpoint that the release does not look for there (4.4 disks under 4.0 to 4.3)."""
+    """Records of a 0-0 checkpoint that nobody reads in this release: 4.4 disks under 4.3, or before 3.6."""
     first = situation.log.first_checkpoint
     if situation.release.layout >= 4 or first is None or first.contents is None or not first.contents.features:
         return None
@@ -226,7 +263,7 @@ def _ignored_contents(situation: Situation) -> Contents | None:
 def _ignored_checkpoint(situation: Situation, records: BootstrapRecords) -> Iterator[Trouble]:
     contents = _ignored_contents(situation)
     first = situation.log.first_checkpoint
-    if contents is None or first is None or not situation.at_least(4, 0):
+    if contents is None or first is None:
         return
     subject = file_subject(f"{situation.log.path}/{first.name}")
     version = situation.release.version_text

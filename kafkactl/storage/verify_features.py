@@ -13,7 +13,8 @@ from typing import NamedTuple
 from kafkactl.features.catalog import KRAFT_VERSION, METADATA_VERSION, features_of
 from kafkactl.metadata.log_scan import FeatureChange
 from kafkactl.storage.verify_bootstrap import founding_records, log_looks_empty, no_metadata_version
-from kafkactl.storage.verify_model import Phase, Situation, Trouble, stops, warns
+from kafkactl.storage.verify_log import SnapshotFacts
+from kafkactl.storage.verify_model import Phase, Situation, Trouble, file_subject, stops, warns
 
 _FIRST_JBOD_LEVEL = 17  # 3.7-IV2
 
@@ -61,15 +62,36 @@ def _unsupported(situation: Situation, changes: Iterable[FeatureChange]) -> Feat
 
 def _levels_in_log(situation: Situation) -> Iterator[Trouble]:
     """Every record is replayed, not only the last of each feature; a snapshot stands for all before it."""
-    snapshot = situation.log.latest_snapshot
-    changes: list[FeatureChange] = []
-    if snapshot is not None and snapshot.contents is not None and not snapshot.is_first:
-        changes += snapshot.contents.features
-    changes += situation.log.contents.features
-    bad = _unsupported(situation, changes)
+    bad = _unsupported(situation, situation.log.contents.features)
     if bad is None:
         return
-    subject = f"metadata log in {situation.config.metadata_log_dir}"
+    yield from _stopped_by(situation, bad, f"metadata log in {situation.config.metadata_log_dir}")
+
+
+def snapshot_level_rules(situation: Situation) -> Iterator[Trouble]:
+    """Levels in the snapshot that is loaded before the log."""
+    snapshot = situation.log.latest_snapshot
+    loaded = snapshot is not None and (not snapshot.is_first or situation.takes_first_checkpoint_as_snapshot)
+    if not loaded or snapshot is None or snapshot.contents is None:
+        return
+    bad = _unsupported(situation, snapshot.contents.features)
+    if bad is not None:
+        yield from _stopped_by(situation, bad, file_subject(f"{situation.log.path}/{snapshot.name}"))
+    elif snapshot.is_first and snapshot.contents.features:
+        yield _only_here(situation, snapshot)
+
+
+def _only_here(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+    return warns(
+        "newer-checkpoint-taken-as-snapshot",
+        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        f"The disks were formatted for Kafka 4.4 or later. Kafka {situation.release.version_text} takes the 0-0"
+        " checkpoint for a snapshot, so its features never enter the metadata log: other nodes do not learn of them.",
+        next_step=f"Format again with `--kafka-version {situation.release.version_text}` before the first start.",
+    )
+
+
+def _stopped_by(situation: Situation, bad: FeatureChange, subject: str) -> Iterator[Trouble]:
     if situation.is_controller:
         yield _dies_of(situation, bad, subject, Phase.METADATA_REPLAY)
     else:

@@ -24,7 +24,10 @@ def parse_snapshot_name(name: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentFacts:
-    """One segment as a recovery reads it: `stop` says where it breaks off, `end_offset` is one behind what is left."""
+    """One segment as a recovery reads it: `stop` says where it breaks off, `end_offset` is one behind what is left.
+
+    `out_of_range` is the first offset in it that its indexes cannot hold: below its base, or 2^31 and more above.
+    """
 
     name: str
     base_offset: int
@@ -32,6 +35,7 @@ class SegmentFacts:
     first_offset: int | None
     end_offset: int
     stop: Stop | None = None
+    out_of_range: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +65,10 @@ class MetadataLogFacts:
     """The metadata log of one node. `state`: missing, directory, not-a-directory or unreadable (`error` says why).
 
     `contents` is the fold over all that a recovery would leave; `stop` and `dropped_segments` say what it would not.
+    `contents` is the fold over all that a recovery would leave; `stop` and `dropped_segments` say what it would not.
     `unreadable` are files of the log that the system refuses to read or, opened as a node opens them, to write, each
-    with its words. `mixed_offsets` says that offsets do not ascend, so that what a recovery would do is not known.
+    with its words; `write_error` says why nothing can be made in the folder. `mixed_offsets` says that offsets do not
+    ascend, so that what a recovery would do is not known.
     """
 
     path: str
@@ -74,6 +80,7 @@ class MetadataLogFacts:
     snapshots: tuple[SnapshotFacts, ...] = ()
     small_files: dict[str, FileRead] = field(default_factory=dict)
     unreadable: tuple[tuple[str, str], ...] = ()
+    write_error: str | None = None
     mixed_offsets: bool = False
 
     @property

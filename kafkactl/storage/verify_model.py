@@ -54,6 +54,10 @@ class DirectoryClass(IntEnum):
         return self.name.lower()
 
 
+# The line with which every release ends where an exception leaves the main thread; what stands below it varies.
+DIES = "Exiting Kafka due to fatal exception"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """Why a node does not start. `message` holds what stands in its log; `waits`: it does not end, nor say why."""
@@ -146,6 +150,20 @@ class Situation:
         raise KeyError(path)
 
     @property
+    def takes_first_checkpoint_as_snapshot(self) -> bool:
+        """Whether a 0-0 checkpoint is loaded like any other snapshot: 3.6 to 4.2 do.
+
+        Before, nobody looks at it; 4.3 keeps it from the state machines, and 4.4 founds a cluster with it (KIP-1170).
+        """
+        return self.at_least(3, 6) and not self.at_least(4, 3)
+
+    @property
+    def locks_metadata_directory(self) -> bool:
+        """Whether the metadata directory is locked for itself: it stands apart, or there is no broker (3.4 on)."""
+        separate = self.config.metadata_log_dir not in self.config.log_dirs
+        return self.at_least(3, 4) and (separate or not self.is_broker)
+
+    @property
     def log_dirs_as_written(self) -> tuple[str, ...]:
         """log.dirs with a path that is named twice as often as the node keeps it: twice up to 4.1, once from 4.2 on."""
         text = self.config.properties.get("log.dirs")
@@ -154,8 +172,8 @@ class Situation:
         return tuple(item for item in split_list(text) if item)
 
     @property
-    def release_record_types(self) -> frozenset[int]:
-        """The record types that the release reads."""
+    def release_record_types(self) -> Mapping[int, int]:
+        """The highest version of each record type that the release reads."""
         return record_types_of(self.release)
 
     @property

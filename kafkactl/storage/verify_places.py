@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from kafkactl.protocol.java_text import parse_int
-from kafkactl.storage.model import METADATA_LOG, DirectoryEntry
+from kafkactl.storage.model import METADATA_LOG, NODE_LOCK, DirectoryEntry
 from kafkactl.storage.verify_model import (
     DirectoryClass,
     DirectoryFacts,
@@ -33,7 +33,6 @@ def place_rules(situation: Situation) -> Iterator[Trouble]:
     yield from _locked(situation)
     if situation.is_broker:
         yield from _same_place_twice(situation)
-        yield from _not_writable(situation)
         yield from _foreign_folders(situation)
         yield from _same_partition_twice(situation)
 
@@ -74,21 +73,37 @@ def _metadata_directory_usable(situation: Situation) -> Iterator[Trouble]:
             says=f"java.nio.file.FileAlreadyExistsException: {place}",
             next_step="Find out what it is; move it away.",
         )
-    elif situation.log.state == "missing" and not situation.metadata_directory.observed.writable:
-        seen = situation.metadata_directory.observed
+    else:
+        yield from _metadata_directory_not_writable(situation, place)
+
+
+def _metadata_directory_not_writable(situation: Situation, place: str) -> Iterator[Trouble]:
+    """The folder is made, the lock file is made, and the folder is written into, in this order."""
+    seen = situation.metadata_directory.observed
+    has_lock = any(entry.name == NODE_LOCK for entry in seen.entries)
+    refused = None
+    if situation.log.state == "missing" and not seen.writable:
+        refused = place
+    elif situation.locks_metadata_directory and not has_lock and not seen.writable:
+        refused = f"{situation.config.metadata_log_dir.rstrip('/')}/{NODE_LOCK}"
+    elif situation.log.state == "directory" and situation.log.write_error and not situation.log.unreadable:
+        refused = f"{place}/"
+    if refused is not None:
+        error = seen.write_error or situation.log.write_error
         yield stops(
             "directory-not-writable",
-            Phase.METADATA_DIRECTORY,
-            directory_subject(metadata_dir),
-            f"The node cannot make {METADATA_LOG} here: {seen.write_error}.",
-            says=f"{_exception(seen.write_error)}: {place}",
+            Phase.METADATA_DIRECTORY if not refused.endswith("/") else Phase.METADATA_LOG,
+            directory_subject(situation.config.metadata_log_dir),
+            f"The node cannot write here: {error}.",
+            says=f"{refusal(error)}: {refused}",
             next_step="Give the directory to the user that runs Kafka (owner and mode), or mount it for writing.",
             owner_uid=seen.owner_uid,
             mode=oct(seen.mode),
         )
 
 
-def _exception(error: str | None) -> str:
+def refusal(error: str | None) -> str:
+    """The exception that Java makes of the system's refusal."""
     denied = (error or "").startswith("Permission denied")
     return "java.nio.file.AccessDeniedException" if denied else "java.nio.file.FileSystemException"
 
@@ -115,11 +130,9 @@ def _locked(situation: Situation) -> Iterator[Trouble]:
 
 
 def _locked_paths(situation: Situation) -> list[str]:
-    """Of a broker all log directories; since 3.4 a separate metadata directory, or that of a controller alone."""
     config = situation.config
-    paths = list(dict.fromkeys(config.log_dirs)) if situation.is_broker else []
-    separate = config.metadata_log_dir not in config.log_dirs
-    if situation.at_least(3, 4) and (separate or not situation.is_broker):
+    paths = list(config.log_dirs) if situation.is_broker else []
+    if situation.locks_metadata_directory:
         paths.append(config.metadata_log_dir)
     online = {one.path for one in situation.directories if one.kind is not DirectoryClass.ERROR}
     return [path for path in dict.fromkeys(paths) if path in online]
@@ -152,27 +165,6 @@ def _same_place_twice(situation: Situation) -> Iterator[Trouble]:
 def _java_path(path: str) -> str:
     """A path as java.io.File prints it: no slash twice, none at the end."""
     return re.sub("/+", "/", path).rstrip("/") or "/"
-
-
-def _not_writable(situation: Situation) -> Iterator[Trouble]:
-    for path in dict.fromkeys(situation.config.log_dirs):
-        directory = situation.directory(path)
-        if directory.kind is DirectoryClass.GOOD and not directory.observed.writable:
-            yield _read_only(directory)
-
-
-def _read_only(directory: DirectoryFacts) -> Trouble:
-    seen = directory.observed
-    return stops(
-        "directory-not-writable",
-        Phase.LOG_DIRECTORIES,
-        directory_subject(directory.path),
-        f"The node cannot write into the directory: {seen.write_error}.",
-        says=f"{_exception(seen.write_error)}: {directory.path}",
-        next_step="Give the directory to the user that runs Kafka (owner and mode), or mount it for writing.",
-        owner_uid=seen.owner_uid,
-        mode=oct(seen.mode),
-    )
 
 
 def _foreign_folders(situation: Situation) -> Iterator[Trouble]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.metadata.log_scan import Stop
+from kafkactl.metadata.log_scan import Contents, Stop
 from kafkactl.storage.verify_bootstrap import log_looks_empty
 from kafkactl.storage.verify_log import SegmentFacts
 from kafkactl.storage.verify_model import (
+    DIES,
     Loss,
     Phase,
     Situation,
@@ -36,6 +37,32 @@ def recovery_rules(situation: Situation) -> Iterator[Trouble]:
     if contents.unknown_control is not None or contents.undecodable is not None:
         yield _undecodable(situation)
     yield from _record_versions(situation)
+
+
+def offset_rules(situation: Situation) -> Iterator[Trouble]:
+    """Offsets lie outside the CRC, so recovery does not notice a wrong one unless it is out of the segment's range."""
+    for segment in situation.log.segments:
+        if segment.out_of_range is not None:
+            yield stops(
+                "segment-not-named-by-its-offset",
+                Phase.METADATA_LOG,
+                file_subject(f"{situation.log.path}/{segment.name}"),
+                f"The segment is named for offset {segment.base_offset} and holds offset {segment.out_of_range}.",
+                says="Split operation is only permitted for segments with overflow",
+                next_step="Was the file renamed? Give it its old name back.",
+                offset=segment.out_of_range,
+            )
+            return
+    if situation.log.mixed_offsets:
+        subject = f"metadata log in {situation.config.metadata_log_dir}"
+        found = warns(
+            "metadata-log-offsets-mixed",
+            subject,
+            "The offsets of the log do not ascend. The CRC does not cover them, so a recovery keeps such batches; what"
+            " a node makes of them is not known.",
+            next_step="Restore the log from another voter.",
+        )
+        yield Trouble(finding=found.finding, unknown=True)
 
 
 def _damage(situation: Situation, segment: SegmentFacts) -> Iterator[Trouble]:
@@ -103,26 +130,38 @@ def _undecodable(situation: Situation) -> Trouble:
         Phase.METADATA_LOG,
         f"metadata log in {situation.config.metadata_log_dir}",
         f"A record of the log does not decode although its CRC is right: {problem}",
-        says="Failed to deserialize record" if contents.undecodable and not contents.undecodable.control else "",
+        says="Failed to deserialize record" if _is_plain_record(contents) else DIES,
         next_step="Was the log written by a newer Kafka? Start that release.",
         problem=problem,
     )
 
 
+def _is_plain_record(contents: Contents) -> bool:
+    broken = contents.undecodable
+    return broken is not None and not broken.control and not broken.whole_batch
+
+
 def _record_versions(situation: Situation) -> Iterator[Trouble]:
-    """A record type that this release does not have; generated readers take any version, so versions do not count."""
+    """The first record whose type or version is beyond this release; a broker alone dies of it too."""
+    kinds = sorted(situation.log.contents.first_offsets.items(), key=lambda item: item[1])
     known = situation.release_record_types
-    for kind, offset in sorted(situation.log.contents.first_offsets.items(), key=lambda item: item[1]):
-        if kind[0] not in known:
-            yield stops(
-                "unknown-record-type",
-                Phase.METADATA_LOG if situation.at_least(3, 8) else Phase.METADATA_REPLAY,
-                f"metadata log in {situation.config.metadata_log_dir}",
-                f"The record at offset {offset} is of type {kind[0]}, which Kafka {situation.release.version_text} does"
-                " not know.",
-                says=f"Unknown metadata id {kind[0]}",
-                next_step="Start the release that wrote the log, or a newer one.",
-                type=kind[0],
-                offset=offset,
-            )
+    for (api_key, version), offset in kinds:
+        if version > known.get(api_key, -1):
+            yield _unknown_record(situation, api_key, version, offset)
             return
+
+
+def _unknown_record(situation: Situation, api_key: int, version: int, offset: int) -> Trouble:
+    is_known = api_key in situation.release_record_types
+    what = f"version {version} of record type {api_key}" if is_known else f"record type {api_key}"
+    return stops(
+        "unknown-record-type",
+        Phase.METADATA_LOG if situation.at_least(3, 8) else Phase.METADATA_REPLAY,
+        f"metadata log in {situation.config.metadata_log_dir}",
+        f"The record at offset {offset} is {what}, which Kafka {situation.release.version_text} does not know.",
+        says=f"Failed to deserialize record with type {api_key}" if is_known else f"Unknown metadata id {api_key}",
+        next_step="Start the release that wrote the log, or a newer one.",
+        type=api_key,
+        version=version,
+        offset=offset,
+    )

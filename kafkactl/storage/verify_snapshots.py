@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.metadata.log_scan import Contents, Stop
+from kafkactl.protocol.java_text import parse_int
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, SnapshotFacts
 from kafkactl.storage.verify_model import (
+    DIES,
     Loss,
     Phase,
     Situation,
@@ -24,12 +26,14 @@ from kafkactl.storage.verify_model import (
     warns,
 )
 
+_OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
 _METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def snapshot_rules(situation: Situation) -> Iterator[Trouble]:
     """Files that cannot be opened, the small files, the newest snapshot."""
     yield from _files_usable(situation)
+    yield from _file_names(situation)
     yield from _small_files(situation)
     yield from _newest_snapshot(situation)
 
@@ -54,9 +58,30 @@ def _files_usable(situation: Situation) -> Iterator[Trouble]:
             Phase.METADATA_LOG,
             file_subject(f"{log.path}/{name}"),
             f"The file cannot be opened as a node opens it: {error}.",
-            says=name,
+            says=_open_words(f"{log.path}/{name}", error),
             next_step="Give all files of the node to the user that runs Kafka.",
         )
+
+
+def _open_words(path: str, error: str) -> str:
+    if error.endswith("to write"):
+        return f"java.nio.file.AccessDeniedException: {path}"
+    return f"Could not read file {path}"
+
+
+def _file_names(situation: Situation) -> Iterator[Trouble]:
+    """Segments, indexes and producer snapshots are named by an offset; a node parses the name of each such file."""
+    for entry in situation.metadata_directory.observed.metadata_log or ():
+        stem, dot, _ = entry.name.partition(".")
+        if entry.kind == "file" and dot and entry.name.endswith(_OFFSET_NAMED) and parse_int(stem, 64) is None:
+            yield stops(
+                "file-not-named-by-offset",
+                Phase.METADATA_LOG,
+                file_subject(f"{situation.log.path}/{entry.name}"),
+                "A file of this kind is named by an offset of 20 digits; this one is not.",
+                says=f'For input string: "{stem}"',
+                next_step="Move the file away.",
+            )
 
 
 def _small_files(situation: Situation) -> Iterator[Trouble]:
@@ -137,7 +162,7 @@ def _newest_snapshot(situation: Situation) -> Iterator[Trouble]:
     if snapshot.error is not None:
         yield _cannot_open(situation, snapshot)
         return
-    fatal = _fatal_in_snapshot(snapshot)
+    fatal = _fatal_in_snapshot(snapshot) or _voters_at_minus_one(situation, snapshot)
     if fatal is not None:
         yield _broken_snapshot(situation, snapshot, fatal)
     elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(situation):
@@ -188,13 +213,23 @@ def _fatal_in_snapshot(snapshot: SnapshotFacts) -> str | None:
     return _fatal_content(snapshot.contents) or (None if snapshot.stop is None else _fatal_stop(snapshot.stop))
 
 
+def _voters_at_minus_one(situation: Situation, snapshot: SnapshotFacts) -> str | None:
+    """3.8 reads voters from snapshots already, and cannot file those of offset 0, whose last offset is -1."""
+    contents = snapshot.contents
+    has_control = contents is not None and (contents.kraft_version is not None or contents.voters is not None)
+    if snapshot.is_first and has_control and situation.at_least(3, 8) and not situation.at_least(3, 9):
+        return "Next offset -1 must be greater than or equal to 0"
+    return None
+
+
 def _fatal_content(contents: Contents) -> str | None:
     if contents.batches and contents.first_control != "SNAPSHOT_HEADER":
         return "First control record is not a snapshot header"
     if contents.unknown_control is not None:
         return "Unknown control record type"
-    if contents.undecodable is not None and not contents.undecodable.control:
-        return "Failed to deserialize record"
+    if contents.undecodable is not None:
+        broken = contents.undecodable
+        return DIES if broken.whole_batch or broken.control else "Failed to deserialize record"
     return None
 
 
