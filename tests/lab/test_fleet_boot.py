@@ -99,8 +99,9 @@ def check_boots(
     if plan["mode"] == "dynamic":
         assert all(metadata[one] in status for one in voters)
     finalized = re.search(r"Feature: metadata.version\s.*FinalizedVersionLevel: (\S+)", levels)
-    assert finalized is not None
-    assert finalized[1] == plan["metadata_version"]["name"]
+    assert finalized is not None, levels
+    # Tools that are older than the node do not know its level by name.
+    assert finalized[1] in (plan["metadata_version"]["name"], "UNKNOWN")
 
 
 def ids_in(status: str, field: str) -> set[int]:
@@ -116,7 +117,7 @@ def test_a_planned_fleet_of_initial_voters_boots(tmp_path, free_port, kafkactl, 
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("release", ["3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"])
+@pytest.mark.parametrize("release", ["3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0"])
 def test_a_planned_fleet_of_a_standalone_controller_and_two_that_join_boots(
     release, tmp_path, free_port, kafkactl, storage_tool
 ):
@@ -125,7 +126,7 @@ def test_a_planned_fleet_of_a_standalone_controller_and_two_that_join_boots(
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("release", [one for one in releases.VERSIONS if one not in ("3.3.2", "4.4.0")])
+@pytest.mark.parametrize("release", [one for one in releases.VERSIONS if one != "3.3.2"])
 def test_a_planned_static_fleet_boots(release, tmp_path, free_port, kafkactl, storage_tool):
     fleet = Fleet(tmp_path, release, free_port, mode="static", voters={})
     check_boots(fleet, kafkactl, storage_tool, {1, 2, 3}, set())
