@@ -32,6 +32,7 @@ from kafkactl.storage.format_rules_warnings import (
     warn_of_idle_flags,
     warn_of_kept,
     warn_of_stale_bootstrap,
+    warn_of_unknown_places,
 )
 from kafkactl.storage.guard import check_blank
 from kafkactl.storage.model import (
@@ -77,6 +78,7 @@ def plan_format(
         *_check_disks(facts, cluster_id.stored),
         *warn_of_voters(voters or (), config, request.voter_mode),
         *_warn_of_taken_id(facts, voters),
+        *warn_of_unknown_places(request, config),
         *warn_of_idle_flags(request, config),
         *warn_of_stale_bootstrap(facts.empty, config, release),
         *warn_of_kept(facts.kept, levels.features, levels.metadata_version.level, first),

@@ -25,6 +25,23 @@ from kafkactl.storage.model import (
 from kafkactl.storage.node_config import NodeConfig
 
 
+def warn_of_unknown_places(request: FormatRequest, config: NodeConfig) -> Iterator[Finding]:
+    """Overrides are given by directory, in the spelling of the configuration: any other has no effect."""
+    overrides = request.overrides
+    for flag, places in (
+        ("--allow-failed-dir", overrides.allow_failed_dirs),
+        ("--allow-not-blank", overrides.allow_not_blank),
+        ("--not-a-mount", overrides.not_a_mount),
+    ):
+        for place in sorted(places - set(config.all_directories)):
+            yield warning(
+                "directory-not-in-config",
+                flag,
+                f"{flag} {place} has no effect: this node's directories are {', '.join(config.all_directories)}",
+                "Write it as log.dirs or metadata.log.dir does.",
+            )
+
+
 def warn_of_idle_flags(request: FormatRequest, config: NodeConfig) -> Iterator[Finding]:
     """Bootstrap records count on the first active controller alone; a broker's are never read."""
     if "controller" in config.roles:

@@ -222,3 +222,9 @@ def test_every_reason_is_told_at_once_and_kafkas_comes_first() -> None:
         "already-formatted",
         "metadata-directory-unreadable",
     ]
+
+
+def test_an_override_for_a_directory_that_is_none_of_the_nodes_has_no_effect_and_is_told() -> None:
+    made = plan(overrides=GuardOverrides(allow_not_blank=frozenset({"/data/d1/"})))
+    assert made.outcome is Outcome.PLANNED
+    assert finding(made, "directory-not-in-config").subject == "--allow-not-blank"
