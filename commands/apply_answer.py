@@ -35,8 +35,14 @@ def apply_answer(
     findings: Sequence[Finding] = (),
 ) -> dict[str, Any]:
     """The payload. `applied` is None where nothing was tried; `findings` are told beside those of the nodes."""
-    told = [finding for one in (checked if applied is None else applied) for finding in one.findings]
-    unique = {(one.id, one.subject, one.message): one for one in [*told, *findings]}
+    from kafkactl.storage.fleet import of_node, together
+
+    results = checked if applied is None else applied
+    told = [
+        (node.id, of_node(node.id, finding))
+        for node, one in zip(nodes, results, strict=True)
+        for finding in one.findings
+    ]
     return {
         "outcome": outcome,
         "cluster_id": plan.cluster_id,
@@ -46,7 +52,7 @@ def apply_answer(
             _node(node, checked[position], None if applied is None else applied[position], outcome)
             for position, node in enumerate(nodes)
         ],
-        "findings": list(unique.values()),
+        "findings": [*together(told), *findings],
     }
 
 

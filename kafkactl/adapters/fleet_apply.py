@@ -33,7 +33,8 @@ _WORKERS = 16
 def names_of_this_host() -> frozenset[str]:
     """Every name by which an inventory may call this machine, in lower case."""
     names = {socket.gethostname(), socket.getfqdn()}
-    return frozenset(name.lower() for name in names | {name.partition(".")[0] for name in names} if name)
+    short = {name.partition(".")[0] for name in names}
+    return frozenset(name.lower() for name in names | short | {"localhost", "127.0.0.1"} if name)
 
 
 def look_at(nodes: Sequence[PlannedNode], receipts: Path, release: Release) -> list[NodeHere]:

@@ -15,7 +15,7 @@ from kafkactl.features.levels import features_of
 from kafkactl.features.releases import Release, find_release, newest_release
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.storage.ensure import blank_node
-from kafkactl.storage.fleet_model import Fleet, FleetNode, nodes_text, voter_roles
+from kafkactl.storage.fleet_model import FLEET, Fleet, FleetNode, nodes_text, voter_roles
 from kafkactl.storage.fleet_rules import check_fleet
 from kafkactl.storage.format_plan import plan_format
 from kafkactl.storage.inventory import NEW_CLUSTER, Inventory, InventoryNode, VoterRole
@@ -89,7 +89,7 @@ def plan_fleet(request: FleetRequest, source: Source) -> FleetPlan:
     cluster_id = str(request.new_cluster_id) if inventory.cluster_id == NEW_CLUSTER else inventory.cluster_id
     shared = _Shared(fleet, cluster_id, request.scram, source)
     plans = [shared.plan(node) for node in nodes]
-    findings += _together(shared.findings)
+    findings += together(shared.findings)
     done = [plan for plan in plans if plan is not None]
     if done:
         findings += _levels_fit_binaries(fleet, done[0].metadata_version_level, done[0].features)
@@ -108,7 +108,7 @@ def _read_nodes(request: FleetRequest, release: Release) -> tuple[tuple[FleetNod
             binary = _release_of(entry, release, releases)
             nodes.append(FleetNode(entry=entry, release=binary, config=_read_config(file, binary)))
         except ConfigError as error:
-            findings += [_of_node(entry.id, finding) for finding in error.findings] or [_from_error(error, entry.id)]
+            findings += [of_node(entry.id, finding) for finding in error.findings] or [_from_error(error, entry.id)]
         except InputError as error:
             findings.append(_from_error(error, entry.id))
     return tuple(nodes), findings
@@ -184,7 +184,7 @@ class _Shared:
             return None
         # The plan gives brokers the fleet's features on purpose: they do nothing there, and all disks are alike.
         told = [finding for finding in plan.findings if finding.id != "bootstrap-flag-on-broker"]
-        self.findings += [(node.entry.id, _of_node(node.entry.id, finding)) for finding in told]
+        self.findings += [(node.entry.id, of_node(node.entry.id, finding)) for finding in told]
         return plan
 
     def ids_of(self, node: FleetNode) -> Mapping[str, Uuid]:
@@ -293,10 +293,10 @@ def _levels_fit_binaries(fleet: Fleet, level: int, features: Mapping[str, int]) 
                 )
 
 
-def _of_node(node_id: int, finding: Finding) -> Finding:
-    """A finding of one node, told of the fleet."""
+def of_node(node_id: int, finding: Finding) -> Finding:
+    """A finding of one node, told of the fleet; what is about the fleet as a whole stays so."""
     subject = f"node {node_id}"
-    if finding.subject == subject or finding.subject.startswith(f"{subject},"):
+    if finding.subject in (subject, FLEET) or finding.subject.startswith(f"{subject},"):
         return finding
     return replace(finding, subject=f"{subject}, {finding.subject}" if finding.subject else subject)
 
@@ -311,7 +311,7 @@ def _from_error(error: InputError, node_id: int) -> Finding:
     )
 
 
-def _together(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
+def together(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
     """What several nodes say is told once, with the nodes as evidence: in the same words, or, where it stops nothing,
     in nearly the same."""
     groups: dict[tuple[str, str], list[tuple[int, Finding]]] = {}
@@ -328,7 +328,7 @@ def _about(node_id: int, finding: Finding) -> str:
 
 def _merged(group: Sequence[tuple[int, Finding]]) -> Finding:
     first = group[0][1]
-    if len(group) == 1:
+    if len(group) == 1 or first.subject == FLEET:
         return first
     ids = list(dict.fromkeys(node_id for node_id, _ in group))
     abouts = list(dict.fromkeys(_about(node_id, finding) for node_id, finding in group))

@@ -4,9 +4,13 @@ import base64
 import json
 import shutil
 import socket
+import subprocess
+import sys
 
 import pytest
 
+from kafkactl.adapters.filesystem import OsFilesystem
+from kafkactl.adapters.locks import directory_lock
 from tests.commands.fleet_on_disk import FleetOnDisk
 from tests.storage.fleets import FleetBuilder
 
@@ -215,6 +219,38 @@ def test_users_of_the_plan_are_compared_too(kafkactl, tmp_path):
     assert "alice-secret" not in run.stdout + again.stdout
 
 
+def test_two_operators_at_once(apply, fleet):
+    fleet.disk(4).mkdir(parents=True)
+    with directory_lock(str(fleet.disk(4)), OsFilesystem()):
+        run = apply("--node", 4, "--yes")
+    assert (run.code, run.json["outcome"], ids(run)) == (3, "refused", ["another-kafkactl-is-writing"])
+    assert fleet.tree() == {}
+    assert apply("--node", 4, "--yes").json["outcome"] == "done"
+
+
+def test_what_should_be_a_mount_and_is_none_is_refused(kafkactl, tmp_path):
+    disk = str(tmp_path / "disks" / "4" / "a")
+    fleet = planned(kafkactl, tmp_path, FleetBuilder(nodes={4: {"mounts": [disk]}}))
+    run = kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json")
+    assert (run.code, ids(run)) == (3, ["not-a-mount"])
+    assert fleet.tree() == {}
+
+
+def test_a_node_that_runs_is_refused(apply, fleet):
+    lock = fleet.disk(4) / ".lock"
+    lock.parent.mkdir(parents=True)
+    script = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        holder.stdout.readline()
+        run = apply(*ALL, "--yes")
+        holder.stdin.close()
+    assert run.code == 3
+    assert "directory-in-use" in ids(run)
+    assert list(fleet.tree()) == ["4/a/.lock"]
+
+
 # --- formatted before -------------------------------------------------------------------------------------------
 
 
@@ -238,6 +274,8 @@ def test_a_whole_node_that_is_blank_again_is_refused(apply, fleet):
     shutil.rmtree(fleet.disk(4).parent)
     run = apply("--node", 4, "--yes")
     assert (run.code, ids(run)) == (3, ["formatted-before", "formatted-before"])
+    subjects = {one["subject"] for one in run.json["findings"] if one["severity"] == "blocker"}
+    assert subjects == {f"node 4, directory {fleet.disk(4, name)}" for name in "ab"}
 
 
 def test_it_is_formatted_again_where_the_operator_says_so_and_why(apply, fleet):
@@ -274,6 +312,7 @@ def test_a_majority_of_static_voters_is_never_formatted_again_at_once(kafkactl, 
     ]  # fmt: skip
     run = kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", *words, "--reason", "both", "-o", "json")
     assert (run.code, ids(run)) == (3, ["majority-of-voters-blank"])
+    assert [one["subject"] for one in run.json["findings"] if one["severity"] == "blocker"] == ["fleet"]
     run = kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes", *words[:4], "--reason", "first", "-o", "json")
     assert (run.code, run.json["outcome"]) == (0, "done")
 
