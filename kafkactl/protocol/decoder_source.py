@@ -117,8 +117,6 @@ def _tagged_fields(out: SourceLines, fields: Sequence[FieldSpec], form: Form, he
             out.add(f"{previous} = {tag}")
             _small_varint(out, stop)
             out.add(f"{stop} += p")
-            with out.block(f"if {stop} > end:"):
-                out.add("raise IrregularError")
             _tag_cases(out, fields, form, held, (tag, stop, unknown))
     return unknown
 

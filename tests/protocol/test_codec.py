@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -224,6 +225,7 @@ class TestTaggedFields:
         for default in ({}, {"S": {}}, {"S": {"E": -1, "L": ()}}, {"S": {"E": -1, "L": [], "_tags": {}}}):
             assert encoded(spec, 1, default) == "00"
         assert encoded(spec, 1, {"S": {"E": 5}}) == "01" + "0006" + "000000050100"
+        assert encoded(spec, 1, {"S": {"_tags": {9: b"x"}}}) == "01" + "0009" + "ffffffff" + "01" + "01" + "090178"
         assert unwritable(spec, 1, {"S": {"X": 1}}).id == "no-such-field"
         assert unwritable(spec, 1, {"S": None}).id == "value-of-wrong-type"
 
@@ -247,6 +249,18 @@ class TestHostile:
         spec = spec_of(field("Rows", "[]Row", fields=row))
         error = refused(spec, 1, "06" + "00" * 80)
         assert (error.id, error.path) == ("length-exceeds-data", "Sample.Rows")
+
+    @pytest.mark.parametrize("kind", ["uuid", "int8", "int64", "string", "bytes"])
+    def test_nothing_is_made_for_a_count_that_is_only_claimed(self, kind: str):
+        spec = spec_of(field("A", f"[]{kind}"))
+        data = (5_000_000).to_bytes(4, "big") + bytes(100)
+        for decode in (decoder(spec, 0), lambda content: decode_message(spec, 0, content)):
+            tracemalloc.start()
+            with pytest.raises(DecodeError):
+                decode(data)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 50_000
 
     def test_deep_paths_and_offsets_are_told(self):
         spec = message("VotersRecord")
