@@ -37,7 +37,7 @@ def apply_answer(
     """The payload. `applied` is None where nothing was tried; `findings` are told beside those of the nodes."""
     from kafkactl.storage.fleet import of_node, together
 
-    results = checked if applied is None else applied
+    results: Sequence[FormatPlan | Applied] = checked if applied is None else applied
     told = [
         (node.id, of_node(node.id, finding))
         for node, one in zip(nodes, results, strict=True)

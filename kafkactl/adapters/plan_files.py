@@ -135,9 +135,7 @@ def write_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
     target = folder / receipt_name(receipt.node_id)
     temporary = target.with_name(f".{target.name}.tmp")
     try:
-        if not folder.is_dir():
-            files.mkdir(str(folder))
-            files.fsync_directory(str(folder.parent))
+        _make_folder(folder, files)
         if os.path.lexists(temporary):
             files.unlink(str(temporary))
         _write_staged(str(temporary), render_receipt(receipt), files)
@@ -150,6 +148,18 @@ def write_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
             id="receipt-not-written",
             next_step="Make room, then apply the plan again: it changes no disk and leaves the receipt.",
         ) from error
+
+
+def _make_folder(folder: Path, files: Filesystem) -> None:
+    """Nodes are applied side by side: another one may have made it in the meantime."""
+    if folder.is_dir():
+        return
+    try:
+        files.mkdir(str(folder))
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    files.fsync_directory(str(folder.parent))
 
 
 def _write_staged(path: str, data: bytes, files: Filesystem) -> None:
