@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from kafkactl.protocol.java_text import parse_int
 from kafkactl.storage.model import METADATA_LOG, NODE_LOCK, DirectoryEntry
+from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.storage.verify_model import (
     DirectoryClass,
     DirectoryFacts,
@@ -86,13 +87,13 @@ def _metadata_directory_not_writable(situation: Situation, place: str) -> Iterat
         refused = place
     elif situation.locks_metadata_directory and not has_lock and not seen.writable:
         refused = f"{situation.config.metadata_log_dir.rstrip('/')}/{NODE_LOCK}"
-    elif situation.log.state == "directory" and situation.log.write_error and not situation.log.unreadable:
-        refused = f"{place}/"
+    elif situation.log.state == "directory" and situation.log.write_error:
+        refused = _first_file_made(situation, place)
     if refused is not None:
         error = seen.write_error or situation.log.write_error
         yield stops(
             "directory-not-writable",
-            Phase.METADATA_DIRECTORY if not refused.endswith("/") else Phase.METADATA_LOG,
+            Phase.METADATA_DIRECTORY,
             directory_subject(situation.config.metadata_log_dir),
             f"The node cannot write here: {error}.",
             says=f"{refusal(error)}: {refused}",
@@ -100,6 +101,13 @@ def _metadata_directory_not_writable(situation: Situation, place: str) -> Iterat
             owner_uid=seen.owner_uid,
             mode=oct(seen.mode),
         )
+
+
+def _first_file_made(situation: Situation, place: str) -> str | None:
+    """What a node makes first in the folder; where that is there already, unreadable files end it before it writes."""
+    if LEADER_EPOCH_CHECKPOINT not in situation.log.small_files:
+        return f"{place}/{LEADER_EPOCH_CHECKPOINT}"
+    return None if situation.log.unreadable else f"{place}/"
 
 
 def refusal(error: str | None) -> str:

@@ -155,11 +155,12 @@ def _unknown_record(situation: Situation, api_key: int, version: int, offset: in
     is_known = api_key in situation.release_record_types
     what = f"version {version} of record type {api_key}" if is_known else f"record type {api_key}"
     return stops(
-        "unknown-record-type",
+        "record-of-newer-release",
         Phase.METADATA_LOG if situation.at_least(3, 8) else Phase.METADATA_REPLAY,
         f"metadata log in {situation.config.metadata_log_dir}",
         f"The record at offset {offset} is {what}, which Kafka {situation.release.version_text} does not know.",
         says=f"Failed to deserialize record with type {api_key}" if is_known else f"Unknown metadata id {api_key}",
+        waits=not situation.at_least(3, 6),
         next_step="Start the release that wrote the log, or a newer one.",
         type=api_key,
         version=version,
