@@ -1,0 +1,220 @@
+"""One connection to one node: opened, secured, its versions known, then question and answer.
+
+The law: a call ends by its deadline, with the answer or with an error that tells what is known. A question that only
+reads ends with an UnreachableError (exit 4). A request that changes something does so only where it cannot have been
+acted on; once it has left whole and no answer came, the error is UnknownOutcomeError (exit 6), whatever the reason.
+After any error but one of wrong arguments the connection is closed and of no more use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kafkactl._version import __version__
+from kafkactl.adapters.clock import Deadline
+from kafkactl.adapters.transport import Address, Transport, Wrapper
+from kafkactl.adapters.transport import connect as connect_transport
+from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
+from kafkactl.protocol.api_versions import (
+    FIRST_VERSION,
+    NodeVersions,
+    next_version,
+    node_versions,
+    request_body,
+    usable_version,
+)
+from kafkactl.protocol.framing import Framing, Response
+from kafkactl.schema.definitions import message
+from kafkactl.schema.error_codes import error_code
+
+DEFAULT_SETUP_TIMEOUT_MS = 10_000.0
+_TLS_ALERT = 0x15
+
+
+class Authenticator(Protocol):
+    """What proves who we are on a fresh connection (SASL)."""
+
+    def authenticate(self, connection: Connection, deadline: Deadline) -> float | None:
+        """Run the exchange; how long the session lasts in milliseconds, None for as long as the connection.
+
+        Raises UnreachableError where the other side refuses.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How to get in at a node: what every connection of a client has in common. Its repr holds no secret."""
+
+    client_id: str | None = "kafkactl"
+    setup_timeout_ms: float = DEFAULT_SETUP_TIMEOUT_MS
+    wrapper: Wrapper | None = None
+    authenticator: Authenticator | None = None
+
+
+class Connection:
+    """Made by `connect`. One thread at a time; close it when done, or use it as a context manager."""
+
+    def __init__(self, transport: Transport, client_id: str | None) -> None:
+        self._transport = transport
+        self._framing = Framing(client_id=client_id, peer=str(transport.address))
+        self._versions: NodeVersions | None = None
+        self._expires_at_ms: float | None = None
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> Address:
+        """Whom it speaks with."""
+        return self._transport.address
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether TLS is around it."""
+        return self._transport.is_secured
+
+    @property
+    def versions(self) -> NodeVersions:
+        """What the node said of itself when the connection was opened. Finalized levels may have changed since."""
+        assert self._versions is not None, "the connection was not opened by connect()"
+        return self._versions
+
+    def is_stale(self, now_ms: float) -> bool:
+        """Whether it is of no more use: hung up on, or its SASL session about to end (KIP-368)."""
+        expired = self._expires_at_ms is not None and now_ms >= self._expires_at_ms
+        return expired or self._transport.is_stale()
+
+    def close(self) -> None:
+        """Hang up; harmless twice."""
+        self._transport.close()
+
+    def ask(
+        self,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        deadline: Deadline,
+        changes: bool = False,
+        version: int | None = None,
+    ) -> Response:
+        """Send a request and wait for its response; error codes in it are the caller's.
+
+        `version` is the highest that both sides know unless given. `changes`: the request is no mere question.
+        Raises UnreachableError, UnknownOutcomeError `reply-lost`, and EncodeError for a body that does not fit.
+        """
+        if version is None:
+            version = usable_version(message(f"{name}Request"), self.versions, peer=str(self.address))
+        self._transport.send(self._framing.send(name, version, body), deadline)
+        try:
+            return self._answer(deadline)
+        except UnreachableError as error:
+            if not changes:
+                raise
+            raise _reply_lost(name, self.address, error) from error
+
+    def refresh_versions(self, deadline: Deadline) -> NodeVersions:
+        """Ask the node anew what it supports and which levels it has. Not before SASL is done."""
+        self._versions = self._negotiated(deadline, self.versions.version)
+        return self._versions
+
+    def open(self, access: Access, deadline: Deadline) -> None:
+        """Learn the node's versions and prove who we are. `connect` calls this."""
+        self._versions = self._negotiated(deadline, FIRST_VERSION)
+        if access.authenticator is None:
+            return
+        lifetime_ms = access.authenticator.authenticate(self, deadline)
+        if lifetime_ms:
+            # As Kafka's clients: renew well before the end, so that no request meets it half way.
+            self._expires_at_ms = deadline.clock.now_ms() + 0.85 * lifetime_ms
+
+    def _negotiated(self, deadline: Deadline, version: int) -> NodeVersions:
+        while True:
+            response = self.ask("ApiVersions", request_body(__version__), deadline=deadline, version=version)
+            lower = next_version(version, response.body, peer=str(self.address))
+            if lower is None:
+                break
+            version = lower
+        if response.body["ErrorCode"]:
+            raise UnreachableError(
+                f"{self.address} refuses ApiVersions: {error_code(response.body['ErrorCode']).name}",
+                id="api-versions-refused",
+                next_step="See that node's log; it may be starting or stopping.",
+            )
+        return node_versions(version, response.body)
+
+    def _answer(self, deadline: Deadline) -> Response:
+        """The response to the one open request. Every error closes the connection."""
+        try:
+            while True:
+                data = self._transport.receive(deadline)
+                responses = self._read(data)
+                if responses:
+                    return responses[0]
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, data: bytes) -> list[Response]:
+        nothing_before = not self._framing.has_part_of_response
+        try:
+            return self._framing.receive(data)
+        except DecodeError as error:
+            if self._versions is not None:
+                raise _malformed(error) from error
+            begins_with_alert = nothing_before and data[0] == _TLS_ALERT and not self.is_secured
+            raise (_tls_expected(self.address) if begins_with_alert else _not_kafka(self.address, error)) from error
+
+
+def connect(address: Address, access: Access, deadline: Deadline) -> Connection:
+    """Connect, put TLS around it, learn the node's versions, authenticate. Raises UnreachableError."""
+    transport = connect_transport(
+        address, deadline=deadline, setup_timeout_ms=access.setup_timeout_ms, wrapper=access.wrapper
+    )
+    connection = Connection(transport, access.client_id)
+    try:
+        connection.open(access, deadline)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _reply_lost(name: str, address: Address, error: UnreachableError) -> UnknownOutcomeError:
+    return UnknownOutcomeError(
+        f"{name} was sent to {address} and no answer came: nobody can say yet whether it was carried out",
+        id="reply-lost",
+        cause=error.message,
+        next_step="Look at the cluster before sending it again.",
+    )
+
+
+def _not_kafka(address: Address, error: DecodeError) -> UnreachableError:
+    return UnreachableError(
+        f"{address} answers, but not in Kafka's protocol",
+        id="not-kafka",
+        cause=error.message,
+        next_step="Compare the port with the node's `listeners`.",
+    )
+
+
+def _tls_expected(address: Address) -> UnreachableError:
+    return UnreachableError(
+        f"{address} expects TLS, and was spoken to in the clear",
+        id="tls-expected",
+        next_step="Set security.protocol=SSL (or SASL_SSL) in the file given by --command-config.",
+    )
+
+
+def _malformed(error: DecodeError) -> UnreachableError:
+    return UnreachableError(
+        f"a response that cannot be read: {error.message}",
+        id="malformed-response",
+        cause="What came is no response of the version that was asked in.",
+        next_step="Look for a proxy in between; if there is none, report it as a bug of kafkactl.",
+    )

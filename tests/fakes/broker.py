@@ -1,0 +1,229 @@
+"""A scripted broker: a real socket on loopback that answers as a test says, well or badly.
+
+It reads requests with the codecs of the product (which real Kafka checks elsewhere) and writes headers by hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from kafkactl.adapters.transport import Address
+from kafkactl.protocol.codec import decode_message, encode_message
+from kafkactl.protocol.headers import request_header_version
+from kafkactl.schema.definitions import message, request, response
+
+KNOWN = (1, 3, 17, 18, 32, 36, 44, 55, 57, 59, 60, 64, 80, 81)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request that came."""
+
+    name: str
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer; `version`, `correlation_id` and `tail` make it a wrong one."""
+
+    body: Mapping[str, Any] = field(default_factory=dict)
+    version: int | None = None
+    correlation_id: int | None = None
+    tail: bytes = b""
+    cut: int | None = None  # send only that many bytes, then hang up
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """These bytes, whatever they are."""
+
+    data: bytes
+
+
+CLOSE, SILENCE = "close", "silence"
+Action = Reply | Raw | str
+Script = Callable[[Asked], Action | None]
+
+
+class FakeBroker:
+    """Listens while the block lasts. A script that returns None leaves a request to the usual answers."""
+
+    def __init__(
+        self,
+        script: Script | None = None,
+        *,
+        versions: Mapping[int, tuple[int, int]] | None = None,
+        greeting: Action | None = None,
+        tls: ssl.SSLContext | None = None,
+        supported: Mapping[str, tuple[int, int]] | None = None,
+        finalized: Mapping[str, int] | None = None,
+    ) -> None:
+        self.script = script or (lambda asked: None)
+        self.ranges = {key: (request(key).valid_versions.lowest, request(key).valid_versions.highest) for key in KNOWN}
+        self.ranges |= versions or {}
+        self.greeting = greeting
+        self.tls = tls
+        self.supported = supported or {}
+        self.finalized = finalized or {}
+        self.asked: list[Asked] = []
+        self.connections = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets: list[socket.socket] = [self._listener]
+        self._threads: list[threading.Thread] = []
+        self.ended = threading.Event()
+
+    @property
+    def address(self) -> Address:
+        host, port = self._listener.getsockname()
+        return Address(host, port)
+
+    def names(self) -> list[str]:
+        """The requests so far, but for ApiVersions."""
+        return [one.name for one in self.asked if one.name != "ApiVersions"]
+
+    def __enter__(self) -> Self:
+        self._spawn(self._accept)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ended.set()
+        for one in self._sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        for thread in self._threads:
+            thread.join(5)
+
+    def hang_up(self) -> None:
+        """Close every connection, but go on listening."""
+        for one in self._sockets[1:]:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def _spawn(self, work: Callable[..., None], *arguments: Any) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._sockets.append(connection)
+            self._spawn(self._serve, connection)
+
+    def _serve(self, plain: socket.socket) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            connection = plain
+            if self.tls is not None:
+                connection = self.tls.wrap_socket(plain, server_side=True)
+                self._sockets.append(connection)
+            try:
+                self._converse(connection)
+            finally:
+                connection.close()
+
+    def _converse(self, connection: socket.socket) -> None:
+        if self.greeting is not None and not self._act(connection, self.greeting, None):
+            return
+        while True:
+            asked = read_request(connection)
+            self.asked.append(asked)
+            action = self.script(asked)
+            if action is None:
+                action = self._usual(asked)
+            if not self._act(connection, action, asked):
+                return
+
+    def _act(self, connection: socket.socket, action: Action, asked: Asked | None) -> bool:
+        """Whether the conversation goes on."""
+        if isinstance(action, Raw):
+            connection.sendall(action.data)
+            return True
+        if isinstance(action, Reply):
+            assert asked is not None
+            connection.sendall(written(asked, action)[: action.cut])
+            return action.cut is None
+        if action == SILENCE:
+            self.ended.wait(30)
+        return False
+
+    def _usual(self, asked: Asked) -> Action:
+        if asked.name != "ApiVersions":
+            return Reply()
+        low, high = self.ranges[18]
+        if not low <= asked.version <= high:
+            keys = [{"ApiKey": 18, "MinVersion": low, "MaxVersion": high}]
+            return Reply(body={"ErrorCode": 35, "ApiKeys": keys}, version=0)
+        return Reply(body=self.self_description(asked.version))
+
+    def self_description(self, version: int) -> dict[str, Any]:
+        """The body of a well-behaved ApiVersions answer."""
+        keys = [{"ApiKey": key, "MinVersion": low, "MaxVersion": high} for key, (low, high) in self.ranges.items()]
+        if version < 3:
+            return {"ApiKeys": keys}
+        supported = [
+            {"Name": name, "MinVersion": low, "MaxVersion": high} for name, (low, high) in self.supported.items()
+        ]
+        finalized = [
+            {"Name": name, "MinVersionLevel": level, "MaxVersionLevel": level} for name, level in self.finalized.items()
+        ]
+        return {"ApiKeys": keys, "SupportedFeatures": supported, "FinalizedFeatures": finalized}
+
+
+def read_request(connection: socket.socket) -> Asked:
+    """The next request of a connection; EOFError at its end."""
+    size = int.from_bytes(_exactly(connection, 4), "big")
+    frame = _exactly(connection, size)
+    key, version = struct.unpack(">hh", frame[:4])
+    spec = request(key)
+    header, start = decode_message(message("RequestHeader"), request_header_version(spec, version), frame)
+    name = spec.name.removesuffix("Request")
+    body: dict[str, Any] = {}
+    if version in spec.valid_versions:
+        body, end = decode_message(spec, version, frame, offset=start)
+        assert end == len(frame), f"{len(frame) - end} bytes behind {name}"
+    return Asked(
+        name=name,
+        version=version,
+        correlation_id=header["CorrelationId"],
+        client_id=header["ClientId"],
+        body=body,
+    )
+
+
+def written(asked: Asked, reply: Reply) -> bytes:
+    """A reply as it goes over the wire."""
+    version = asked.version if reply.version is None else reply.version
+    correlation_id = asked.correlation_id if reply.correlation_id is None else reply.correlation_id
+    spec = response(message(f"{asked.name}Request").api_key or 0)
+    tags = b"\0" if spec.is_flexible(version) and asked.name != "ApiVersions" else b""
+    content = struct.pack(">i", correlation_id) + tags + encode_message(spec, version, reply.body) + reply.tail
+    return struct.pack(">i", len(content)) + content
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    read = b""
+    while len(read) < count:
+        chunk = connection.recv(count - len(read))
+        if not chunk:
+            raise EOFError
+        read += chunk
+    return read
