@@ -15,10 +15,11 @@ from kafkactl.metadata.checkpoint import (
     encode_bootstrap_checkpoint,
     encode_first_checkpoint,
 )
-from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.frame import MetadataRecord, encode_record
 from kafkactl.metadata.voters import Voter, voters_data, voters_of
 from kafkactl.protocol.control_records import ControlType, encode_control_record
-from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.protocol.record_batch import encode_batch, record_size
+from kafkactl.schema.definitions import message
 from kafkactl.values import Endpoint, Uuid
 from tests.metadata.goldens import BATCH_FILES, CHECKPOINTS, at_time, golden, rewritten
 from tests.protocol.random_messages import mutated
@@ -31,6 +32,11 @@ FOOTER = encode_control_record(ControlType.SNAPSHOT_FOOTER, {})
 def feature(name: str, level: int) -> MetadataRecord:
     data = {"Name": name, "FeatureLevel": level}
     return MetadataRecord(type="FeatureLevelRecord", api_key=12, version=0, data=data)
+
+
+def len_of_feature(name_bytes: int) -> int:
+    """The size of a framed FeatureLevelRecord with a name of so many bytes."""
+    return len(encode_record(message("FeatureLevelRecord"), 0, {"Name": "n" * name_bytes, "FeatureLevel": 1}))
 
 
 def records_of(checkpoint: Checkpoint) -> list[MetadataRecord]:
@@ -130,6 +136,17 @@ class TestWriting:
         data_batches = [batch for batch in found.batches if not batch.is_control]
         assert [batch.size_bytes <= 8 * 1024 * 1024 for batch in data_batches] == [True] * 3
         assert data_batches[0].size_bytes > 8 * 1024 * 1024 - 31_000
+
+    def test_a_batch_of_exactly_8_mib_is_still_one(self):
+        """As in Kafka 4.3.1 and 4.4.0, tried with the byte less and the byte more."""
+        records = [feature("n" * 30_000, 1) for _ in range(279)]
+        (_, data, _) = decode_checkpoint(encode_bootstrap_checkpoint(records, 1)).batches
+        room = 8 * 1024 * 1024 - data.size_bytes
+        last = next(size for size in range(room) if record_size(279, None, bytes(len_of_feature(size))) == room)
+        full = decode_checkpoint(encode_first_checkpoint(now_ms=1, records=[*records, feature("n" * last, 1)]))
+        assert [batch.size_bytes for batch in full.batches[1:-1]] == [8 * 1024 * 1024]
+        over = decode_checkpoint(encode_bootstrap_checkpoint([*records, feature("n" * (last + 1), 1)], 1))
+        assert [batch.record_count for batch in over.batches] == [1, 279, 1, 1]
 
     def test_the_first_checkpoint_has_room_for_one_batch_as_in_kafka(self):
         records = [feature("n" * 30_000, level % 100) for level in range(280)]
