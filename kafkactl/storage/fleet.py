@@ -171,7 +171,8 @@ class _Shared:
         self._used = _fixed_ids(fleet)
         self._ids = {position: self._directory_ids(node) for position, node in enumerate(fleet.nodes)}
         self._positions = {id(node): position for position, node in enumerate(fleet.nodes)}
-        self._roles = {} if fleet.is_static else voter_roles(fleet)
+        self._static = fleet.is_static
+        self._roles = {} if self._static else voter_roles(fleet)
         self.initial_controllers = self._initial_controllers()
 
     def plan(self, node: FleetNode) -> FormatPlan | None:
@@ -193,7 +194,7 @@ class _Shared:
 
     def mode_of(self, node: FleetNode) -> VoterMode:
         """Which of Kafka's three flags this node is formatted with."""
-        if self.fleet.is_static or not self.fleet.release.voter_flags:
+        if self._static or not self.fleet.release.voter_flags:
             return VoterMode.UNSPECIFIED
         role = self._roles.get(node.entry.id)
         return VoterMode.NO_INITIAL_CONTROLLERS if role is None else _VOTER_MODES[role]

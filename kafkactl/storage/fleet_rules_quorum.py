@@ -86,7 +86,7 @@ def _static_voter_is_a_controller(fleet: Fleet) -> Iterator[Finding]:
             seen.add(key)
             if voter.node_id in controllers:
                 yield from _static_voter_endpoint(controllers[voter.node_id], voter.host, voter.port)
-            elif voter.node_id not in listed and fleet.controllers and not fleet.inventory.existing_cluster:
+            elif voter.node_id not in listed and controllers and not fleet.inventory.existing_cluster:
                 yield blocker(
                     id="voter-not-in-inventory",
                     subject=f"voter {voter.node_id}",
@@ -147,8 +147,9 @@ def _initial_voters(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _voter_words_without_effect(fleet: Fleet) -> Iterator[Finding]:
+    static = fleet.is_static
     for node in fleet.nodes:
-        if node.entry.voter is None or (node.is_controller and not fleet.is_static):
+        if node.entry.voter is None or (node.is_controller and not static):
             continue
         why = "the quorum is static: controller.quorum.voters decides" if node.is_controller else "it is a broker"
         yield blocker(
