@@ -37,6 +37,7 @@ lab: setup system
 bench: setup system
 	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.format
+	$(BIN)/python -m bench.codec
 
 demo: setup
 	@scripts/system_packages.sh $(BIN)/python --optional
