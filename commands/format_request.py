@@ -160,7 +160,7 @@ def _scram_of_environment() -> tuple[str, ...]:
 def _scram_of_file(name: str | None) -> tuple[str, ...]:
     from pathlib import Path
 
-    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.adapters.input_files import read_input
     from kafkactl.storage.scram import read_scram_lines
 
     if name is None:

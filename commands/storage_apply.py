@@ -73,7 +73,8 @@ def command(
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
     from kafkactl.adapters.fleet_apply import Context, apply_nodes, look_at, names_of_this_host, whole_outcome
-    from kafkactl.adapters.plan_files import read_input, receipts_folder
+    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.plan_files import receipts_folder
     from kafkactl.commands.confirmation import confirm
     from kafkactl.features.releases import find_release
     from kafkactl.plan import Outcome

@@ -31,12 +31,11 @@ def command(files: tuple[str, ...], show_secrets: bool) -> None:
     """
     from pathlib import Path
 
-    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.adapters.input_files import read_input
     from kafkactl.storage.dump import dump_file
 
     dumped = [
-        dump_file(path, read_input(Path(path), "the file"), show_secrets=show_secrets)
-        for path in dict.fromkeys(files)
+        dump_file(path, read_input(Path(path), "the file"), show_secrets=show_secrets) for path in dict.fromkeys(files)
     ]
     findings = [finding for file in dumped for finding in file.findings]
     emit(

@@ -37,7 +37,7 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
-    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.adapters.input_files import read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.storage.ensure import plan_ensure
     from kafkactl.storage.node_config import read_node_config

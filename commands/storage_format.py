@@ -41,7 +41,7 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
-    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.adapters.input_files import read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.storage.format_plan import plan_format
     from kafkactl.storage.node_config import read_node_config

@@ -32,7 +32,7 @@ def command(config: str, kafka_version: str | None) -> None:
 
     from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.directories import observe_node
-    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.adapters.input_files import read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.storage.info import describe_node, render_info
     from kafkactl.storage.node_config import read_node_config

@@ -55,7 +55,7 @@ def command(
     from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.filesystem import OsFilesystem
-    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.adapters.input_files import read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.plan import Outcome
     from kafkactl.storage.node_config import read_node_config

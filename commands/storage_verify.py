@@ -46,7 +46,7 @@ def command(config: str, kafka_version: str | None) -> None:
     from pathlib import Path
 
     from kafkactl.adapters.config_providers import resolve
-    from kafkactl.adapters.plan_files import read_input
+    from kafkactl.adapters.input_files import read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.plan import blockers
     from kafkactl.storage.node_config import ConfigError, read_node_config

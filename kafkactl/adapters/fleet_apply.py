@@ -16,7 +16,8 @@ from kafkactl.adapters.apply_format import apply_plan
 from kafkactl.adapters.config_providers import resolve
 from kafkactl.adapters.directories import observe_directory, observe_node
 from kafkactl.adapters.filesystem import Filesystem
-from kafkactl.adapters.plan_files import read_input, read_receipt, write_receipt
+from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.plan_files import read_receipt, write_receipt
 from kafkactl.errors import FailedError, InputError
 from kafkactl.features.releases import Release
 from kafkactl.plan import Finding, Outcome, Severity

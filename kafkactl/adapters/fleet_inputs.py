@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kafkactl.adapters.plan_files import read_input
+from kafkactl.adapters.input_files import read_input
 from kafkactl.errors import InputError
 from kafkactl.storage.fleet import ConfigFile, FleetRequest
 from kafkactl.storage.inventory import InventoryNode, parse_inventory

@@ -1,4 +1,4 @@
-"""The files beside the disks: inventories and configurations in, plan files and receipts in and out."""
+"""The files beside the disks: plan files out, receipts in and out."""
 
 from __future__ import annotations
 
@@ -9,33 +9,12 @@ import tempfile
 from pathlib import Path
 
 from kafkactl.adapters.filesystem import Filesystem
+from kafkactl.adapters.input_files import read_input, unreadable_input
 from kafkactl.errors import FailedError, InputError, RefusedError
 from kafkactl.storage.plan_file import PLAN_FILE_MODE
 from kafkactl.storage.receipts import Receipt, parse_receipt, receipt_name, render_receipt
 
 _RECEIPT_MODE = 0o644
-# An inventory of 5,000 nodes has about 500 kB, its plan about 15 MB.
-_LARGEST_INPUT_BYTES = 256 * 1024 * 1024
-
-
-def read_input(path: Path, what: str) -> bytes:
-    """A file that the operator named. `what` says what it should be. Raises InputError `input-file-unreadable`."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_INPUT_BYTES + 1)
-    except OSError as error:
-        raise _unreadable(path, what, error.strerror or str(error)) from error
-    if len(data) > _LARGEST_INPUT_BYTES:
-        raise _unreadable(path, what, f"larger than {_LARGEST_INPUT_BYTES} bytes")
-    return data
-
-
-def _unreadable(path: Path, what: str, why: str) -> InputError:
-    return InputError(
-        f"{what} {path} cannot be read: {why}",
-        id="input-file-unreadable",
-        next_step="Check the path and the permissions, then run the command again.",
-    )
 
 
 def receipts_folder(plan_file: Path) -> Path:
@@ -119,7 +98,7 @@ def read_receipt(folder: Path, node_id: int) -> Receipt | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(path, "the receipt", error.strerror or str(error)) from error
+        raise unreadable_input(path, "the receipt", error.strerror or str(error)) from error
     receipt = parse_receipt(read_input(path, "the receipt"), file=str(path))
     if receipt.node_id != node_id:
         raise InputError(
