@@ -19,7 +19,6 @@ from kafkactl.storage.verify_model import (
     loses,
     warns,
 )
-from kafkactl.storage.verify_places import partition_of
 from kafkactl.storage.verify_voters import last_voters, other_voters
 
 # Made by a first start and never by a format (LogManager, KafkaRaftManager, PartitionMetadataFile).
@@ -88,8 +87,7 @@ def _can_lead_alone(situation: Situation) -> bool:
 def _traces(situation: Situation, directory: DirectoryFacts) -> Iterator[str]:
     """Names that say: a node has run on this directory."""
     for entry in directory.observed.entries:
-        is_replica = entry.kind == "directory" and partition_of(entry.name) is not None and entry.name != METADATA_LOG
-        if entry.name in _TRACES or is_replica:
+        if entry.name in _TRACES:
             yield f"{directory.path}/{entry.name}"
     if directory.path == situation.config.metadata_log_dir and QUORUM_STATE in directory.observed.metadata_files:
         yield f"{directory.path}/{METADATA_LOG}/{QUORUM_STATE}"

@@ -61,7 +61,7 @@ def _static_quorum(situation: Situation) -> Iterator[Trouble]:
     elif situation.is_controller and _kraft_version(situation) and situation.at_least(3, 9):
         yield stops(
             "kraft-version-without-voters",
-            Phase.CONTROLLER_ACTIVATION,
+            Phase.ELECTION,
             f"node {situation.config.node_id}",
             "The disks say kraft.version 1 and hold no voters, as --no-initial-controllers leaves them; the"
             " configuration has controller.quorum.voters. The node dies as soon as it is elected.",
