@@ -188,6 +188,7 @@ class _Work:
             self.at = folder
             if not Path(folder).is_dir():
                 self._mkdir(folder)
+            self._give(folder)
             self._remove_leftovers(folder)
         for file in target.files:
             self._stage_file(target, file)

@@ -314,6 +314,19 @@ def test_everything_that_is_written_goes_to_the_owner(tmp_path: Path) -> None:
     assert set(given) >= {str(tmp_path / "new"), str(m), str(m / "__cluster_metadata-0"), *staged}
 
 
+def test_a_folder_that_an_interrupted_run_left_goes_to_the_owner_too(tmp_path: Path) -> None:
+    given: list[str] = []
+
+    class Chowns(OsFilesystem):
+        def chown(self, path: str, uid: int, gid: int) -> None:
+            given.append(path)
+
+    (tmp_path / "m" / "__cluster_metadata-0").mkdir(parents=True)
+    plan = a_plan(a_directory(tmp_path / "m", "metadata"), owner=Owner(text="kafka", uid=12345, gid=-1))
+    assert apply_plan(plan, Chowns()).outcome is Outcome.DONE
+    assert str(tmp_path / "m" / "__cluster_metadata-0") in given
+
+
 def test_an_owner_that_may_not_be_set_is_a_failure(tmp_path: Path) -> None:
     plan = a_plan(a_directory(tmp_path / "d"), owner=Owner(text="x", uid=12345, gid=-1))
     applied = apply_plan(plan, Failing("chown", "d", errno.EPERM))
