@@ -47,7 +47,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     """The error object of cli.md 1 for any exception."""
     match error:
         case KafkactlError():
-            return {key: _clean(value) for key, value in error.to_dict().items()}
+            return {key: _clean(value) for key, value in error.to_dict().items()}  # findings hold no secret
         case click.ClickException():
             return _object(error, _usage_id(error), error.format_message(), next_step=_help_hint(error))
         case KeyboardInterrupt() | click.Abort():
@@ -86,6 +86,7 @@ def _object(
         "cause": cause,
         "next_step": next_step,
         "exit_code": exit_code_of(error),
+        "findings": [],
     }
 
 
@@ -112,6 +113,8 @@ def _for_people(described: Mapping[str, Any], error: BaseException, settings: Se
     for name, value in (("cause", described["cause"]), ("try", described["next_step"])):
         if value:
             lines += _hanging(f"  {name:5}", "dim", value, color)
+    for finding in described["findings"][1:]:
+        lines += _hanging(f"  {'also':5}", "dim", f"{finding['id']}: {finding['message']}", color)
     if not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
         lines += _hanging(f"  {'more':5}", "dim", f"kafkactl explain {described['id']}", color)
     return "\n".join(lines) + "\n"

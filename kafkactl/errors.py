@@ -45,6 +45,7 @@ class KafkactlError(Exception):
             "cause": self.cause,
             "next_step": self.next_step,
             "exit_code": self.exit_code,
+            "findings": [],
         }
 
 

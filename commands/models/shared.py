@@ -20,17 +20,6 @@ class Answer(Shape):
     schema_version: Literal[1] = Field(description="Rises when a field goes or changes its meaning.")
 
 
-class Error(Answer):
-    """The one object on stderr where a command has no answer (`-o json`)."""
-
-    kind: Literal["error"]
-    id: str = Field(description="The word to match on; `kafkactl explain ID` tells more.")
-    message: str
-    cause: str | None
-    next_step: str | None
-    exit_code: int
-
-
 class Finding(Shape):
     """One thing that a planner, check or gate has to say."""
 
@@ -40,6 +29,18 @@ class Finding(Shape):
     message: str
     evidence: dict[str, Any]
     next_step: str
+
+
+class Error(Answer):
+    """The one object on stderr where a command has no answer (`-o json`)."""
+
+    kind: Literal["error"]
+    id: str = Field(description="The word to match on; `kafkactl explain ID` tells more.")
+    message: str
+    cause: str | None
+    next_step: str | None
+    exit_code: int
+    findings: list[Finding] = Field(description="Every reason, where there are several: the message is the first.")
 
 
 class Endpoint(Shape):

@@ -77,6 +77,7 @@ def test_an_error_under_json_is_one_object_on_stderr(sample):
         "cause": "a process",
         "next_step": "stop it: password=<redacted>",
         "exit_code": 3,
+        "findings": [],
     }
 
 
