@@ -8,6 +8,7 @@ Source: `generator/.../JsonConverterGenerator.java`.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -59,4 +60,6 @@ def _one(field: FieldSpec, form: Form, value: Any, naming: Naming) -> Any:
         return str(value)
     if field.kind in {"bytes", "records"}:
         return base64.b64encode(value).decode("ascii")
+    if field.kind == "float64" and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"  # JSON has no such numbers
     return value

@@ -35,6 +35,14 @@ def test_structs_and_nulls():
     assert json_name("KRaftVersionFeature") == "kRaftVersionFeature"
 
 
+def test_numbers_that_json_does_not_have_are_texts():
+    spec = message("ClientQuotaRecord")
+    quota = {"Entity": [], "Key": "producer_byte_rate", "Remove": False}
+    values = [float("inf"), float("-inf"), float("nan"), 1.5]
+    shown = [to_json(spec, 0, quota | {"Value": value})["value"] for value in values]
+    assert shown == ["Infinity", "-Infinity", "NaN", 1.5]
+
+
 def test_every_version_of_every_message_is_json():
     for spec, version in every_version():
-        json.dumps(to_json(spec, version, random_message(random.Random(7), spec, version)))
+        json.dumps(to_json(spec, version, random_message(random.Random(7), spec, version)), allow_nan=False)
