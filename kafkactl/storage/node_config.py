@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.releases import Release
@@ -33,6 +34,8 @@ from kafkactl.storage.config_rules_view import ConfigView, overlooks_text_before
 from kafkactl.storage.config_values import Resolve, has_variable, resolve_values
 from kafkactl.values import Endpoint
 
+_COPIES = {"node.id": "broker.id", "broker.id": "node.id"}
+
 
 class ConfigError(InputError):
     """Kafka would not load this configuration. `findings` has every reason, in the order in which Kafka meets them."""
@@ -41,6 +44,10 @@ class ConfigError(InputError):
         super().__init__(message, id=id, next_step=next_step)
         self.file = file
         self.findings = findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error object, and beside it every reason in the shape of findings."""
+        return super().to_dict() | {"findings": [finding.to_dict() for finding in self.findings]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +113,9 @@ def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resol
     given, unresolved = _with_synonyms(elsewhere.given), elsewhere.unresolved
     values, found = read_values(given, keys, _reading_rules(release), unresolved=_with_synonym_keys(unresolved, given))
     view = ConfigView(values, release)
-    problems = [*elsewhere.problems, *found, *check_config(view)]
+    problems = _as_written([*elsewhere.problems, *found, *check_config(view)], properties)
     if problems:
-        raise _error(file, [_finding(problem, properties, file) for problem in _hinted(problems, properties)])
+        raise _error(file, [_finding(problem, properties, file) for problem in problems])
     warnings = [*elsewhere.warnings, *_warnings(properties, view, keys)]
     told = tuple(warning.finding(file) for warning in properties.warnings if _matters(warning, keys))
     told += tuple(_finding(problem, properties, file, severity=Severity.WARNING) for problem in warnings)
@@ -122,7 +129,7 @@ def _reading_rules(release: Release) -> ReadingRules:
 def _with_synonyms(given: Mapping[str, str]) -> dict[str, str]:
     """node.id and broker.id stand for each other where one is missing."""
     filled = dict(given)
-    for key, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
+    for key, other in _COPIES.items():
         if key not in given and other in given:
             filled[key] = given[other]
     return filled
@@ -187,15 +194,20 @@ def _error(file: str, findings: list[Finding]) -> ConfigError:
     )
 
 
-def _hinted(problems: Iterable[Problem], properties: Properties) -> Iterator[Problem]:
-    """Say why, where `${…}` stands in a value that Kafka takes literally."""
+def _as_written(problems: Iterable[Problem], properties: Properties) -> list[Problem]:
+    """Problems in terms of the file: one of two ids that is a copy of the other is not told of, and where `${…}`
+    stands in a value that Kafka takes literally, the next step says so."""
+    told = []
     for problem in problems:
-        text = properties.mapping.get(problem.key, "")
-        if problem.id == "unresolved-config-provider" or not has_variable(text):
-            yield problem
-            continue
-        hint = f"Kafka takes {text} literally, because config.providers does not name its provider, or not its class."
-        yield Problem(id=problem.id, key=problem.key, words=problem.words, next_step=hint)
+        key = problem.key
+        if key in _COPIES and key not in properties.mapping and _COPIES[key] in properties.mapping:
+            key = _COPIES[key]
+        words, next_step = problem.words.replace(problem.key, key), problem.next_step.replace(problem.key, key)
+        text = properties.mapping.get(key, "")
+        if problem.id != "unresolved-config-provider" and has_variable(text):
+            next_step = f"Kafka takes {text} literally: config.providers does not name its provider, or not its class."
+        told.append(Problem(id=problem.id, key=key, words=words, next_step=next_step))
+    return list(dict.fromkeys(told))
 
 
 def _finding(problem: Problem, properties: Properties, file: str, *, severity: Severity = Severity.BLOCKER) -> Finding:
