@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from kafkactl.adapters.client import Client, Limits
 from kafkactl.adapters.clock import Deadline, SystemClock
+from kafkactl.adapters.cluster_view import ClusterView, Role
 from kafkactl.adapters.connection import Access, connect
 from kafkactl.adapters.transport import Address
+from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.catalog import features_of
 from kafkactl.features.releases import find_release
 from tests.lab import config, releases
@@ -75,3 +80,89 @@ def test_brokers_and_controllers_of_every_release_describe_themselves(
                 finalized = {}
             assert finalized.items() <= versions.finalized.items()
             assert answer.body["Topics"][0]["Partitions"][0]["LeaderId"] == 1
+
+
+@pytest.mark.parametrize("release", EVERY)
+def test_the_active_controller_is_found_from_its_follower(
+    storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort, release: str
+) -> None:
+    ports = {1: free_port(), 2: free_port()}
+    nodes = [
+        KafkaNode(
+            release,
+            config.controller(
+                node_id=node_id, log_dirs=[tmp_path / str(node_id)], port=port, quorum=config.static_quorum(ports)
+            ),
+            tmp_path,
+        )
+        for node_id, port in ports.items()
+    ]
+    for node in nodes:
+        assert storage_tool.run(release, ["format", "-t", CLUSTER_ID, "-c", node.config_file]).exit_code == 0
+    addresses = {node_id: Address("127.0.0.1", port) for node_id, port in ports.items()}
+    with nodes[0], nodes[1]:
+        for node in nodes:
+            node.start()
+        for node in nodes:
+            node.wait_ready()
+        with Client(list(addresses.values()), Role.CONTROLLER) as client:
+            answer = client.ask_active_controller("DescribeQuorum", QUORUM)
+            leader = addresses[answer.body["Topics"][0]["Partitions"][0]["LeaderId"]]
+            assert client.find_leader() == leader
+            assert {one.id for one in _partitions(client, addresses) if isinstance(one, KafkactlError)} == set()
+        (follower,) = set(addresses.values()) - {leader}
+        # Until 3.7 a controller does not tell of others at all.
+        if releases.release(release).number >= (3, 7):
+            with Client([follower], Role.CONTROLLER) as client:
+                view = _registered(client, len(addresses))
+                assert (view.cluster_id, {node.id: node.address for node in view.nodes}) == (CLUSTER_ID, addresses)
+                assert addresses[view.controller_id] == leader
+                assert client.find_leader() == leader
+                update = {"timeoutMs": 5000, "FeatureUpdates": [], "ValidateOnly": True}
+                assert client.ask_active_controller("UpdateFeatures", update, changes=True).body["ErrorCode"] == 0
+        with Client([leader], Role.BROKER) as client, pytest.raises(UnreachableError) as caught:
+            client.cluster()
+        assert caught.value.id == "wrong-endpoint-type"
+
+
+def _registered(client: Client, count: int) -> ClusterView:
+    """The view with all nodes: a controller that has just started refuses (35), then names nobody, then all."""
+    until = deadline(10_000)
+    while not until.passed:
+        with contextlib.suppress(UnreachableError):
+            view = client.cluster()
+            if len(view.nodes) == count:
+                return view
+        time.sleep(0.1)
+    pytest.fail(f"{count} nodes did not register")
+
+
+def _partitions(client: Client, addresses: dict[int, Address]) -> list[object]:
+    return list(client.ask_all(list(addresses.values()), "DescribeQuorum", QUORUM).values())
+
+
+def test_a_paused_node_and_a_killed_one(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
+    with combined_node("4.4.0", storage_tool, tmp_path, free_port) as (node, broker, controller):
+        limits = Limits(timeout_ms=1500, request_timeout_ms=1000)
+        with Client([broker], Role.BROKER, limits=limits) as client:
+            assert client.cluster().cluster_id == CLUSTER_ID
+            node.pause()
+            update = {"timeoutMs": 5000, "FeatureUpdates": [], "ValidateOnly": True}
+            with pytest.raises(UnknownOutcomeError) as lost:
+                client.ask_active_controller("UpdateFeatures", update, changes=True)
+            assert lost.value.id == "reply-lost"
+            with pytest.raises(UnreachableError) as silent:
+                client.cluster()
+            assert silent.value.id == "connection-timed-out"
+            node.resume()
+            assert client.cluster().cluster_id == CLUSTER_ID
+            with Client([broker], Role.CONTROLLER, limits=limits) as wrong, pytest.raises(UnreachableError) as caught:
+                wrong.find_leader()
+            assert caught.value.id == "wrong-endpoint-type"
+            node.kill()
+            with pytest.raises(UnreachableError) as gone:
+                client.cluster()
+            assert gone.value.id == "connection-refused"
+        (error,) = Client([controller], Role.CONTROLLER, limits=limits).versions([controller]).values()
+        assert isinstance(error, KafkactlError)
+        assert error.id == "connection-refused"
