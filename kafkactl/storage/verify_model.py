@@ -177,16 +177,30 @@ class Situation:
         """The highest version of each record type that the release reads."""
         return record_types_of(self.release)
 
-    @property
-    def own_addresses(self) -> frozenset[str]:
-        """`host:port` of every listener of this node, as bound and as advertised."""
+    def is_own(self, server: str) -> bool:
+        """Whether `host:port` is certainly a listener of this node."""
+        host, _, port = server.rpartition(":")
         endpoints = (*self.config.listeners, *self.config.advertised_listeners)
-        return frozenset(f"{one.host}:{one.port}" for one in endpoints)
+        return any(str(one.port) == port and _same_host(one.host, host.strip("[]")) for one in endpoints)
+
+    def may_be_own(self, server: str) -> bool:
+        """Whether `host:port` could be one: the port is, and the node listens under names that are not written."""
+        port = server.rpartition(":")[2]
+        return any(str(one.port) == port and one.host in _EVERY_HOST for one in self.config.listeners)
 
     def at_least(self, major: int, minor: int, patch: int = 0) -> bool:
         """Whether the release is this one or a newer one."""
         version = self.release.version
         return (version.major, version.minor, version.patch or 0) >= (major, minor, patch)
+
+
+_EVERY_HOST = ("", "0.0.0.0", "::", "0:0:0:0:0:0:0:0")  # read from a configuration, not bound
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "0:0:0:0:0:0:0:1")
+
+
+def _same_host(listener: str, host: str) -> bool:
+    here = listener in _EVERY_HOST or listener.lower() in _LOOPBACK
+    return listener.lower() == host.lower() or (here and host.lower() in _LOOPBACK)
 
 
 Rule = Callable[[Situation], Iterator[Trouble]]

@@ -103,7 +103,7 @@ def _no_voters(situation: Situation) -> Iterator[Trouble]:
             "Starting voters are VoterSet(voters={})",
             "Format the first controller with --standalone or --initial-controllers, or restore the 0-0 checkpoint.",
         )
-    elif cut and situation.is_controller:
+    elif situation.is_controller and (cut or all(situation.may_be_own(server) for server in elsewhere)):
         finding = _needs_others(situation, elsewhere).finding
         yield Trouble(finding=finding, unknown=True)
     else:
@@ -111,10 +111,16 @@ def _no_voters(situation: Situation) -> Iterator[Trouble]:
 
 
 def _waits(situation: Situation, id: str, message: str, says: str, next_step: str) -> Trouble:
+    """No leader, ever. A broker waits for one on its way up; a controller alone is up by then, and of no use."""
+    subject = f"node {situation.config.node_id}"
+    if not situation.is_broker:
+        loss = Loss(what="vote", subject=subject, message="The controller runs, and no quorum ever has it as a voter.")
+        text = f"{message} The controller says that it has started, waits for a leader for ever, and logs no error."
+        return loses(id, subject, text, loss, next_step=next_step)
     return stops(
         id,
         Phase.WAITING_FOR_QUORUM,
-        f"node {situation.config.node_id}",
+        subject,
         f"{message} The node waits for ever, and logs no error.",
         says=f"{says} (no error is logged; the node waits for ever)",
         waits=True,
@@ -123,8 +129,7 @@ def _waits(situation: Situation, id: str, message: str, says: str, next_step: st
 
 
 def _bootstrap_servers_elsewhere(situation: Situation) -> list[str]:
-    own = situation.own_addresses
-    return [server for server in map(str, situation.config.bootstrap_servers) if server not in own]
+    return [server for server in situation.config.bootstrap_servers if not situation.is_own(server)]
 
 
 def _dynamic_quorum(situation: Situation, voters: tuple[VoterSeen, ...]) -> Iterator[Trouble]:
