@@ -1,0 +1,191 @@
+"""In which order voters come and go: the safest one, found by trying all that differ.
+
+The law: one voter changes at a time (KIP-853), an id stands once in the set (`VoterSet.addVoter`), and no set on the
+way may tolerate less than it must. Of all orders that one is best which
+
+1. has the highest lowest tolerance, then spends the fewest steps at it, then at the next lowest, and so on. What is
+   above both the tolerance at the start and that of the target counts like the higher of the two: to be richer than
+   both is no aim, or every replacement would pass through the largest set there is;
+2. makes the smallest largest set;
+3. rids itself of dead voters early (what is added first has to help commit before it has ever voted);
+4. removes the leader late (it resigns once its removal is committed: one election, no more);
+5. takes the lowest ids first.
+
+Members of a kind (live and to be added, dead and to be removed, ...) are interchangeable but for their ids, so a state
+is how many of each kind were moved: a handful of states where subsets would be thousands.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kafkactl.quorum.majority import tolerates
+from kafkactl.values import ReplicaKey
+
+_State = tuple[int, ...]
+_Cost = tuple[int, ...]
+VoterKeys = frozenset[ReplicaKey]
+
+
+class Turn(StrEnum):
+    """Whether a move adds a voter or removes one."""
+
+    ADD = "add"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One change of the voter set."""
+
+    turn: Turn
+    key: ReplicaKey
+
+    def on(self, voters: VoterKeys) -> VoterKeys:
+        """The set after it."""
+        return voters | {self.key} if self.turn is Turn.ADD else voters - {self.key}
+
+
+def safest_order(
+    voters: VoterKeys, target: VoterKeys, alive: VoterKeys, *, leader: ReplicaKey | None = None
+) -> tuple[Move, ...]:
+    """The moves that lead from `voters` to `target`, best order first.
+
+    `alive` are the members of both sets that are known to be alive (one that is added counts as alive from then on
+    only if it is in there). The order is returned also where it passes through a set without a live majority: then
+    every order does. Raises ValueError for a target that has an id twice.
+    """
+    if len({key.node_id for key in target}) != len(target):
+        raise ValueError("a node id stands twice in the target")
+    search = _Search(voters, target, alive, leader)
+    return search.best()
+
+
+def sets_on_the_way(voters: VoterKeys, moves: Iterable[Move]) -> list[VoterKeys]:
+    """The voter set at the start and after every move."""
+    found = [voters]
+    for move in moves:
+        found.append(move.on(found[-1]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Moves that differ by their ids only.
+
+    `swap`: of a removal that frees its id for another directory, whether that one is alive. `waits_for`: of such an
+    addition, the kind of the removal that comes before; both queues run by id, so the k-th waits for the k-th.
+    """
+
+    turn: Turn
+    alive: bool
+    leads: bool = False
+    swap: bool | None = None
+    waits_for: _Kind | None = None
+
+
+class _Search:
+    """Shortest path over counts of moves made, by kind; costs compare like tuples."""
+
+    def __init__(self, voters: VoterKeys, target: VoterKeys, alive: VoterKeys, leader: ReplicaKey | None) -> None:
+        self.voters, self.target, self.alive, self.leader = voters, target, alive, leader
+        self.queues = _queues(voters, target, alive, leader)
+        self.kinds = list(self.queues)
+        self.end: _State = tuple(len(queue) for queue in self.queues.values())
+        self.cap = max(tolerates(voters, alive), tolerates(target, alive))
+        self.floor = -len(voters | target) - 1
+        self.most = len(voters | target)
+        self.cost_from = functools.cache(self._cost_from)
+
+    def best(self) -> tuple[Move, ...]:
+        """The smallest bound on the size of a set that costs no tolerance, and the best path under it."""
+        lowest = max(len(self.voters), len(self.target))
+        levels = self.cap - self.floor
+        ideal = self.cost_from(self._start(), self.most)
+        assert ideal is not None
+        for bound in range(lowest, self.most + 1):
+            cost = self.cost_from(self._start(), bound)
+            if cost is not None and cost[:levels] == ideal[:levels]:
+                return self._path(bound)
+        raise AssertionError("the unbounded search is among the bounded ones")
+
+    def _start(self) -> _State:
+        return (0,) * len(self.kinds)
+
+    def _path(self, bound: int) -> tuple[Move, ...]:
+        moves: list[Move] = []
+        state = self._start()
+        while state != self.end:
+            options = self._options(state, bound)
+            # Lowest cost, then lowest id; a removal before an addition of the same id cannot tie: it frees the id.
+            _, _, move, state = min(options, key=lambda one: (one[0], one[1]))
+            moves.append(move)
+        return tuple(moves)
+
+    def _options(self, state: _State, bound: int) -> list[tuple[_Cost, int, Move, _State]]:
+        found = []
+        for position, kind in enumerate(self.kinds):
+            following = self._moved(state, position, kind)
+            rest = None if following is None else self.cost_from(following, bound)
+            if following is not None and rest is not None:
+                move = Move(turn=kind.turn, key=self.queues[kind][state[position]])
+                cost = _plus(self._cost_of(following), rest)
+                found.append((cost, move.key.node_id, move, following))
+        return found
+
+    def _cost_from(self, state: _State, bound: int) -> _Cost | None:
+        """What the best way from here costs; None where no way stays within the bound."""
+        if len(self._set(state)) > bound:
+            return None
+        if state == self.end:
+            return (0,) * (self.cap - self.floor + 2)
+        return min((cost for cost, *_ in self._options(state, bound)), default=None)
+
+    def _moved(self, state: _State, position: int, kind: _Kind) -> _State | None:
+        made = state[position]
+        if made == self.end[position]:
+            return None
+        if kind.waits_for is not None and state[self.kinds.index(kind.waits_for)] <= made:
+            return None
+        return (*state[:position], made + 1, *state[position + 1 :])
+
+    def _set(self, state: _State) -> VoterKeys:
+        members = set(self.voters)
+        for kind, made in zip(self.kinds, state, strict=True):
+            moved = self.queues[kind][:made]
+            members = members | set(moved) if kind.turn is Turn.ADD else members - set(moved)
+        return frozenset(members)
+
+    def _cost_of(self, state: _State) -> _Cost:
+        """Steps at each tolerance from the lowest up; dead voters still there; whether the leader is gone already."""
+        members = self._set(state)
+        level = min(tolerates(members, self.alive), self.cap)
+        at_level = tuple(int(level == one) for one in range(self.floor, self.cap))
+        dead = len(members - self.target - self.alive)
+        leader_gone = self.leader is not None and self.leader in self.voters and self.leader not in members
+        return (*at_level, dead, int(leader_gone))
+
+
+def _queues(
+    voters: VoterKeys, target: VoterKeys, alive: VoterKeys, leader: ReplicaKey | None
+) -> Mapping[_Kind, list[ReplicaKey]]:
+    """The moves to be made by kind, lowest ids first."""
+    adds = {key.node_id: key for key in target - voters}
+    queues: dict[_Kind, list[ReplicaKey]] = {}
+    kind_of_removal: dict[int, _Kind] = {}
+    for key in sorted(voters - target):
+        swap = adds[key.node_id] in alive if key.node_id in adds else None
+        kind = _Kind(turn=Turn.REMOVE, alive=key in alive, leads=key == leader, swap=swap)
+        queues.setdefault(kind, []).append(key)
+        kind_of_removal[key.node_id] = kind
+    for key in sorted(target - voters):
+        kind = _Kind(turn=Turn.ADD, alive=key in alive, waits_for=kind_of_removal.get(key.node_id))
+        queues.setdefault(kind, []).append(key)
+    return queues
+
+
+def _plus(one: _Cost, other: _Cost) -> _Cost:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
