@@ -32,8 +32,12 @@ def main(folders: Sequence[Path]) -> None:
 def definitions(java: str, jars: Path) -> Definitions:
     """The keys of the release in the folder, in the order in which Kafka checks them."""
     command = [java, *_JVM, "-cp", f"{jars}/*", str(SOURCE)]
-    run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-    return dict(_parsed(line) for line in run.stdout.splitlines())
+    return parsed(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
+
+
+def parsed(printed: str) -> Definitions:
+    """What ServerConfig.java prints, by key."""
+    return dict(_parsed(line) for line in printed.splitlines())
 
 
 def _parsed(line: str) -> tuple[str, dict[str, Any]]:

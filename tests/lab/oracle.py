@@ -17,21 +17,26 @@ SOURCE = Path(__file__).with_name("MessageOracle.java")
 
 
 class Oracle:
-    """The classes of one release; use it as a context manager. Questions are those of ``MessageOracle.java``."""
+    """The classes of one release; use it as a context manager. Questions are those of ``MessageOracle.java``.
+
+    A subclass names another source, whose class is its stem and whose questions are its own.
+    """
+
+    source = SOURCE
 
     def __init__(self, release: str, *, pool: Pool | None = None) -> None:
         self.release = release
         self._pool = pool or shared_pool()
 
     def __enter__(self) -> Oracle:
-        classes = compiled("message-oracle", [SOURCE], class_path=maven.class_path(releases.VERSIONS[-1]))
+        classes = compiled(self.source.stem, [self.source], class_path=maven.class_path(releases.VERSIONS[-1]))
         path = os.pathsep.join((maven.class_path(self.release), str(classes)))
         self._scratch = tempfile.TemporaryDirectory(prefix="kafkactl-oracle-")
         workdir = Path(self._scratch.name)
         self._log = workdir / "oracle.log"
         command = [str(java.java_binary()), *JVM_OPTIONS, *logging_options("tools")]
         self._running = self._pool.start(
-            [*command, "-cp", path, "kafkactl.lab.MessageOracle"],
+            [*command, "-cp", path, f"kafkactl.lab.{self.source.stem}"],
             name=f"oracle-{self.release}", workdir=workdir, log=self._log, pipes=True,
         )  # fmt: skip
         return self
