@@ -1,0 +1,140 @@
+"""Ways to damage the disks of a node, each a function of the folder that holds its directories.
+
+Kept apart from the catalogue so that this reads as what it is: small edits of files.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+Damage = Callable[[Path], None]
+
+METADATA = "d1/__cluster_metadata-0"
+FIRST_CHECKPOINT = f"{METADATA}/00000000000000000000-0000000000.checkpoint"
+SEGMENT = f"{METADATA}/00000000000000000000.log"
+QUORUM_STATE = f"{METADATA}/quorum-state"
+BOOTSTRAP = "d1/bootstrap.checkpoint"
+OTHER_ID = "qqqqqqqqqqqqqqqqqqqqqg"
+
+
+def untouched(root: Path) -> None:
+    """Nothing is wrong."""
+
+
+def steps(*damages: Damage) -> Damage:
+    """One after the other."""
+
+    def run(root: Path) -> None:
+        for damage in damages:
+            damage(root)
+
+    return run
+
+
+def removed(name: str) -> Damage:
+    """A file or folder is gone."""
+
+    def run(root: Path) -> None:
+        target = root / name
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)
+        else:
+            target.unlink()
+
+    return run
+
+
+def holds(name: str, content: bytes | str) -> Damage:
+    """A file has this content, whatever it had before."""
+
+    def run(root: Path) -> None:
+        target = root / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    return run
+
+
+def folder(name: str) -> Damage:
+    """A folder is there."""
+    return lambda root: (root / name).mkdir(parents=True)
+
+
+def linked(name: str, target: str) -> Damage:
+    """A symbolic link to another place on the node's disks, or to an absolute path."""
+    return lambda root: (root / name).symlink_to(root / target)
+
+
+def renamed(name: str, new: str) -> Damage:
+    """A file has another name."""
+    return lambda root: (root / name).rename(root / new) and None
+
+
+def replaced(name: str, pattern: str, replacement: str) -> Damage:
+    """A text file reads otherwise; the pattern must be in it."""
+
+    def run(root: Path) -> None:
+        target = root / name
+        text, count = re.subn(pattern, replacement, target.read_text(encoding="utf-8"), count=1, flags=re.MULTILINE)
+        assert count == 1, (name, pattern)
+        target.write_text(text, encoding="utf-8")
+
+    return run
+
+
+def property_of(directory: str, pattern: str, replacement: str) -> Damage:
+    """A line of a directory's meta.properties reads otherwise."""
+    return replaced(f"{directory}/meta.properties", pattern, replacement)
+
+
+def added(name: str, content: bytes) -> Damage:
+    """Something stands behind the end of a file."""
+    return changed(name, lambda data: data + content)
+
+
+def changed(name: str, change: Callable[[bytes], bytes]) -> Damage:
+    """The bytes of a file are others."""
+
+    def run(root: Path) -> None:
+        target = root / name
+        target.chmod(0o644)
+        target.write_bytes(change(target.read_bytes()))
+
+    return run
+
+
+def cut(name: str, size: int) -> Damage:
+    """A file ends after `size` bytes (negative: that many are missing)."""
+    return changed(name, lambda data: data[:size])
+
+
+def cut_in_batch(name: str, batch: int, size: int) -> Damage:
+    """A file ends `size` bytes into one of its batches."""
+    return changed(name, lambda data: data[: batches(data)[batch][0] + size])
+
+
+def flipped(name: str, batch: int, offset: int) -> Damage:
+    """One bit is wrong, `offset` bytes into a batch; bytes from 21 on are covered by its CRC."""
+
+    def change(data: bytes) -> bytes:
+        position = batches(data)[batch][0] + offset
+        return data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
+
+    return changed(name, change)
+
+
+def batches(data: bytes) -> list[tuple[int, int]]:
+    """Position and size of the whole batches of a file, told by their lengths alone."""
+    found, position = [], 0
+    while position + 12 <= len(data):
+        size = 12 + struct.unpack_from(">i", data, position + 8)[0]
+        if size < 61 or position + size > len(data):
+            break
+        found.append((position, size))
+        position += size
+    return found
