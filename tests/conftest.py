@@ -15,6 +15,9 @@ import pytest
 
 from kafkactl.commands.settings import peek_settings
 from tests.answers import check_answer
+from tests.hypothesis_profiles import load
+
+load()  # property tests follow the profile that KAFKACTL_HYPOTHESIS names
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from kafkactl.storage.config_rules_values import Problem, Unusable
 from kafkactl.storage.config_rules_view import ConfigView
 
 ALWAYS = KafkaVersion(0, 0, 0)
+_TIERED_STORAGE_WANTS_ONE_DIRECTORY = (KafkaVersion(3, 6, 0), KafkaVersion(3, 8, 0))
 _OPERATORS: Mapping[str, tuple[Callable[[float, float], bool], str]] = MappingProxyType(
     {
         ">=": (operator.ge, "greater than or equal to"),
@@ -103,6 +104,17 @@ def check_log_limits(view: ConfigView) -> Iterator[Problem]:
     if not view.log_dirs:
         words = "At least one log directory must be defined via log.dirs or log.dir."
         yield Problem(id="no-log-directory", key="log.dirs", words=words, next_step="Set log.dirs.")
+    began, ended = _TIERED_STORAGE_WANTS_ONE_DIRECTORY
+    if (
+        began <= view.release.version < ended
+        and view.get("remote.log.storage.system.enable")
+        and len(view.log_dirs) > 1
+    ):
+        words = (
+            f"Multiple log directories `{','.join(view.log_dirs)}` are not supported when remote log storage is enabled"
+        )
+        next_step = "Use one log directory, or Kafka 3.8 or later."
+        yield Problem(id="tiered-storage-wants-one-directory", key="log.dirs", words=words, next_step=next_step)
     if view.get("metadata.log.dir") == "":
         words = "metadata.log.dir is empty: Kafka would take the directory that it happens to be started in"
         yield Problem(id="empty-metadata-log-dir", key="metadata.log.dir", words=words, next_step="Remove or set it.")

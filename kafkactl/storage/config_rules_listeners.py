@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import NoReturn
 
 from kafkactl.protocol.java_text import parse_int, trim
@@ -151,7 +152,7 @@ def security_protocols(
     if unique_names and len(set(names)) != len(names):
         words = f"Duplicate key: controller.listener.names names a listener twice ({', '.join(names)})"
         raise ProblemFound(Problem(id="invalid-config-map", key="controller.listener.names", words=words))
-    if any(name in SECURITY_PROTOCOLS[1:] for name in [*names, *map(_name_of, listener_items)]):
+    if any(name in SECURITY_PROTOCOLS[1:] for name in chain(names, map(_name_of, listener_items))):
         return protocols
     return protocols | {name: "PLAINTEXT" for name in names if name != "PLAINTEXT"}
 

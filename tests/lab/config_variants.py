@@ -381,6 +381,7 @@ VALUES: tuple[Variant, ...] = _of(
     {"metadata.log.segment.bytes": "8"},
     {"metadata.log.max.snapshot.interval.ms": "-1"},
     {"remote.log.storage.system.enable": "true"},
+    {"remote.log.storage.system.enable": "true", "log.dirs": "/tmp/kafkactl-none/a,/tmp/kafkactl-none/b"},
     {"some.plugin.key": "${vault:a:b}"},
 )
 

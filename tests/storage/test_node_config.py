@@ -181,6 +181,12 @@ def test_secrets_stay_out_of_reprs():
         (text(COMBINED, process_roles="broker,broker"), "4.1", "duplicate-process-role", "Duplicate role names found"),
         (text(COMBINED, log_dirs="/a,,/b"), "4.2", "invalid-config-value", "'log.dirs' values must not be empty."),
         (text(COMBINED, log_dirs=""), "4.1", "no-log-directory", "At least one log directory must be defined"),
+        (
+            text(COMBINED, log_dirs="/a,/b") + b"remote.log.storage.system.enable=true",
+            "3.7",
+            "tiered-storage-wants-one-directory",
+            "Multiple log directories `/a,/b` are not supported when remote log storage is enabled",
+        ),
         (text(COMBINED, metadata_log_dir=""), "4.3", "empty-metadata-log-dir", "metadata.log.dir is empty"),
         (text(COMBINED, controller_quorum_voters=None), "3.8", "no-controller-quorum", "must contain a parseable set"),
         (text(COMBINED, controller_quorum_voters=None), "4.3", "no-controller-quorum", "either controller.quorum.boot"),
