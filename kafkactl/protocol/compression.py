@@ -1,7 +1,7 @@
 """What a batch's records are wrapped in. Kafka never compresses its metadata log; topics may be compressed.
 
-gzip comes with Python. snappy, lz4 and zstd need the extra `kafkactl[codecs]`; without it a batch in one of them is
-an error that says so, never a guess. The output is bounded: a few bytes can otherwise stand for gigabytes.
+gzip comes with Python and is undone. snappy, lz4 and zstd are not: a batch in one of them is an error that says so,
+never a guess. The output is bounded: a few bytes can otherwise stand for gigabytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # a gzip header is expected
 def decompressed(data: bytes, compression: int, *, file: str | None, position: int) -> bytes:
     """The records of a compressed batch; `position` is where `data` begins in `file`.
 
-    Raises DecodeError `compression-needs-extra`, `unknown-compression`, `corrupt-compression` or
+    Raises DecodeError `unsupported-compression`, `unknown-compression`, `corrupt-compression` or
     `decompressed-too-large` (above 64 MiB).
     """
 
@@ -30,8 +30,9 @@ def decompressed(data: bytes, compression: int, *, file: str | None, position: i
         raise refuse(f"the compression {compression} is not known", "unknown-compression")
     name = COMPRESSION_NAMES[compression]
     if name != "gzip":
-        message = f"the batch is compressed with {name}, which kafkactl[codecs] can undo"
-        raise refuse(message, "compression-needs-extra", "Install it: pip install 'kafkactl[codecs]'")
+        message = f"the batch is compressed with {name}, and only gzip can be undone here"
+        hint = "Kafka never compresses its metadata log: check that this file is part of one."
+        raise refuse(message, "unsupported-compression", hint)
     unzip = zlib.decompressobj(_GZIP_WINDOW)
     try:
         content = unzip.decompress(data, MAX_DECOMPRESSED_BYTES + 1)

@@ -46,15 +46,6 @@ def parse_default(
     return _PARSERS[kind](value, kind, where)
 
 
-def fresh_default(field: FieldSpec, version: int) -> object:
-    """A new value for a field that is not there: structs as dicts, arrays as lists, both free to be changed."""
-    if field.default != ():
-        return field.default
-    if field.is_array:
-        return []
-    return {inner.name: fresh_default(inner, version) for inner in field.fields if version in inner.versions}
-
-
 def _integer(value: object, kind: str, where: str) -> int:
     low, high = _INTEGERS[kind]
     text = "0" if value == "" else str(value)

@@ -6,7 +6,6 @@ import pytest
 
 from kafkactl.errors import SchemaError
 from kafkactl.schema.build import build_message
-from kafkactl.schema.defaults import fresh_default
 from kafkactl.schema.spec import FieldSpec
 from kafkactl.values import ZERO_UUID, Uuid
 
@@ -70,21 +69,3 @@ def test_a_default_that_its_type_cannot_hold_is_refused(kind: str, default: obje
     with pytest.raises(SchemaError, match="default") as caught:
         built(type=kind, default=default)
     assert caught.value.id == "invalid-definition"
-
-
-def test_the_default_of_a_struct_is_made_of_those_of_its_fields() -> None:
-    inner = [
-        {"name": "A", "type": "int32", "versions": "0+", "default": "-1"},
-        {"name": "B", "type": "[]int8", "versions": "1+"},
-    ]
-    struct = built(type="S", fields=inner)
-    assert fresh_default(struct, 0) == {"A": -1}
-    assert fresh_default(struct, 1) == {"A": -1, "B": []}
-
-
-def test_each_fresh_default_is_a_value_of_its_own() -> None:
-    array = built(type="[]int32")
-    first = fresh_default(array, 0)
-    assert isinstance(first, list)
-    first.append(1)
-    assert fresh_default(array, 0) == []
