@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from kafkactl.schema.dialect import invalid
-from kafkactl.schema.spec import FieldSpec, Versions
+from kafkactl.schema.spec import Versions
 from kafkactl.values import ZERO_UUID, Uuid
 
 _INTEGER = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+)")
