@@ -140,11 +140,19 @@ def read_values(
     return Values(keys=keys, given=given, parsed=parsed, unusable=frozenset(unusable)), problems
 
 
+_WHAT_TO_SET = {
+    "process.roles": "Set process.roles to broker, controller or both; this release has no ZooKeeper mode.",
+    "node.id": "Set node.id to a number that no other node of the cluster has.",
+    "controller.listener.names": "Set controller.listener.names to the name of the controllers' listener.",
+}
+
+
 def _value(key: ServerKey, text: str | None, rules: ReadingRules) -> Any:
     if text is None:
         if key.required:
             words = f'Missing required configuration "{key.name}" which has no default value.'
-            raise ProblemFound(Problem(id="missing-config-key", key=key.name, words=words))
+            hint = _WHAT_TO_SET.get(key.name, f"Set {key.name}.")
+            raise ProblemFound(Problem(id="missing-config-key", key=key.name, words=words, next_step=hint))
         return None if key.default is None else _PARSERS[key.type](key, key.default)
     value = _PARSERS[key.type](key, text)
     if isinstance(key.check, Mapping) and key.check.get("distinct"):

@@ -38,7 +38,11 @@ _COPIES = {"node.id": "broker.id", "broker.id": "node.id"}
 
 
 class ConfigError(InputError):
-    """Kafka would not load this configuration. `findings` has every reason, in the order in which Kafka meets them."""
+    """Kafka would not load this configuration.
+
+    `findings` has every reason, in the order in which Kafka meets them, and then the warnings that may explain them
+    (a misspelt key, a byte order mark).
+    """
 
     def __init__(self, file: str, findings: tuple[Finding, ...], *, id: str, message: str, next_step: str) -> None:
         super().__init__(message, id=id, next_step=next_step)
@@ -114,12 +118,12 @@ def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resol
     values, found = read_values(given, keys, _reading_rules(release), unresolved=_with_synonym_keys(unresolved, given))
     view = ConfigView(values, release)
     problems = _as_written([*elsewhere.problems, *found, *check_config(view)], properties)
+    warnings = [warning.finding(file) for warning in properties.warnings if _matters(warning, keys)]
+    suspect = [*elsewhere.warnings, *_unknown_keys(properties, view), *([] if problems else _odd_directories(view))]
+    warnings += [_finding(problem, properties, file, severity=Severity.WARNING) for problem in suspect]
     if problems:
-        raise _error(file, [_finding(problem, properties, file) for problem in problems])
-    warnings = [*elsewhere.warnings, *_warnings(properties, view, keys)]
-    told = tuple(warning.finding(file) for warning in properties.warnings if _matters(warning, keys))
-    told += tuple(_finding(problem, properties, file, severity=Severity.WARNING) for problem in warnings)
-    return _node_config(view, file, elsewhere.given, told)
+        raise _error(file, [_finding(problem, properties, file) for problem in problems], warnings)
+    return _node_config(view, file, elsewhere.given, tuple(warnings))
 
 
 def _reading_rules(release: Release) -> ReadingRules:
@@ -182,12 +186,12 @@ def _endpoints(listeners: Iterable[Listener]) -> tuple[Endpoint, ...]:
 # --- findings ---------------------------------------------------------------------------------------------------------
 
 
-def _error(file: str, findings: list[Finding]) -> ConfigError:
+def _error(file: str, findings: list[Finding], warnings: Iterable[Finding] = ()) -> ConfigError:
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     return ConfigError(
         file,
-        tuple(findings),
+        (*findings, *warnings),
         id=first.id,
         message=f"{first.subject}: {first.message}{more}",
         next_step=first.next_step,
@@ -228,11 +232,8 @@ def _matters(warning: PropertyWarning, keys: Mapping[str, ServerKey]) -> bool:
     return warning.id != "trailing-blank-in-value" or warning.key not in keys
 
 
-def _warnings(properties: Properties, view: ConfigView, keys: Mapping[str, ServerKey]) -> Iterator[Problem]:
-    """What stops nothing and is probably not meant."""
-    for key in properties.mapping:
-        if key not in keys:
-            yield from _unknown_key(key, keys, view)
+def _odd_directories(view: ConfigView) -> Iterator[Problem]:
+    """Directories that stop nothing and are probably not meant."""
     for path in dict.fromkeys(path for path in view.log_dirs if view.log_dirs.count(path) > 1):
         words = f"log.dirs names {path} twice"
         yield Problem(id="duplicate-log-dir", key="log.dirs", words=words, next_step="Remove one of them.")
@@ -241,6 +242,13 @@ def _warnings(properties: Properties, view: ConfigView, keys: Mapping[str, Serve
             if path is not None and not path.startswith("/"):
                 words = f"{key}: {path} is relative to the directory that a process happens to be started in"
                 yield Problem(id="relative-log-dir", key=key, words=words, next_step="Write the whole path.")
+
+
+def _unknown_keys(properties: Properties, view: ConfigView) -> Iterator[Problem]:
+    """Keys of the file that Kafka ignores and that its author did not mean to be ignored."""
+    for key in properties.mapping:
+        if key not in view.values.keys:
+            yield from _unknown_key(key, view.values.keys, view)
 
 
 def _unknown_key(key: str, keys: Mapping[str, ServerKey], view: ConfigView) -> Iterator[Problem]:

@@ -148,6 +148,20 @@ def test_every_problem_at_once_in_kafkas_order():
     assert error.findings[0].subject == "server.properties, line 2"
 
 
+@pytest.mark.parametrize(
+    ("data", "blocker", "warning"),
+    [
+        (text(COMBINED).replace(b"process.roles", b"process.role"), "missing-config-key", "misspelt-config-key"),
+        (b"\xef\xbb\xbf" + text(COMBINED), "missing-config-key", "byte-order-mark"),
+        (text(COMBINED) + b"node.id=\n", "invalid-config-value", "duplicate-property-key"),
+    ],
+)
+def test_warnings_that_explain_come_along(data: bytes, blocker: str, warning: str):
+    error = refused(data)
+    assert error.id == blocker
+    assert warning in [finding.id for finding in error.findings if finding.severity is Severity.WARNING]
+
+
 def test_an_id_is_told_of_as_it_is_written():
     for key in ("node.id", "broker.id"):
         (found,) = refused(text(COMBINED, node_id=None) + f"{key}=x\n".encode()).findings
