@@ -61,14 +61,14 @@ def _invalid(text: str) -> InputError:
 
 
 class Wrapper(Protocol):
-    """What puts TLS around a connected socket, within the time-out that is set on it. May raise KafkactlError."""
+    """What puts TLS around a connected socket, within the time-out that is set on it."""
 
     def wrap(self, plain: socket.socket, address: Address) -> socket.socket:
-        """The secured socket; `plain` belongs to it, or is closed where this raises."""
+        """The secured socket, to which `plain` belongs from now on. Raises OSError."""
         ...
 
-    def explain(self, error: OSError, address: Address) -> UnreachableError | None:
-        """What a later error on the secured socket means, where it is TLS's own."""
+    def explain(self, error: OSError, address: Address, *, shaking_hands: bool) -> UnreachableError | None:
+        """What an error of the secured socket means, where it is TLS's own."""
         ...
 
 
@@ -98,8 +98,8 @@ class Transport:
                 self._socket.settimeout(_left_s(deadline))
                 sent += self._socket.send(data[sent : sent + _RECEIVE_BYTES])
         except OSError as error:
+            reason = self._reason(self._said_before_hanging_up(error), "take the request")
             self.close()
-            reason = self._reason(error, "send")
             raise NotSentError(reason.message, id=reason.id, cause=reason.cause, next_step=reason.next_step) from error
 
     def receive(self, deadline: Deadline) -> bytes:
@@ -132,8 +132,19 @@ class Transport:
         self._socket.close()
 
     def _reason(self, error: OSError, verb: str) -> UnreachableError:
-        explained = self._wrapper.explain(error, self.address) if self._wrapper else None
+        explained = self._wrapper and self._wrapper.explain(error, self.address, shaking_hands=False)
         return explained or _unreachable(error, self.address, verb)
+
+    def _said_before_hanging_up(self, error: OSError) -> OSError:
+        """Why the other side hung up, where it has said so in TLS: the alert waits to be read."""
+        if self._wrapper is None or isinstance(error, TimeoutError):
+            return error
+        try:
+            self._socket.settimeout(0)
+            self._socket.recv(1)
+        except OSError as alert:
+            return error if _would_block(alert) else alert
+        return error
 
 
 def connect(address: Address, *, deadline: Deadline, setup_timeout_ms: float, wrapper: Wrapper | None) -> Transport:
@@ -155,9 +166,17 @@ def connect(address: Address, *, deadline: Deadline, setup_timeout_ms: float, wr
             plain.close()
             failure = error
             continue
-        secured = wrapper.wrap(plain, address) if wrapper else plain
-        return Transport(secured, address, wrapper)
+        return Transport(_secured(plain, address, wrapper) if wrapper else plain, address, wrapper)
     _give_up(failure, address)
+
+
+def _secured(plain: socket.socket, address: Address, wrapper: Wrapper) -> socket.socket:
+    try:
+        return wrapper.wrap(plain, address)
+    except OSError as error:
+        plain.close()
+        explained = wrapper.explain(error, address, shaking_hands=True)
+        raise (explained or _unreachable(error, address, "finish the TLS handshake")) from error
 
 
 def _give_up(failure: OSError | None, address: Address) -> NoReturn:

@@ -1,0 +1,48 @@
+"""PEM texts as Kafka takes them (KIP-651): blocks anywhere in a text, their base64 broken by blanks of any kind.
+
+A property may hold a whole certificate on one line, with blanks where lines would end; other readers want lines.
+Source: clients `DefaultSslEngineFactory.PemParser`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_BLOCK = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+\s+(.*?)\s*-+END \1-+", re.DOTALL)
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
+_LINE_CHARS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PemText:
+    """The certificates of a text and its private keys, each block written anew in lines.
+
+    `key_is_protected` says whether a key needs a password.
+    """
+
+    certificates: str
+    keys: str = field(default="", repr=False)
+    key_is_protected: bool = False
+
+
+def read_pem(text: str) -> PemText:
+    """The blocks of a text; whatever is between them does not count. A text without blocks gives empty texts."""
+    blocks = [(match[1], _lines(match[2])) for match in _BLOCK.finditer(text)]
+    keys = [(label, body) for label, body in blocks if label.endswith("PRIVATE KEY")]
+    return PemText(
+        certificates="".join(_block(label, body) for label, body in blocks if label.endswith("CERTIFICATE")),
+        keys="".join(_block(label, body) for label, body in keys),
+        key_is_protected=any("ENCRYPTED" in label or "ENCRYPTED" in body for label, body in keys),
+    )
+
+
+def _lines(body: str) -> str:
+    if not _BASE64.fullmatch(body):
+        return body  # headers of the old form, whose lines mean something
+    packed = re.sub(r"\s", "", body)
+    return "\n".join(packed[at : at + _LINE_CHARS] for at in range(0, len(packed), _LINE_CHARS))
+
+
+def _block(label: str, body: str) -> str:
+    return f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"
