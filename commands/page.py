@@ -6,8 +6,9 @@ A page knows nothing of terminals. `plain.py` writes it for pipes and files, `te
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from kafkactl.frozen import frozen
 
 
 class Word(NamedTuple):
@@ -20,28 +21,28 @@ class Word(NamedTuple):
 Cell = str | int | Word | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Heading:
     """A title over what follows."""
 
     text: Word
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Lines:
     """Lines as they are."""
 
     lines: tuple[Word, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Fields:
     """Names and values under each other."""
 
     rows: tuple[tuple[str, Word], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Table:
     """Columns with a title each."""
 
@@ -49,14 +50,14 @@ class Table:
     rows: tuple[tuple[Word, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Groups:
     """Rows under titles: what belongs to one node, say. Columns line up over all groups."""
 
     groups: tuple[tuple[Word, tuple[tuple[Word, ...], ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Findings:
     """Findings in the one shape of cli.md 1."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from dataclasses import dataclass
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(kw_only=False, order=True)
 class Uuid:
     """Kafka's Uuid: 16 bytes, printed as 22 characters of URL-safe base64 without padding.
 
@@ -66,7 +66,7 @@ def _decode_base64url(text: str) -> bytes | None:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Endpoint:
     """A named listener and where it answers."""
 
@@ -75,7 +75,7 @@ class Endpoint:
     port: int
 
 
-@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+@frozen(order=True)
 class ReplicaKey:
     """A voter's identity: node id and the directory id of its metadata log (KIP-853)."""
 

@@ -33,6 +33,7 @@ from kafkactl.adapters.connection import Access, Connection, connect
 from kafkactl.adapters.retries import Backoff
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.protocol.framing import Response
 from kafkactl.schema.definitions import message
@@ -45,7 +46,7 @@ _QUORUM_DENIED = 31  # CLUSTER_AUTHORIZATION_FAILED
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Limits:
     """How long and how often: one call may take `timeout_ms`, one request in it `request_timeout_ms`."""
 

@@ -6,8 +6,9 @@ The clock is an argument everywhere, so that tests of retries and time-outs need
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Protocol
+
+from kafkactl.frozen import frozen
 
 
 class Clock(Protocol):
@@ -35,7 +36,7 @@ class SystemClock:
             time.sleep(duration_ms / 1000)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Deadline:
     """A moment by which something must be done."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import UnreachableError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.api_versions import NodeVersions
 
 # Taken on controller listeners only, by every release from 3.3 on; so it tells one kind of listener from the other.
@@ -34,7 +34,7 @@ class Role(Enum):
         return "--bootstrap-server" if self is Role.BROKER else "--bootstrap-controller"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Node:
     """A node and where it answers. `fenced` is None where the release does not tell, and of controllers."""
 
@@ -44,7 +44,7 @@ class Node:
     fenced: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClusterView:
     """What one node says about its cluster.
 

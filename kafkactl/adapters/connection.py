@@ -9,7 +9,6 @@ After any error but one of wrong arguments the connection is closed and of no mo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafkactl._version import __version__
@@ -17,6 +16,7 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.transport import Address, Transport, Wrapper
 from kafkactl.adapters.transport import connect as connect_transport
 from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.api_versions import (
     FIRST_VERSION,
     NodeVersions,
@@ -44,7 +44,7 @@ class Authenticator(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Access:
     """How to get in at a node: what every connection of a client has in common. Its repr holds no secret."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from kafkactl.adapters.apply_format import apply_plan
@@ -20,6 +20,7 @@ from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.plan_files import read_receipt, write_receipt
 from kafkactl.errors import FailedError, InputError
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome, Severity
 from kafkactl.storage.fleet_check import ApplyRequest, NodeHere
 from kafkactl.storage.model import Applied, FormatPlan, ObservedNode
@@ -60,7 +61,7 @@ def _read_config(planned: PlannedNode, release: Release) -> NodeConfig | InputEr
         return error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Context:
     """What writing needs beside the checked plans: where receipts go, and what they say."""
 

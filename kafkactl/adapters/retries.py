@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from kafkactl.adapters.clock import Deadline
 from kafkactl.errors import KafkactlError
+from kafkactl.frozen import frozen
 
 # What may be over in a moment: a node that starts, stops, or is being replaced. Everything else stays as it is.
 _TRANSIENT = frozenset({"connection-refused", "connection-closed", "connection-timed-out", "connection-failed"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Backoff:
     """Exponential, with jitter, as `ExponentialBackoff` of Kafka's clients: 100 ms, doubled up to 1 s, each ±20 %."""
 

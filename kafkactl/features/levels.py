@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from kafkactl.features.releases import Release, release_names
+from kafkactl.frozen import frozen
 from kafkactl.schema.source import read_data
 
 METADATA_VERSION = "metadata.version"
@@ -28,7 +28,7 @@ _FEATURES = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MetadataVersion:
     """One level of metadata.version. `release` is the release whose level it is: `3.7` for 3.7-IV4.
 
@@ -42,7 +42,7 @@ class MetadataVersion:
     about: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FeatureLevel:
     """One level of a feature. `default_from` is the level of metadata.version from which on it is the default."""
 
@@ -52,7 +52,7 @@ class FeatureLevel:
     about: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FeatureFacts:
     """A feature as one release knows it. `levels` begin with 0, which always exists and means off.
 

@@ -7,17 +7,17 @@ table, with the features they know.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from kafkactl.errors import InputError
 from kafkactl.features.levels import METADATA_VERSION, MetadataVersion, features_of, metadata_version
 from kafkactl.features.release_version import in_kafkas_words, understood
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 
 _INT16 = range(-(2**15), 2**15)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Level:
     """A feature at a level. `note` is what Kafka puts in brackets behind metadata.version, else empty."""
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from kafkactl.errors import InputError, SchemaError
+from kafkactl.frozen import frozen
 from kafkactl.schema.source import read_data
 
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?")
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(kw_only=False, order=True)
 class KafkaVersion:
     """A version of Kafka; `patch` is None where only the release was named (`4.3`)."""
 
@@ -35,7 +36,7 @@ class KafkaVersion:
         return self.release_name if self.patch is None else f"{self.release_name}.{self.patch}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Release:
     """One release of Kafka, at one patch: the facts that differ between releases.
 

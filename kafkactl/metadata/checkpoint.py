@@ -8,9 +8,10 @@ Reading tells everything that is wrong and everything that can be read, for an o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.frozen import frozen
 from kafkactl.metadata.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.voters import Voter, voters_data, voters_of
 from kafkactl.protocol.control_records import (
@@ -33,7 +34,7 @@ from kafkactl.schema.definitions import message
 MAX_BATCH_BYTES = 8 * 1024 * 1024  # raft/.../KafkaRaftClient.java, MAX_BATCH_SIZE_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SnapshotHeader:
     """What a snapshot says of itself: its version, and the time of the last log record in it (milliseconds)."""
 
@@ -41,7 +42,7 @@ class SnapshotHeader:
     last_contained_log_timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Checkpoint:
     """What a checkpoint holds. `None` stands for what is not in it (a static quorum has no voters in its snapshots).
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.errors import DecodeError, EncodeError, SchemaError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.codec import Message, encode_message
 from kafkactl.protocol.primitives import Reader, base128
 from kafkactl.schema.definitions import metadata_record
@@ -24,7 +25,7 @@ FRAME_VERSION = 1
 _INT16_MAX = 0x7FFF  # api keys and versions are int16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MetadataRecord:
     """A record of the metadata log: `type` is its name in Kafka (`PartitionRecord`), `data` as in the codec."""
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
 from kafkactl.metadata.frame import decode_record
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
 from kafkactl.protocol.crc32c import crc32c
@@ -59,7 +60,7 @@ _FOLDED = frozenset(
 _LARGEST_KNOWN_KEY = 29
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stop:
     """Where a walk ended before the end of the file.
 
@@ -80,7 +81,7 @@ class Stop:
     crc_matches: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FoundBatch:
     """A batch and its bytes; `problem` is set where the CRC is wrong and the walk was told to go on."""
 
@@ -182,7 +183,7 @@ def _stop(reason: str, buffer: bytes, position: int, size_bytes: int, message: s
 # --- what the batches hold ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FeatureChange:
     """A FeatureLevelRecord: at `offset` the feature `name` was set to `level` (0: removed)."""
 
@@ -191,7 +192,7 @@ class FeatureChange:
     level: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class VoterSeen:
     """A voter of a VotersRecord: node id, directory id (16 bytes) and the addresses it is reached at."""
 
@@ -200,7 +201,7 @@ class VoterSeen:
     endpoints: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Undecodable:
     """A record, or with `whole_batch` the frame of a batch, that does not decode although it is all there."""
 

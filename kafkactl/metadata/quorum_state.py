@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.json_form import to_json
 from kafkactl.schema.definitions import message
 from kafkactl.values import ZERO_UUID, Uuid
@@ -25,7 +25,7 @@ _INT32 = range(-(2**31), 2**31)
 _INT64 = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QuorumStateFile:
     """An election as a node remembers it. -1 stands for no leader and for no vote.
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
+from kafkactl.frozen import frozen
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.voters import Voter, voters_of
 from kafkactl.protocol.codec import Message
@@ -23,7 +24,7 @@ from kafkactl.values import Endpoint, Uuid
 _BEGIN, _END, _ABORT = 23, 24, 25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BrokerRegistration:
     """A broker's registration. `epoch` is its broker epoch; `cordoned` directories take no new partitions."""
 
@@ -39,7 +40,7 @@ class BrokerRegistration:
     is_migrating_zk_broker: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ControllerRegistration:
     """A controller's registration (KIP-919). It has no fence: a controller that is long gone looks like any other."""
 
@@ -50,7 +51,7 @@ class ControllerRegistration:
     zk_migration_ready: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Registrations:
     """What the log says of the cluster's nodes after its last record.
 

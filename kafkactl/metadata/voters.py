@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafkactl.frozen import frozen
 from kafkactl.protocol.codec import Message
 from kafkactl.values import Endpoint, Uuid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Voter:
     """One voter: who it is, where it answers, and which levels of kraft.version it supports."""
 

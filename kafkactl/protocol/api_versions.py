@@ -9,10 +9,11 @@ measure of anything: only levels can be compared (a broker's epoch grows with ev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kafkactl.errors import UnreachableError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.headers import API_VERSIONS, UNSUPPORTED_VERSION
 from kafkactl.schema.spec import MessageSpec, Versions
 
@@ -20,7 +21,7 @@ FIRST_VERSION = 4
 SOFTWARE_NAME = "kafkactl"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeVersions:
     """An ApiVersions answer as a value.
 

@@ -9,9 +9,9 @@ agree with each other, an offset not below the last one, and a CRC that fits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.record_batch import (
     HEADER_BYTES,
     MAGIC,
@@ -28,7 +28,7 @@ _CRC_BUDGET_FACTOR = 4
 _MAGIC_BYTE = bytes([MAGIC])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Damage:
     """Bytes that are no batch: from `position` up to `end`, where the next batch begins or the data ends.
 

@@ -7,11 +7,11 @@ metadata records have. Source: `clients/.../record/ControlRecordType.java`, `Con
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.codec import Message, decode_message, encode_message
 from kafkactl.protocol.primitives import Reader, Writer
 from kafkactl.schema.definitions import control_record
@@ -36,7 +36,7 @@ _VERSION = "Version"
 KEY_VERSION = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ControlRecord:
     """A control record; `data` is keyed by the field names of its definition."""
 

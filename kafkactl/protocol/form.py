@@ -6,9 +6,9 @@ Rules: the README of Kafka's message definitions and KIP-482.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kafkactl.frozen import frozen
 from kafkactl.protocol.primitives import FIXED
 from kafkactl.schema.spec import FieldSpec, MessageSpec
 
@@ -16,7 +16,7 @@ Message = dict[str, Any]
 TAGS = "_tags"  # where a message keeps the tagged fields that its definition does not know
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Form:
     """The form that a message takes on the wire: its version, and whether that is flexible."""
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.headers import correlation_id_of, decode_response, encode_request
 from kafkactl.schema.definitions import message
@@ -28,7 +28,7 @@ MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 _MAX_CORRELATION_ID = 0x7FFFFFFF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Response:
     """One answer. `version` is the one it was written in (see `headers.decode_response`)."""
 
@@ -38,7 +38,7 @@ class Response:
     body: Message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Open:
     spec: MessageSpec
     name: str

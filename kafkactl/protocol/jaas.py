@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 
 _EXAMPLE = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
 _FLAGS = ("required", "requisite", "sufficient", "optional")
@@ -23,7 +24,7 @@ _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b", "r": "\r", "f": "\f", "a": "\x07", "v": "\x0b"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JaasEntry:
     """One login module. `options` may hold secrets and stay out of its repr."""
 
@@ -59,7 +60,7 @@ def parse_jaas(text: str) -> JaasEntry:
     return JaasEntry(login_module=login_module, flag=flag.lower(), options=options)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Word:
     text: str
     is_sign: bool

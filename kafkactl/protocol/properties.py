@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 
 _NATURAL_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
@@ -25,7 +26,7 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PropertyWarning:
     """Something Java reads without complaint and the author probably did not mean. `line` counts from 1."""
 
@@ -47,7 +48,7 @@ class PropertyWarning:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Entry:
     """One key and value. `line` counts from 1, `offset` is in bytes; both of the line on which the key begins."""
 
@@ -57,7 +58,7 @@ class Entry:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Properties:
     """What a file says: `mapping` has what counts, `entries` where it stands, duplicates included."""
 

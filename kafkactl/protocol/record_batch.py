@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.compression import COMPRESSION_NAMES, decompressed
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.primitives import Reader, Writer, base128
@@ -34,7 +34,7 @@ _CONTROL_BIT = 0x20
 _DELETE_HORIZON_BIT = 0x40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BatchHeader:
     """The first 61 bytes of a batch. `position` is where they begin in the file; timestamps are in milliseconds."""
 
@@ -113,7 +113,7 @@ class Record(NamedTuple):
     value_position: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordBatch:
     """A batch and its records."""
 

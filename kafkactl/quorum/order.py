@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from kafkactl.frozen import frozen
 from kafkactl.quorum.majority import tolerates
 from kafkactl.values import ReplicaKey
 
@@ -37,7 +37,7 @@ class Turn(StrEnum):
     REMOVE = "remove"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Move:
     """One change of the voter set."""
 
@@ -72,7 +72,7 @@ def sets_on_the_way(voters: VoterKeys, moves: Iterable[Move]) -> list[VoterKeys]
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Kind:
     """Moves that differ by their ids only.
 

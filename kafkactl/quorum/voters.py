@@ -9,10 +9,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.java_text import hash_map_order, parse_int, split_at, trim
 from kafkactl.values import Uuid
 
@@ -27,7 +27,7 @@ _HOST_PORT = re.compile(rf"(?:[0-9a-zA-Z\-%._]*://)?\[?({_HOST_CHARACTERS})\]?:(
 # --- dynamic voters -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DynamicVoter:
     """One voter of a dynamic quorum as an operator writes it: `id@host:port:directory-id`."""
 
@@ -52,16 +52,20 @@ def parse_voters(text: str) -> tuple[DynamicVoter, ...]:
     Raises InputError with one id a cause (schemas/explain/inputs.toml) and Kafka's words.
     """
     items = [item for item in split_at(trim(text), ",") if item]
+    wheres = [_where(number, items) for number in range(len(items))]
+    read = [parse_voter(item, where=where) for item, where in zip(items, wheres, strict=True)]
     voters: dict[int, DynamicVoter] = {}
-    for number, item in enumerate(items, start=1):
-        where = f" (voter {number} of {len(items)}: {item!r})" if len(items) > 1 else f" ({item!r})"
-        voter = parse_voter(item, where=where)
+    for voter, where in zip(read, wheres, strict=True):
         if voter.node_id in voters:
             _refuse("duplicate-voter", f"Node id {voter.node_id} was specified more than once.", where)
         voters[voter.node_id] = voter
     if not voters:
         _refuse("no-voters", "No voters given.", f" (in {text!r})")
     return tuple(voters[node_id] for node_id in sorted(voters))
+
+
+def _where(number: int, items: Sequence[str]) -> str:
+    return f" (voter {number + 1} of {len(items)}: {items[number]!r})" if len(items) > 1 else f" ({items[number]!r})"
 
 
 def parse_voter(text: str, *, where: str = "") -> DynamicVoter:
@@ -146,7 +150,7 @@ def _refuse(id: str, words: str, where: str) -> NoReturn:
 # --- static voters --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StaticVoter:
     """One entry of `controller.quorum.voters`: `id@host:port`."""
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafkactl.frozen import frozen
 from kafkactl.schema.defaults import NULLABLE, PRIMITIVES, parse_default
 from kafkactl.schema.dialect import invalid, parse_versions
 from kafkactl.schema.spec import FieldSpec, MessageSpec, Versions
@@ -31,7 +31,7 @@ _STRUCT_KEYS = frozenset({"name", "versions", "fields", "about"})
 _OPEN = Versions(0, Versions.OPEN_END)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Context:
     """What a field is read in: the message's flexible versions, its common structs, and the names of open structs."""
 

@@ -6,12 +6,12 @@ Source: `clients/.../Errors.java` of the newest release; a code keeps its meanin
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
+from kafkactl.frozen import frozen
 from kafkactl.schema.source import read_data
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ErrorCode:
     """One error code. `retriable`: the same request may succeed later. `known` is False for a code from a newer Kafka,
     whose name is then made of its number."""

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import tomli
 
 from kafkactl.errors import InputError, SchemaError
+from kafkactl.frozen import frozen
 from kafkactl.schema.source import list_data, read_data
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Explanation:
     """What an id means, what follows from it and what to do about it."""
 

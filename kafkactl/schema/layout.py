@@ -5,12 +5,11 @@ Two definitions may be written differently and mean the same; they do when their
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from kafkactl.frozen import frozen
 from kafkactl.schema.spec import FieldSpec, MessageSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldLayout:
     """One field at one version. `tag` is None for a field in its place; `flexible` False where the field's own rule
     (RequestHeader's ClientId) takes it out of the message's flexible form."""
@@ -29,7 +28,7 @@ class FieldLayout:
     fields: tuple[FieldLayout, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MessageLayout:
     """One message at one version."""
 

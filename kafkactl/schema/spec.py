@@ -7,10 +7,11 @@ valid versions, some of them flexible; a field exists in some versions, may be n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from kafkactl.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Versions:
     """An inclusive range of versions; `none` is the empty range (0, -1). An open end is 32767."""
 
@@ -48,7 +49,7 @@ class Versions:
 NO_VERSIONS = Versions(0, -1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldSpec:
     """One field. `type` is the element type for arrays, and for structs the struct's name.
 
@@ -76,7 +77,7 @@ class FieldSpec:
     fields: tuple[FieldSpec, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MessageSpec:
     """One message: `kind` is request, response, header, metadata or data; `api_key` None where it has none.
 

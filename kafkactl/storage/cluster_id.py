@@ -7,10 +7,9 @@ Kafka stores but cannot read back, or alters without a word, is told here. Sourc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kafkactl.errors import InputError
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.values import Uuid
 
@@ -20,7 +19,7 @@ _SUBJECT = "cluster id"
 _MAKE_ONE = "Make one id for the whole cluster with `kafkactl storage random-uuid`."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClusterId:
     """`stored` is what goes to disk; it must not be used where `findings` hold a blocker."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.schema.source import read_data
@@ -22,7 +23,7 @@ BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
 _SHORT_BITS = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServerKey:
     """One key in one release. `check` is the validator as data (see scripts/import_server_config.py)."""
 
@@ -38,7 +39,7 @@ class ServerKey:
         return self.type == "PASSWORD"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """Why Kafka would not load the file: Kafka's key phrase in `words`, and the key that it is about."""
 
@@ -60,7 +61,7 @@ class Unusable(Exception):  # noqa: N818
     """A value that a rule needs is wrong or unknown itself, and that has been told already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Values:
     """The values of every key of a release. `given` is the file's text, `unusable` the keys without a value."""
 
@@ -108,7 +109,7 @@ def _table() -> Any:
     return json.loads(read_data("config/server.json"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadingRules:
     """What in reading values depends on the release beyond the keys themselves.
 

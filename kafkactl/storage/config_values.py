@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kafkactl.frozen import frozen
 from kafkactl.protocol.java_text import split_list
 from kafkactl.storage.config_rules_values import Problem
 
@@ -42,7 +43,7 @@ _NEEDED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ConfigProvider:
     """A provider as the file declares it; `settings` are its config.providers.NAME.param.…, by their last part."""
 
@@ -55,7 +56,7 @@ Resolve = Callable[[ConfigProvider, str, str], str]
 """(provider, path, key) -> value. Raises LookupError, with the reason in words, where it cannot tell."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Elsewhere:
     """The settings with every value that could be had; `unresolved` are the keys whose value could not."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.frozen import frozen
 from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.quorum_state import decode_quorum_state
@@ -31,7 +32,7 @@ _SECRET_CONFIG = re.compile(r"password|secret|jaas|credential|keystore\.key|toke
 _META_PROPERTIES_TEXT = re.compile(rb"(?m)^[ \t]*(version|cluster\.id|node\.id|broker\.id)[ \t]*[=:]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DumpedFile:
     """One decoded file: `type` is meta.properties, checkpoint or quorum-state, `content` what such a file says."""
 

@@ -9,11 +9,12 @@ are decided: a difference there is told, and nothing is refused for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafkactl.errors import DecodeError
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.storage.format_plan import plan_format
@@ -151,7 +152,7 @@ def _check_ids(expected: FormatPlan, planned: PlannedDirectory, stored: MetaProp
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Records:
     """What checkpoints say about the start of a cluster. `users` holds secrets."""
 

@@ -8,11 +8,12 @@ on the host, where the disks can be seen. Every problem of every node is told; a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kafkactl.errors import InputError
 from kafkactl.features.levels import features_of
 from kafkactl.features.releases import Release, find_release, newest_release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.storage.ensure import blank_node
 from kafkactl.storage.fleet_model import FLEET, Fleet, FleetNode, nodes_text, voter_roles
@@ -52,7 +53,7 @@ _VOTER_MODES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ConfigFile:
     """A node's configuration file: `path` as on its host, `data` as read by the planning machine, or why not."""
 
@@ -61,7 +62,7 @@ class ConfigFile:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FleetRequest:
     """Everything that a fleet's plan is made of. `configs` stand in the order of the inventory's nodes.
 
@@ -136,7 +137,7 @@ def _read_config(file: ConfigFile, release: Release) -> NodeConfig:
 # --- planning ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeSource:
     """The `Source` of one node's plan: ids by path, salts and time from elsewhere. It gives the same every time."""
 

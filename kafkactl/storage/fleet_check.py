@@ -8,10 +8,11 @@ blank by accident. All nodes that are applied together are checked first; one bl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kafkactl.errors import InputError
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.storage.ensure import check_formatted, distinct, settled
 from kafkactl.storage.fleet import NodeSource, config_values
@@ -31,7 +32,7 @@ from kafkactl.storage.plan_file import FleetPlan, PlannedNode, node_format_plan
 from kafkactl.storage.receipts import Receipt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeHere:
     """A planned node as it is found on this host.
 
@@ -45,7 +46,7 @@ class NodeHere:
     receipt: Receipt | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ApplyRequest:
     """What the operator says beside the plan. `reformats` are (node id, directory) pairs to be formatted again."""
 

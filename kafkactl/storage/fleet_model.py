@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.storage.inventory import Inventory, InventoryNode, VoterRole
 from kafkactl.storage.node_config import NodeConfig
@@ -14,7 +14,7 @@ from kafkactl.values import Endpoint
 FLEET = "fleet"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FleetNode:
     """One node as the rules see it: its line in the inventory, its configuration, its binary."""
 
@@ -38,7 +38,7 @@ class FleetNode:
         return bool(self.config.static_voters)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fleet:
     """The whole fleet, as far as its configurations could be read; `release` is the one that decides the layout."""
 

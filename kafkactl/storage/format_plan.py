@@ -8,9 +8,9 @@ asked in Kafka's order (format_rules), and no rule hides another: a plan that is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.quorum.voters import DynamicVoter, hash_order
 from kafkactl.storage.cluster_id import check_cluster_id
@@ -115,7 +115,7 @@ def plan_format(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Facts:
     """What was asked and what is there, together."""
 

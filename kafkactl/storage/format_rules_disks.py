@@ -8,11 +8,11 @@ StorageTool.formatCommand, which looks at nothing but the file's existence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from kafkactl.errors import DecodeError
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.java_text import hash_map_order, string_hash
 from kafkactl.storage.format_rules import blocker, warning
@@ -29,7 +29,7 @@ class DirectoryClass(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClassifiedDirectory:
     """A directory in its class; `stored` is what its meta.properties says, `why` what is wrong with it."""
 

@@ -7,7 +7,6 @@ calculateEffectiveFeatureLevels, effectiveKRaftFeatureLevel) and Feature.validat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from kafkactl.errors import InputError
 from kafkactl.features.levels import (
@@ -22,6 +21,7 @@ from kafkactl.features.levels import (
 )
 from kafkactl.features.release_version import in_kafkas_words, parse_release_version, understood
 from kafkactl.features.releases import Release, kraft_version_for
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding
 from kafkactl.storage.format_rules import blocker, warning
 from kafkactl.storage.model import FormatRequest
@@ -35,7 +35,7 @@ _FEATURES_LEVEL = 4  # 3.3-IV0
 _UNDERSTOOD = frozenset({"unstable-release-version", "release-version-too-old"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Levels:
     """What a format sets. `features` holds the levels above 0 of all but metadata.version and kraft.version.
 

@@ -10,13 +10,13 @@ Two rules: 3.3 to 3.6 compare the whole files as texts; 3.7 and later read them 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from kafkactl.errors import DecodeError
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.java_text import parse_int
 from kafkactl.protocol.properties import parse_properties
@@ -51,7 +51,7 @@ class InfoState(StrEnum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirectoryInfo:
     """One directory. `metadata` holds what its meta.properties says; `error` why it says nothing."""
 
@@ -76,7 +76,7 @@ class DirectoryInfo:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeInfo:
     """All directories of a node, in the order in which Kafka's tool visits them.
 

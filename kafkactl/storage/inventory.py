@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 
 NEW_CLUSTER = "new"
 
@@ -43,7 +43,7 @@ class VoterRole(StrEnum):
     LATER = "later"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class InventoryNode:
     """One node. `config` is the path on the node's host; the planning machine reads `root` + `config`.
 
@@ -62,7 +62,7 @@ class InventoryNode:
     mounts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Inventory:
     """A whole fleet. `file` is where it was read from; relative paths inside are relative to its folder.
 
@@ -98,7 +98,7 @@ class InventoryError(InputError):
 Reader = Callable[[object], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Key:
     """One key of a table: how its value is read, whether it must be there, and whether an error may show
     it."""

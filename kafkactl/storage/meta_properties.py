@@ -8,10 +8,11 @@ core `BrokerMetadataCheckpoint`. Version 0 is ZooKeeper's (broker.id), version 1
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.java_text import date_text, parse_int, trim
 from kafkactl.protocol.properties import Properties, PropertyWarning, parse_properties, render_property
 from kafkactl.values import Uuid
@@ -26,7 +27,7 @@ FIRST_LAYOUT_WITH_DIRECTORY_ID = 2
 _JDK17_ORDER = (NODE_ID, DIRECTORY_ID, VERSION, CLUSTER_ID)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MetaProperties:
     """What a `meta.properties` says. `version` 0 may lack everything; version 1 has cluster_id and node_id.
 
@@ -92,7 +93,7 @@ def render_meta_properties(
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Source:
     properties: Properties
     file: str | None

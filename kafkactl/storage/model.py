@@ -7,10 +7,11 @@ apply (adapters/directories.py) carries a plan out; verify (storage/verify.py) r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome
 from kafkactl.values import Endpoint, Uuid
 
@@ -61,7 +62,7 @@ class VoterMode(StrEnum):
     NO_INITIAL_CONTROLLERS = "no-initial-controllers"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GuardOverrides:
     """What the operator has said about disks that look blank by accident (storage.md 6.3)."""
 
@@ -73,7 +74,7 @@ class GuardOverrides:
     not_a_mount: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Owner:
     """Who shall own what is written (`--owner`); `text` is what the operator typed."""
 
@@ -82,7 +83,7 @@ class Owner:
     gid: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FormatRequest:
     """`format`'s arguments as typed; texts are parsed by the planner, in Kafka's order.
 
@@ -119,7 +120,7 @@ class Source(Protocol):
 # --- what is on the disks -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileRead:
     """A file's bytes, or why they could not be read (`error`: the operating system's words)."""
 
@@ -132,7 +133,7 @@ class FileRead:
     mtime_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirectoryEntry:
     """One name in a directory; `kind` is file, directory, symlink or other (of the entry itself).
 
@@ -155,7 +156,7 @@ class DirectoryState(StrEnum):
     UNREADABLE = "unreadable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ObservedDirectory:
     """A log directory as seen. `path` is as written in the config, `real_path` with links resolved.
 
@@ -191,7 +192,7 @@ class ObservedDirectory:
     free_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ObservedNode:
     """All log directories of one node, the metadata log directory among them, in the order of the config."""
 
@@ -218,7 +219,7 @@ class Action(StrEnum):
     SKIP = "skip"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlannedFile:
     """A file to be written: `name` is relative to its log directory (`__cluster_metadata-0/…checkpoint`)."""
 
@@ -227,7 +228,7 @@ class PlannedFile:
     mode: int | None  # None: as the umask says
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlannedDirectory:
     """One log directory in a plan. `files` are in the order in which they are published, meta.properties last."""
 
@@ -238,7 +239,7 @@ class PlannedDirectory:
     files: tuple[PlannedFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Voter:
     """One voter of the first voter set."""
 
@@ -247,7 +248,7 @@ class Voter:
     endpoints: tuple[Endpoint, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FormatPlan:
     """What a format would do, or why it would not; equal arguments, disks and `Source` give equal plans.
 
@@ -281,7 +282,7 @@ class Progress(StrEnum):
     UNKNOWN = "unknown"  # its meta.properties was renamed into place, and a later step on it failed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Applied:
     """What an apply did. `outcome` is done, nothing-to-do, refused, failed (nothing stands) or partial."""
 

@@ -11,11 +11,12 @@ any other unless config.providers names their provider.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.properties import NOTHING, Properties, PropertyWarning, parse_properties
 from kafkactl.quorum.voters import StaticVoter
@@ -54,7 +55,7 @@ class ConfigError(InputError):
         return super().to_dict() | {"findings": [finding.to_dict() for finding in self.findings]}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeConfig:
     """What a configuration says about its node.
 

@@ -18,10 +18,10 @@ import binascii
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafkactl.errors import InputError, RefusedError
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome, Severity
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
@@ -45,7 +45,7 @@ PLAN_FILE_MODE = 0o600
 _PLANNED_NAMES = frozenset({META_PROPERTIES, BOOTSTRAP_CHECKPOINT, f"{METADATA_LOG}/{FIRST_CHECKPOINT}"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlannedNode:
     """One node of a planned fleet.
 
@@ -65,7 +65,7 @@ class PlannedNode:
     directories: tuple[PlannedDirectory, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FleetPlan:
     """What formatting a fleet means, or (outcome refused) every reason why it will not be done.
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 
 KIND = "storage.receipt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reformat:
     """One directory that was formatted again, when, and why."""
 
@@ -27,7 +27,7 @@ class Reformat:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Receipt:
     """One node that was formatted by a plan. `directories` maps each path to its directory id (None: it has none)."""
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kafkactl.errors import InputError
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding
 from kafkactl.storage.scram_argument import ScramMechanism, read_argument, read_old_argument
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScramCredential:
     """One user's credential as the metadata log keeps it. Keys and salt stay out of its repr."""
 

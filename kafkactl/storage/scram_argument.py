@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import NoReturn
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.java_text import decode_base64, parse_int, split_at, trim
 
@@ -21,7 +22,7 @@ DEFAULT_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScramMechanism:
     """A mechanism: Kafka's name and number for it, its hash, and the least iterations Kafka allows."""
 
@@ -44,7 +45,7 @@ _OLD_SEPARATOR = re.compile(r'=(?=(?:[^"]*"[^"]*")*[^"]*\Z)')
 _EXAMPLE = "SCRAM-SHA-512=[name=alice,password=…]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Argument:
     """What one argument says. One of `password` and `salted_password` counts."""
 

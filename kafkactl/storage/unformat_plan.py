@@ -12,8 +12,8 @@ is left, and a run that was interrupted can be finished by another one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome, blockers
 from kafkactl.storage.format_rules import blocker
 from kafkactl.storage.format_rules_disks import ClassifiedDirectory, DirectoryClass, classify
@@ -32,7 +32,7 @@ from kafkactl.storage.node_config import NodeConfig
 _NAMES_SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UnformatDirectory:
     """One directory: `names` are removed in this order (relative to it; a folder after what is in it).
 
@@ -46,7 +46,7 @@ class UnformatDirectory:
     meta_properties: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UnformatPlan:
     """What unformat would remove, or why it would not. `directories` stand in the order of removal.
 

@@ -9,10 +9,10 @@ records count only for the controller that becomes the first leader of an empty 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kafkactl.features.catalog import METADATA_VERSION, metadata_version
 from kafkactl.features.release_version import understood
+from kafkactl.frozen import frozen
 from kafkactl.metadata.log_scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
@@ -38,7 +38,7 @@ _NO_LEVEL = "No FeatureLevelRecord for metadata.version was found in the bootstr
 _LOWEST_IN_3, _LOWEST_IN_4 = 4, 7  # 3.3-IV0 and 3.3-IV3: what the readers of 3.x and 4.0.0 insist on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BootstrapRecords:
     """What a first leader would write. `source` is bootstrap.checkpoint, the 0-0 checkpoint, or `default`.
 
@@ -50,7 +50,7 @@ class BootstrapRecords:
     scram: frozenset[tuple[str, int]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _File:
     """bootstrap.checkpoint as the node's reader sees it: records, or the words it dies with."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kafkactl.frozen import frozen
 from kafkactl.metadata.log_scan import Contents, Stop
 from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
 
@@ -22,7 +23,7 @@ def parse_snapshot_name(name: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SegmentFacts:
     """One segment as a recovery reads it: `stop` says where it breaks off, `end_offset` is one behind what is left.
 
@@ -38,7 +39,7 @@ class SegmentFacts:
     out_of_range: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SnapshotFacts:
     """One snapshot. `contents` is None where it was not read; `error` says why it could not be.
 
@@ -60,7 +61,7 @@ class SnapshotFacts:
         return self.name == FIRST_CHECKPOINT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MetadataLogFacts:
     """The metadata log of one node. `state`: missing, directory, not-a-directory or unreadable (`error` says why).
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from kafkactl.features.record_types import record_types_of
 from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
 from kafkactl.metadata.quorum_state import QuorumStateFile
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.java_text import split_list
@@ -59,7 +59,7 @@ class DirectoryClass(IntEnum):
 DIES = "Exiting Kafka due to fatal exception"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Failure:
     """Why a node does not start. `message` holds what stands in its log; `waits`: it does not end, nor say why."""
 
@@ -72,7 +72,7 @@ class Failure:
         return {"phase": self.phase.word, "message": self.message}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Loss:
     """What a start would silently drop or make anew. `what` is a stable word."""
 
@@ -85,7 +85,7 @@ class Loss:
         return {"what": self.what, "subject": self.subject, "message": self.message}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Trouble:
     """What one rule has found: a finding, and what it means for the start.
 
@@ -98,7 +98,7 @@ class Trouble:
     unknown: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirectoryFacts:
     """A directory as the node will sort it; `meta` is None unless GOOD, `problem` is Kafka's complaint if ERROR.
 
@@ -117,7 +117,7 @@ class DirectoryFacts:
         return self.observed.path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Situation:
     """Everything a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them."""
 
@@ -206,7 +206,7 @@ def _same_host(listener: str, host: str) -> bool:
 Rule = Callable[[Situation], Iterator[Trouble]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verification:
     """The answer. `will_start` is None where the disks alone do not tell."""
 
