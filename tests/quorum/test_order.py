@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import pytest
 from hypothesis import given
@@ -95,7 +95,7 @@ def test_the_lowest_tolerance_is_what_cannot_be_avoided(part):
 def test_majorities_of_neighbouring_sets_meet(part):
     for world in WORLDS[part::4]:
         sets = sets_on_the_way(world[0], safest_order(*world))
-        for before, after in zip(sets, sets[1:], strict=False):
+        for before, after in pairwise(sets):
             assert not after or majorities_always_meet(before, after)
 
 

@@ -66,6 +66,7 @@ def test_what_kafka_takes(text: str, ids: list[int]):
         ("1@a:1:x", "invalid-voter-directory-id", "Failed to parse directory ID in dynamic voter string."),
         (f"1@a:1:{ID}:2", "invalid-voter-directory-id", "Failed to parse directory ID"),
         (f"1@a:1:{ID},1@b:1:{OTHER}", "duplicate-voter", "Node id 1 was specified more than once."),
+        (f"1@a:1:{ID},1@b:1:{OTHER},2", "voter-without-at-sign", "No @ found in dynamic voter string."),
     ],
 )
 def test_what_kafka_refuses(text: str, id: str, words: str):

@@ -1,0 +1,242 @@
+"""What forbids a change of voters now, whatever the change: every reason at once, and which flag overrides it.
+
+The law: a refusal without an override protects the quorum itself; one with a flag protects from what may be meant.
+`OVERRIDES` is the whole list of what may be overridden. An overridden blocker stays in the answer as a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kafkactl.features.levels import METADATA_VERSION
+from kafkactl.features.releases import Release
+from kafkactl.features.update_rules import release_of
+from kafkactl.plan import Finding, Severity
+from kafkactl.quorum.majority import arithmetic
+from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, QuorumState, ids_of, progress
+
+ADD_RAFT_VOTER = 80
+_MIGRATING = (1, 2)  # ZkMigrationState: before and during
+_CALM_EPOCHS = 2
+
+# Finding id -> the flag that lets the change go on nevertheless. What is not here is never overridden.
+OVERRIDES: Final = {
+    "zero-tolerance": "--accept-zero-tolerance",
+    "even-voter-count": "--allow-size",
+    "too-many-voters": "--allow-size",
+    "too-few-voters": "--allow-size",
+    "unstable-leader": "--allow-unstable",
+    "voter-lags": "--allow-unstable",
+    "removed-node-still-runs": "--node-will-be-stopped",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What a plan is made under, beside the state itself.
+
+    `overrides` are the flags given (the values of OVERRIDES). `earlier` is a look at the same quorum some time before:
+    two looks show whether commits go on. `recent_elections` counts new leader epochs within the last minute.
+    `epoch_age_ms`: how long the leader leads, as far as it was watched. `max_lag` in records. `auto_join` are the
+    controllers known to have controller.quorum.auto.join.enable set, None where nobody could say.
+    """
+
+    overrides: frozenset[str] = frozenset()
+    earlier: QuorumState | None = None
+    recent_elections: int = 0
+    epoch_age_ms: int | None = None
+    max_lag: int = 1_000
+    auto_join: Collection[int] | None = None
+
+
+def weigh(findings: Iterable[Finding], overrides: Collection[str]) -> tuple[Finding, ...]:
+    """The findings, told once each, with the blockers that a given flag overrides turned into warnings.
+
+    A blocker that could be overridden names its flag in the next step.
+    """
+    told = {(one.id, one.subject, one.message): one for one in findings}
+    return tuple(_weighed(one, overrides) for one in told.values())
+
+
+def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:
+    flag = OVERRIDES.get(finding.id)
+    if flag is None or finding.severity is not Severity.BLOCKER:
+        return finding
+    if flag in overrides:
+        return replace(finding, severity=Severity.WARNING, evidence={**finding.evidence, "overridden_by": flag})
+    words = f"{finding.next_step} {flag} overrides this.".strip()
+    return replace(finding, next_step=words)
+
+
+def check_situation(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
+    """Everything about the quorum itself that forbids any change of voters."""
+    yield from state.findings
+    yield from _leader(state)
+    yield from _majority_now(state)
+    yield from _kraft_version(state)
+    yield from _requests(state)
+    yield from _pending(state, circumstances)
+    yield from _unrest(state, circumstances)
+    yield from _migration(state)
+    yield from _other_cluster(state)
+
+
+def blocker(id: str, subject: str, message: str, next_step: str, **evidence: object) -> Finding:
+    """A finding that stops a change."""
+    return Finding(
+        id=id, severity=Severity.BLOCKER, subject=subject, message=message, next_step=next_step, evidence=evidence
+    )
+
+
+def warning(id: str, subject: str, message: str, next_step: str, **evidence: object) -> Finding:
+    """A finding that only warns."""
+    return Finding(
+        id=id, severity=Severity.WARNING, subject=subject, message=message, next_step=next_step, evidence=evidence
+    )
+
+
+def release_of_node(node: NodeFacts | None) -> Release | None:
+    """The release a node runs, as its range of metadata.version tells; None where it did not answer."""
+    versions = None if node is None else node.versions
+    return None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
+
+
+def _leader(state: QuorumState) -> Iterator[Finding]:
+    if not state.has_leader:
+        claims = {node.id: node.leader_id for node in state.nodes.values() if node.leader_id is not None}
+        yield blocker(
+            "no-quorum-leader",
+            "quorum",
+            f"nobody leads the quorum: {_sum(state)}",
+            "Bring back voters until a majority is alive; no request can change the voters before that.",
+            voters=ids_of(state.voter_keys),
+            alive=ids_of(state.voter_keys & state.alive_keys),
+            believed_leaders={str(node_id): leader for node_id, leader in sorted(claims.items())},
+        )
+    elif state.high_watermark is None:
+        yield blocker(
+            "high-watermark-unknown",
+            f"controller {state.leader_id}",
+            f"controller {state.leader_id} has committed nothing yet in epoch {state.leader_epoch}",
+            "Look again in a second; if it stays so, a majority does not follow this leader.",
+            leader_epoch=state.leader_epoch,
+        )
+
+
+def _majority_now(state: QuorumState) -> Iterator[Finding]:
+    tolerates = state.tolerates
+    if not state.has_leader or (tolerates is not None and tolerates >= 0):
+        return
+    yield blocker(
+        "majority-lost",
+        "quorum",
+        f"no live majority: {_sum(state)}; controller {state.leader_id} is still in office and resigns "
+        f"{CHECK_QUORUM_MS} ms after the loss",
+        "Bring back a voter. Within those seconds the removal of a dead voter, sent alone, may still rescue the "
+        "quorum; a plan cannot count on it.",
+        window_ms=CHECK_QUORUM_MS,
+    )
+
+
+def _kraft_version(state: QuorumState) -> Iterator[Finding]:
+    if state.mode is Mode.DYNAMIC:
+        return
+    if state.mode is None:
+        yield blocker(
+            "kraft-version-unknown",
+            "quorum",
+            "no node told its kraft.version, so it is not known whether the voters can be changed",
+            "Make at least one controller reachable with --bootstrap-controller.",
+        )
+        return
+    yield blocker(
+        "quorum-is-static",
+        "quorum",
+        "the quorum is static (kraft.version 0): its voters stand in every node's controller.quorum.voters",
+        "`kafkactl quorum convert` makes it dynamic (controllers of 4.1 or later, and never back).",
+        kraft_version=state.kraft_version,
+    )
+
+
+def _requests(state: QuorumState) -> Iterator[Finding]:
+    leader = state.nodes.get(state.leader_id)
+    if leader is not None and leader.versions is not None and not leader.versions.knows(ADD_RAFT_VOTER):
+        yield blocker(
+            "voter-changes-not-supported",
+            f"controller {state.leader_id}",
+            f"controller {state.leader_id} leads and does not take AddRaftVoter (Kafka 3.8 or older)",
+            "Upgrade the controllers to 3.9 or later.",
+        )
+    for node in state.nodes.values():
+        release = release_of_node(node)
+        if node.is_controller and release is not None and release.name == "3.9":
+            yield warning(
+                "controller-on-3-9",
+                f"controller {node.id}",
+                f"controller {node.id} runs Kafka 3.9: a wrong endpoint in the voter set is never repaired by itself "
+                "there, and 3.9.0 cannot update one at all (KAFKA-18001); the patch level cannot be told from outside",
+                "Prefer 4.1 or later before voters are changed; after each step the endpoints are compared.",
+            )
+
+
+def _pending(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
+    earlier = circumstances.earlier
+    if earlier is not None and progress(earlier, state) is Progress.STUCK:
+        yield blocker(
+            "change-not-committed",
+            "quorum",
+            f"the high watermark stands at {state.high_watermark} while the log grows: the last records, perhaps a "
+            f"change of voters, are not acknowledged by a majority; {_sum(state)}",
+            "Bring back the voters that do not fetch; the change then commits by itself, without another request.",
+            high_watermark=state.high_watermark,
+        )
+
+
+def _unrest(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
+    if circumstances.recent_elections > _CALM_EPOCHS:
+        yield blocker(
+            "unstable-leader",
+            "quorum",
+            f"the leader changed {circumstances.recent_elections} times within the last minute",
+            "Find out why before voters are changed.",
+            recent_elections=circumstances.recent_elections,
+        )
+    for voter in state.voters:
+        if voter.alive and voter.lag is not None and voter.lag > circumstances.max_lag:
+            yield blocker(
+                "voter-lags",
+                f"controller {voter.id}",
+                f"voter {voter.id} fetches but is {voter.lag} records behind; {circumstances.max_lag} are allowed",
+                "Wait until it has caught up: until then it does not help to commit.",
+                lag=voter.lag,
+            )
+
+
+def _migration(state: QuorumState) -> Iterator[Finding]:
+    registrations = state.registrations
+    if registrations is not None and registrations.zk_migration_state in _MIGRATING:
+        yield blocker(
+            "migration-in-progress",
+            "quorum",
+            "a migration from ZooKeeper is in progress",
+            "Finish the migration, or roll it back, before voters are changed.",
+            zk_migration_state=registrations.zk_migration_state,
+        )
+
+
+def _other_cluster(state: QuorumState) -> Iterator[Finding]:
+    for node in state.nodes.values():
+        if node.cluster_id is not None and node.cluster_id != state.cluster_id:
+            yield blocker(
+                "node-of-another-cluster",
+                f"node {node.id}",
+                f"node {node.id} belongs to cluster {node.cluster_id}, this change is about {state.cluster_id}",
+                "Check the addresses that were given.",
+                cluster_id=node.cluster_id,
+            )
+
+
+def _sum(state: QuorumState) -> str:
+    return arithmetic(ids_of(state.voter_keys), ids_of(state.voter_keys & state.alive_keys))

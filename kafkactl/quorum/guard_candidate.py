@@ -1,0 +1,157 @@
+"""Whether a node may become a voter, and whether the endpoints in the voter set lead where they should.
+
+The law: the leader checks none of this. It does not compare the endpoint it is given with the node that answers there
+(KAFKA-20228; it may probe over an open connection and commit a port where nobody listens, which 3.9 never repairs),
+and it makes a voter of a broker, which then dies (KAFKA-19021). So a candidate has to be asked by us, at the endpoint
+that will be registered, and every voter's endpoint in the log is held against its registration and our own probe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkactl.plan import Finding
+from kafkactl.quorum.guard import blocker, warning
+from kafkactl.quorum.state import NodeFacts, Probe, QuorumState, Replica, endpoint_text
+from kafkactl.values import Endpoint, ReplicaKey
+
+# Requests that voters send each other; a listener that takes all of them is a controller's.
+VOTER_REQUESTS = (52, 53, 54, 59)  # Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot
+
+
+def check_candidate(state: QuorumState, key: ReplicaKey, endpoints: Sequence[Endpoint] = ()) -> Iterator[Finding]:
+    """Every reason why that replica must not become a voter. `endpoints` are those that would be registered."""
+    node = state.nodes.get(key.node_id)
+    subject = f"node {key.node_id}"
+    if node is None or node.answers is not True or node.is_controller is None:
+        yield blocker(
+            "candidate-not-identified",
+            subject,
+            f"node {key.node_id} could not be asked whether it is a controller",
+            "Make its controller listener reachable from here.",
+        )
+        return
+    if not node.is_controller:
+        yield blocker(
+            "broker-only-node",
+            subject,
+            f"node {key.node_id} is no controller: Kafka would take it as a voter, and its process would die of it",
+            "Name a node whose process.roles has controller.",
+        )
+        return
+    yield from _requests(node)
+    yield from _features(state, node)
+    yield from _endpoints_of_candidate(state, node, endpoints)
+
+
+def check_endpoints(state: QuorumState) -> Iterator[Finding]:
+    """Where an endpoint in the voter set differs from the node's registration or does not answer as that node."""
+    for voter in state.voters:
+        yield from _unlike_registration(state, voter)
+        for endpoint in voter.endpoints:
+            yield from _probed(state, voter.id, endpoint, voter.alive)
+
+
+def _requests(node: NodeFacts) -> Iterator[Finding]:
+    if node.versions is None:
+        return
+    missing = [key for key in VOTER_REQUESTS if not node.versions.knows(key)]
+    if missing:
+        yield blocker(
+            "candidate-without-voter-requests",
+            f"node {node.id}",
+            f"node {node.id} does not take the requests {', '.join(map(str, missing))} that voters send each other",
+            "Name its controller listener.",
+            requests=missing,
+        )
+
+
+def _features(state: QuorumState, node: NodeFacts) -> Iterator[Finding]:
+    """The finalized levels must lie in its ranges, or it dies when it replays them."""
+    leader = state.nodes.get(state.leader_id)
+    if node.versions is None or leader is None or leader.versions is None:
+        return
+    for name, level in sorted(leader.versions.finalized.items()):
+        supported = node.versions.supported.get(name)
+        if supported is None and node.versions.hides_features:
+            continue
+        if supported is None or level not in supported:
+            yield blocker(
+                "candidate-cannot-run-features",
+                f"node {node.id}",
+                f"{name} is finalized at {level}, node {node.id} supports {supported or 'no level of it'}",
+                "Give that node the release that the cluster runs.",
+                feature=name,
+                level=level,
+            )
+
+
+def _endpoints_of_candidate(state: QuorumState, node: NodeFacts, endpoints: Sequence[Endpoint]) -> Iterator[Finding]:
+    registered = _registered(state, node.id)
+    for endpoint in endpoints:
+        listed = [one for one in registered or () if one.listener == endpoint.listener]
+        if registered is not None and endpoint not in listed:
+            where = ", ".join(endpoint_text(one) for one in listed) or "no such listener"
+            yield blocker(
+                "candidate-endpoint-differs",
+                f"node {node.id}",
+                f"{endpoint_text(endpoint)} would be written into the voter set, node {node.id} registered {where}",
+                "Use the endpoint that the node itself advertises; with a wrong one no voter can reach it.",
+            )
+        for finding in _probed(state, node.id, endpoint, alive=True):
+            yield blocker(finding.id, finding.subject, finding.message, finding.next_step, **finding.evidence)
+
+
+def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding]:
+    registered = _registered(state, voter.id)
+    if registered is None:
+        return
+    for endpoint in voter.endpoints:
+        listed = [one for one in registered if one.listener == endpoint.listener]
+        if listed and endpoint not in listed:
+            yield warning(
+                "voter-endpoint-not-registered",
+                f"controller {voter.id}",
+                f"the voter set has {endpoint_text(endpoint)}, controller {voter.id} registered "
+                f"{', '.join(endpoint_text(one) for one in listed)}",
+                "Restart that controller: it corrects its entry (3.9 does not); else remove it and add it again.",
+                voter_set=endpoint_text(endpoint),
+                registration=[endpoint_text(one) for one in listed],
+            )
+
+
+def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, alive: bool | None) -> Iterator[Finding]:
+    where = endpoint_text(endpoint)
+    for probe in state.probes:
+        if probe.endpoint != endpoint:
+            continue
+        if not probe.answers:
+            if alive:  # of one that is dead nothing else is to be expected
+                yield warning(
+                    "voter-endpoint-silent",
+                    f"controller {node_id}",
+                    f"controller {node_id} is alive, but nobody answers at its endpoint {where}",
+                    "Check the port and the network: votes go to that endpoint.",
+                )
+        elif wrong := _wrong_listener(state, probe, node_id):
+            yield warning(
+                "voter-endpoint-of-another",
+                f"controller {node_id}",
+                f"{where} stands for controller {node_id} and {wrong}",
+                "Remove that voter and add it again with its own endpoint.",
+            )
+
+
+def _wrong_listener(state: QuorumState, probe: Probe, node_id: int) -> str:
+    if probe.is_controller is False:
+        return "is no controller listener"
+    if probe.cluster_id not in (None, state.cluster_id):
+        return f"is a node of cluster {probe.cluster_id}"
+    return "" if probe.node_id in (None, node_id) else f"node {probe.node_id} answers there"
+
+
+def _registered(state: QuorumState, node_id: int) -> tuple[Endpoint, ...] | None:
+    """The endpoints of a controller's registration; None where the log was not read or has none."""
+    if state.registrations is None or node_id not in state.registrations.controllers:
+        return None
+    return state.registrations.controllers[node_id].endpoints

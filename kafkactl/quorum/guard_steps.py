@@ -1,0 +1,176 @@
+"""What forbids a target or a step: the wedge, thin ice, sizes, and what a removal leaves behind.
+
+The law: no step may lead to a set of which no majority is alive. Kafka accepts it, the leader appends it, it is in
+force at once, never commits, and the leader resigns; nobody can undo it by request (KIP-853 has no guard; measured on
+3.9.2 to 4.4.0). This one is refused always, with the sum shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkactl.features.levels import METADATA_VERSION
+from kafkactl.features.releases import Release
+from kafkactl.plan import Finding
+from kafkactl.quorum.guard import Circumstances, blocker, release_of_node, warning
+from kafkactl.quorum.majority import arithmetic, shown
+from kafkactl.quorum.order import VoterKeys
+from kafkactl.quorum.state import QuorumState, ids_of
+from kafkactl.quorum.step import Action, Step
+
+MOST_VOTERS = 7
+FIRST_WITH_AUTO_JOIN = (4, 2)
+UNREGISTER_LEVEL = 33  # metadata.version from which a controller can be unregistered (KIP-1312)
+
+
+def check_target(state: QuorumState, target: VoterKeys) -> Iterator[Finding]:
+    """What is wrong with a voter set as a goal: sizes, and members that do not live."""
+    size, now = len(target), len(state.voters)
+    if size and size % 2 == 0:
+        yield blocker(
+            "even-voter-count",
+            "target",
+            f"{size} voters survive no more failures than {size - 1}",
+            "Name an odd number of voters.",
+            voters=ids_of(target),
+        )
+    if size > MOST_VOTERS:
+        yield blocker(
+            "too-many-voters",
+            "target",
+            f"{size} voters: every commit waits for {size // 2 + 1} of them",
+            "3 or 5 voters suit nearly every cluster.",
+            voters=ids_of(target),
+        )
+    if 0 < size <= 2 and now > size:
+        yield blocker(
+            "too-few-voters",
+            "target",
+            f"{size} of the {now} voters would be left, and the first failure would stop the quorum",
+            "Keep 3 voters.",
+            voters=ids_of(target),
+        )
+    for key in sorted(target & state.voter_keys - state.alive_keys):
+        yield warning(
+            "target-voter-not-alive",
+            f"controller {key.node_id}",
+            f"voter {key.node_id} is to stay and is not known to be alive",
+            "Bring it back, or leave it out of the target.",
+        )
+
+
+def check_steps(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
+    """The wedge, and steps that leave no failure to spare where there was one."""
+    now = state.tolerates or 0
+    for step in steps:
+        if step.action not in (Action.ADD, Action.REMOVE):
+            continue
+        if step.tolerates_after < 0:
+            yield _wedge(step)
+            return  # what follows a wedge is not reached
+        if step.tolerates_after == 0 and now >= 1:
+            yield blocker(
+                "zero-tolerance",
+                f"step {step.number}",
+                f"after step {step.number} ({words_of(step)}) the quorum survives no failure, now it survives {now}: "
+                f"{step.arithmetic_after}",
+                "Add a voter first.",
+                voters_after=ids_of(step.voters_after),
+            )
+
+
+def check_two_voters(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
+    """The way through two voters: each failure there stops the quorum, whatever its leader may do in 3 s."""
+    for step in steps:
+        if step.action in (Action.ADD, Action.REMOVE) and len(step.voters_after) == 2 and len(state.voters) != 2:
+            yield warning(
+                "passes-two-voters",
+                f"step {step.number}",
+                f"after step {step.number} there are two voters, {shown(ids_of(step.voters_after))}: the loss of "
+                "either stops the quorum; a leader that loses the other resigns within 3 s",
+                "Keep both nodes up until the next step is done; do not rely on being faster than 3 s.",
+                voters_after=ids_of(step.voters_after),
+            )
+
+
+def check_removals(state: QuorumState, steps: Sequence[Step], circumstances: Circumstances) -> Iterator[Finding]:
+    """What a removed voter can do afterwards: join again by itself, or block a later upgrade by its registration."""
+    added = {step.id for step in steps if step.action is Action.ADD}
+    for step in steps:
+        if step.action is Action.REMOVE and step.key is not None and step.id not in added:
+            yield from _auto_join(state, step, circumstances)
+            yield from _registration(state, step)
+
+
+def words_of(step: Step) -> str:
+    """A step in words: `remove 3`, `add 4`."""
+    return step.action.value if step.id is None else f"{step.action.value} {step.id}"
+
+
+def _wedge(step: Step) -> Finding:
+    dead = sorted(step.voters_after - step.alive)
+    return blocker(
+        "quorum-would-wedge",
+        f"step {step.number}",
+        f"{words_of(step)} would stop the quorum for good: after it: {step.arithmetic_after}. Kafka would accept it, "
+        "never commit it, and lose its leader within 3 s",
+        f"Bring back {shown(key.node_id for key in dead)}, or remove dead voters first." if dead else "Keep a voter.",
+        voters_before=ids_of(step.voters_before),
+        voters_after=ids_of(step.voters_after),
+        majority=len(step.voters_after) // 2 + 1,
+        alive=ids_of(step.voters_after & step.alive),
+    )
+
+
+def _auto_join(state: QuorumState, step: Step, circumstances: Circumstances) -> Iterator[Finding]:
+    if step.key not in state.alive_keys:
+        return
+    known = circumstances.auto_join
+    if known is not None and step.id in known:
+        yield blocker(
+            "removed-node-still-runs",
+            f"controller {step.id}",
+            f"controller {step.id} runs with controller.quorum.auto.join.enable: once removed it adds itself again",
+            "Stop the node right before it is removed, or set the option to false there.",
+        )
+        return
+    release = release_of_node(state.nodes.get(step.key.node_id)) if step.key is not None else None
+    if known is None and release is not None and _number(release) >= FIRST_WITH_AUTO_JOIN:
+        yield warning(
+            "auto-join-possible",
+            f"controller {step.id}",
+            f"controller {step.id} runs Kafka {release.name} and may join again by itself after its removal "
+            "(controller.quorum.auto.join.enable could not be read)",
+            "Stop the node before it is removed, or make sure that the option is false.",
+        )
+
+
+def _registration(state: QuorumState, step: Step) -> Iterator[Finding]:
+    registrations = state.registrations
+    if registrations is None or step.id not in registrations.controllers:
+        return
+    level = registrations.levels.get(METADATA_VERSION, 0)
+    if level < UNREGISTER_LEVEL:
+        yield warning(
+            "registration-stays",
+            f"controller {step.id}",
+            f"controller {step.id} stays registered after its removal and cannot be unregistered below "
+            f"metadata.version {UNREGISTER_LEVEL} (now {level}): once it is gone, its range blocks feature upgrades",
+            f"Upgrade features before it is switched off, or be ready to start a controller with id {step.id} again.",
+            metadata_version=level,
+        )
+
+
+def last_voter(state: QuorumState, after: VoterKeys) -> Iterator[Finding]:
+    """Removing the only voter: Kafka answers VOTER_NOT_FOUND."""
+    if not after:
+        yield blocker(
+            "last-voter",
+            f"controller {state.voters[0].id}",
+            f"it is the only voter; after it: {arithmetic([], [])}",
+            "Add another voter first.",
+        )
+
+
+def _number(release: Release) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.name.split("."))

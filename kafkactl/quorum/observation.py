@@ -1,0 +1,295 @@
+"""Answers of several controllers, disks and the metadata log, merged into one `QuorumState`.
+
+The law: the leader of the highest epoch is believed, and nobody is made leader by hearsay: others answer
+DescribeQuorum with NOT_LEADER_OR_FOLLOWER and know nothing of voters. A leader that is cut off goes on answering for
+up to 3 s, so two may speak; the older epoch is told as a finding. Without a leader, voters come from disks, newest log
+first, and who is alive from the nodes themselves. Ages are taken within one answer, by the leader's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafkactl.metadata.registrations import Registrations
+from kafkactl.metadata.voters import Voter
+from kafkactl.plan import Finding, Severity
+from kafkactl.quorum.state import ALIVE_WITHIN_MS, NO_LEADER, Mode, NodeFacts, Probe, QuorumState, Replica
+from kafkactl.values import ZERO_UUID, Endpoint, Uuid
+
+KRAFT_VERSION = "kraft.version"
+_FIRST_WITH_TIMES = 1
+_FIRST_WITH_DIRECTORIES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumAnswer:
+    """One DescribeQuorum answer without error: what a node that believes to lead says. `asked` names that node.
+
+    Offsets and times are as in the answer, -1 where unknown; `alive` of its replicas is not judged yet.
+    """
+
+    asked: str
+    version: int
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[Replica, ...]
+    observers: tuple[Replica, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskSeen:
+    """What a node's metadata directory says of the quorum. `path` names it; None is what it does not tell.
+
+    `leader_id` and `leader_epoch` are those of quorum-state, remembered and perhaps old. `voters` is the newest
+    VotersRecord of log or snapshot, committed or not; `static_voters` the ids of a quorum-state of version 0.
+    """
+
+    path: str
+    node_id: int
+    cluster_id: str | None = None
+    directory_id: Uuid | None = None
+    leader_id: int | None = None
+    leader_epoch: int | None = None
+    last_epoch: int = -1
+    log_end_offset: int = 0
+    kraft_version: int | None = None
+    voters: tuple[Voter, ...] | None = None
+    static_voters: tuple[int, ...] = ()
+
+
+def answer_error(body: Mapping[str, Any]) -> tuple[int, str]:
+    """The error of a DescribeQuorum answer, from the top or from the partition: code (0 for none) and text."""
+    if body["ErrorCode"]:
+        return body["ErrorCode"], body.get("ErrorMessage") or ""
+    partition = body["Topics"][0]["Partitions"][0]
+    return partition["ErrorCode"], partition.get("ErrorMessage") or ""
+
+
+def quorum_answer(body: Mapping[str, Any], *, version: int, asked: str) -> QuorumAnswer:
+    """The value of a DescribeQuorum answer that holds no error (`answer_error`)."""
+    partition = body["Topics"][0]["Partitions"][0]
+    endpoints = {node["NodeId"]: _endpoints(node["Listeners"]) for node in body.get("Nodes") or ()}
+    return QuorumAnswer(
+        asked=asked,
+        version=version,
+        leader_id=partition["LeaderId"],
+        leader_epoch=partition["LeaderEpoch"],
+        high_watermark=partition["HighWatermark"],
+        voters=tuple(_replica(one, endpoints) for one in partition["CurrentVoters"]),
+        observers=tuple(_replica(one, {}) for one in partition["Observers"]),
+    )
+
+
+def quorum_state(
+    *,
+    cluster_id: str,
+    answers: Sequence[QuorumAnswer] = (),
+    nodes: Sequence[NodeFacts] = (),
+    disks: Sequence[DiskSeen] = (),
+    registrations: Registrations | None = None,
+    probes: Sequence[Probe] = (),
+    alive_within_ms: int = ALIVE_WITHIN_MS,
+) -> QuorumState:
+    """One state from everything that was heard and read."""
+    by_id = {node.id: node for node in nodes}
+    best = max(answers, key=lambda one: one.leader_epoch, default=None)
+    voters, voters_source = _voters(best, disks, registrations, by_id, alive_within_ms)
+    observers = () if best is None else _judged(best.observers, best, by_id, alive_within_ms)
+    kraft_version, kraft_source = _kraft_version(best, by_id, disks, registrations)
+    is_static = kraft_version == 0 or _only_claimed(best, kraft_version)
+    mode = None if kraft_version is None else (Mode.STATIC if is_static else Mode.DYNAMIC)
+    epochs = [disk.leader_epoch for disk in disks if disk.leader_epoch is not None]
+    asked = "nobody leads" if best is None else best.asked
+    return QuorumState(
+        cluster_id=cluster_id,
+        mode=mode,
+        kraft_version=kraft_version,
+        leader_id=NO_LEADER if best is None else best.leader_id,
+        leader_epoch=best.leader_epoch if best is not None else max(epochs, default=None),
+        high_watermark=None if best is None else _known(best.high_watermark),
+        voters=tuple(sorted(voters, key=lambda one: one.key)),
+        observers=tuple(sorted(observers, key=lambda one: one.key)),
+        nodes=dict(sorted(by_id.items())),
+        probes=tuple(probes),
+        registrations=registrations,
+        sources={"leader": asked, "voters": voters_source, "kraft_version": kraft_source},
+        findings=tuple(_contradictions(best, answers, kraft_version)),
+    )
+
+
+# --- voters and who is alive ----------------------------------------------------------------------------------------
+
+
+def _voters(
+    best: QuorumAnswer | None,
+    disks: Sequence[DiskSeen],
+    registrations: Registrations | None,
+    nodes: Mapping[int, NodeFacts],
+    alive_within_ms: int,
+) -> tuple[tuple[Replica, ...], str]:
+    if best is not None:
+        return _judged(best.voters, best, nodes, alive_within_ms), best.asked
+    newest_first = sorted(disks, key=lambda disk: (disk.last_epoch, disk.log_end_offset), reverse=True)
+    for disk in newest_first:
+        if disk.voters is not None:
+            return tuple(_from_log(voter, disks, nodes) for voter in disk.voters), f"the log in {disk.path}"
+    if registrations is not None and registrations.voters is not None:
+        return tuple(_from_log(voter, disks, nodes) for voter in registrations.voters), "the metadata log"
+    for disk in newest_first:
+        if disk.static_voters:
+            found = tuple(_by_itself(node_id, disks, nodes) for node_id in disk.static_voters)
+            return found, f"quorum-state in {disk.path}"
+    return (), "nobody"
+
+
+def _judged(
+    replicas: Iterable[Replica], answer: QuorumAnswer, nodes: Mapping[int, NodeFacts], alive_within_ms: int
+) -> tuple[Replica, ...]:
+    """The leader's replicas with lag and life; unknown numbers become None."""
+    now_ms, end = _leaders_clock(answer), _leaders_end(answer)
+    return tuple(
+        Replica(
+            id=one.id,
+            directory_id=one.directory_id,
+            endpoints=one.endpoints,
+            log_end_offset=_known(one.log_end_offset),
+            lag=None if end is None or _known(one.log_end_offset) is None else max(0, end - (one.log_end_offset or 0)),
+            last_fetch_timestamp_ms=_known(one.last_fetch_timestamp_ms),
+            last_caught_up_timestamp_ms=_known(one.last_caught_up_timestamp_ms),
+            alive=_is_alive(one, answer, nodes.get(one.id), now_ms, alive_within_ms),
+        )
+        for one in replicas
+    )
+
+
+def _is_alive(
+    one: Replica, answer: QuorumAnswer, node: NodeFacts | None, now_ms: int | None, alive_within_ms: int
+) -> bool | None:
+    if one.id == answer.leader_id:
+        return True
+    fetched_ms = _known(one.last_fetch_timestamp_ms)
+    if fetched_ms is not None and now_ms is not None:
+        return now_ms - fetched_ms <= alive_within_ms
+    answers = None if node is None else node.answers
+    if answer.version < _FIRST_WITH_TIMES:
+        return answers
+    # It has not fetched from this leader: one that does not answer us either is dead, else it may be on its way.
+    return False if answers is False else None
+
+
+def _leaders_clock(answer: QuorumAnswer) -> int | None:
+    """The leader's now: its own time in the same answer, or the latest in it while it is being removed."""
+    replicas = (*answer.voters, *answer.observers)
+    own = [_known(one.last_fetch_timestamp_ms) for one in replicas if one.id == answer.leader_id]
+    times = [time for time in own if time is not None]
+    times = times or [time for one in replicas if (time := _known(one.last_fetch_timestamp_ms)) is not None]
+    return max(times, default=None)
+
+
+def _leaders_end(answer: QuorumAnswer) -> int | None:
+    replicas = (*answer.voters, *answer.observers)
+    own = [one.log_end_offset for one in replicas if one.id == answer.leader_id]
+    return max((end for end in own or [one.log_end_offset for one in replicas] if end is not None), default=None)
+
+
+def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
+    seen = _by_itself(voter.node_id, [disk for disk in disks if disk.directory_id == voter.directory_id], nodes)
+    return Replica(
+        id=voter.node_id,
+        directory_id=voter.directory_id,
+        endpoints=voter.endpoints,
+        log_end_offset=seen.log_end_offset,
+        alive=seen.alive,
+    )
+
+
+def _by_itself(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
+    node = nodes.get(node_id)
+    disk = next((one for one in disks if one.node_id == node_id), None)
+    return Replica(
+        id=node_id,
+        log_end_offset=None if disk is None else disk.log_end_offset,
+        alive=None if node is None else node.answers,
+    )
+
+
+# --- kraft.version and contradictions -------------------------------------------------------------------------------
+
+
+def _kraft_version(
+    best: QuorumAnswer | None,
+    nodes: Mapping[int, NodeFacts],
+    disks: Sequence[DiskSeen],
+    registrations: Registrations | None,
+) -> tuple[int | None, str]:
+    """The finalized level and who says so: the leader, then the highest of the others, then the log, then disks."""
+    loaded = {id: node.versions for id, node in nodes.items() if node.versions and node.versions.finalized_epoch >= 0}
+    if best is not None and best.leader_id in loaded:
+        return loaded[best.leader_id].finalized.get(KRAFT_VERSION, 0), f"node {best.leader_id}"
+    if loaded:
+        level, node_id = max((versions.finalized.get(KRAFT_VERSION, 0), -id) for id, versions in loaded.items())
+        return level, f"node {-node_id}"
+    if registrations is not None and registrations.kraft_version is not None:
+        return registrations.kraft_version, "the metadata log"
+    told = [(disk.kraft_version, disk.path) for disk in disks if disk.kraft_version is not None]
+    if not told:
+        return None, "nobody"
+    level, path = max(told)
+    return level, f"the log in {path}"
+
+
+def _only_claimed(best: QuorumAnswer | None, kraft_version: int | None) -> bool:
+    """Whether level 1 is finalized in name only: 3.9 writes it and the quorum stays static (KAFKA-18979)."""
+    if not kraft_version or best is None or best.version < _FIRST_WITH_DIRECTORIES or not best.voters:
+        return False
+    return all(voter.directory_id is None for voter in best.voters)
+
+
+def _contradictions(best: QuorumAnswer | None, answers: Sequence[QuorumAnswer], level: int | None) -> Iterable[Finding]:
+    for other in answers:
+        if best is not None and (other.leader_id, other.leader_epoch) != (best.leader_id, best.leader_epoch):
+            yield Finding(
+                id="superseded-leader",
+                severity=Severity.WARNING,
+                subject=f"controller {other.leader_id}",
+                message=f"controller {other.leader_id} still answers as leader of epoch {other.leader_epoch}, "
+                f"controller {best.leader_id} leads epoch {best.leader_epoch}",
+                evidence={"leader_epoch": other.leader_epoch, "newer_epoch": best.leader_epoch},
+                next_step="Look again after 3 s; if it stays so, check the network between the two.",
+            )
+    if _only_claimed(best, level):
+        yield Finding(
+            id="kraft-version-only-claimed",
+            severity=Severity.WARNING,
+            subject="quorum",
+            message=f"kraft.version {level} is finalized, but no voter has a directory id: the quorum is static",
+            evidence={"kraft_version": level},
+            next_step="Upgrade the controllers to 4.1 or later, then `kafkactl quorum convert`.",
+        )
+
+
+# --- small readings -------------------------------------------------------------------------------------------------
+
+
+def _replica(data: Mapping[str, Any], endpoints: Mapping[int, tuple[Endpoint, ...]]) -> Replica:
+    directory_id = data.get("ReplicaDirectoryId")
+    return Replica(
+        id=data["ReplicaId"],
+        directory_id=None if directory_id in (None, ZERO_UUID) else directory_id,
+        endpoints=endpoints.get(data["ReplicaId"], ()),
+        log_end_offset=data["LogEndOffset"],
+        last_fetch_timestamp_ms=data.get("LastFetchTimestamp", -1),
+        last_caught_up_timestamp_ms=data.get("LastCaughtUpTimestamp", -1),
+    )
+
+
+def _endpoints(listeners: Iterable[Mapping[str, Any]]) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(listener=one["Name"], host=one["Host"], port=one["Port"]) for one in listeners)
+
+
+def _known(number: int | None) -> int | None:
+    """Kafka's -1 for what is unknown is None here."""
+    return None if number is None or number < 0 else number

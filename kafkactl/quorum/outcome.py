@@ -1,0 +1,275 @@
+"""What an answer to a voter change means, and what is known once the quorum was read again.
+
+The law: an answer alone never decides. REQUEST_TIMED_OUT says "later", "never" and "perhaps already" with one code;
+"not the leader" may come after the record was appended; no answer at all says nothing. So each answer is looked up in
+a table for what it leaves open, and the voter sets that were read afterwards, on another connection, decide: done,
+failed, still pending, or unknown. What may still happen by itself is said, because a removal that timed out commits
+minutes later when a paused voter comes back (measured on 3.9.2 to 4.3.1).
+Sources: raft `AddVoterHandler`, `RemoveVoterHandler`, KIP-853; the texts are the servers' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kafkactl.plan import Finding, Severity
+from kafkactl.quorum.majority import shown
+from kafkactl.quorum.state import Mode, Progress, QuorumState, ids_of, is_committed, progress
+from kafkactl.quorum.step import Action, Step, StepState
+from kafkactl.schema.error_codes import error_code
+
+# How long a request that got no answer may lie unread in a server before it can be taken for lost.
+UNREAD_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back: an error code and text; code None where nothing did (time-out, connection lost)."""
+
+    code: int | None
+    message: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the code: `REQUEST_TIMED_OUT`, or `no answer`."""
+        return "no answer" if self.code is None else error_code(self.code).name
+
+
+class Meaning(StrEnum):
+    """What an answer claims.
+
+    committed: it is done. open: the record may be in the log, now or later. later: certainly not in the log, the same
+    request may succeed another time. refused: certainly not in the log, and asking again is no use. moot: the set was
+    as wanted already, or is another than was thought; only reading tells.
+    """
+
+    COMMITTED = "committed"
+    OPEN = "open"
+    LATER = "later"
+    REFUSED = "refused"
+    MOOT = "moot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One row: answers of this code, with this phrase in the text, mean that. `wait_for`: what to do before more."""
+
+    code: int | None
+    phrase: str = ""
+    meaning: Meaning
+    words: str
+    wait_for: str = ""
+
+
+_GATE = "Go back to waiting until it has caught up."
+_READ = "Read the quorum; send nothing before it is known."
+READINGS = (
+    Reading(code=0, meaning=Meaning.COMMITTED, words="a majority of the new set has the record"),
+    Reading(code=None, meaning=Meaning.OPEN, words="nothing came back: it may have been taken or not", wait_for=_READ),
+    Reading(code=6, meaning=Meaning.OPEN, words="the leader left office; it may have appended first", wait_for=_READ),
+    Reading(
+        code=7,
+        phrase="previous voter change",
+        meaning=Meaning.LATER,
+        words="the leader still holds an earlier voter change",
+        wait_for="Wait until that one is committed or given up (2 s), and read what it was.",
+    ),
+    Reading(
+        code=7,
+        phrase="commit the latest voter change",
+        meaning=Meaning.LATER,
+        words="an earlier voter change is in the log and not committed",
+        wait_for="Wait until it commits: voters that do not fetch have to come back.",
+    ),
+    Reading(code=7, phrase="lagging behind", meaning=Meaning.LATER, words="it has not caught up", wait_for=_GATE),
+    Reading(
+        code=7,
+        phrase="API_VERSIONS returned an error",
+        meaning=Meaning.LATER,
+        words="the leader cannot reach the endpoint that was given",
+        wait_for="Check the endpoint as seen from the leader.",
+    ),
+    Reading(
+        code=7,
+        phrase="not ready to receive requests",
+        meaning=Meaning.LATER,
+        words="the leader's connection to it is not ready",
+        wait_for="Ask again in a moment.",
+    ),
+    Reading(code=7, meaning=Meaning.OPEN, words="not done within 2 s; the record may be in the log", wait_for=_READ),
+    Reading(code=8, meaning=Meaning.LATER, words="the leader is shutting down", wait_for="Wait for the next leader."),
+    Reading(code=31, meaning=Meaning.REFUSED, words="ALTER on the cluster is not allowed for this user"),
+    Reading(code=35, meaning=Meaning.REFUSED, words="the quorum is static, or the node is too old for the request"),
+    Reading(code=41, meaning=Meaning.LATER, words="not the active controller", wait_for="Ask the one that is."),
+    Reading(code=42, meaning=Meaning.REFUSED, words="the request names no usable endpoint or kraft.version range"),
+    Reading(code=95, meaning=Meaning.REFUSED, words="some voter does not support it or was not heard of yet"),
+    Reading(code=104, meaning=Meaning.REFUSED, words="that controller belongs to another cluster"),
+    Reading(code=116, meaning=Meaning.REFUSED, words="no controller with that id is registered"),
+    Reading(code=126, meaning=Meaning.MOOT, words="a voter with that id is in the set already"),
+    Reading(code=127, meaning=Meaning.MOOT, words="no such voter, another directory, or the last voter"),
+)
+_UNKNOWN_CODE = Reading(
+    code=-1, meaning=Meaning.OPEN, words="an answer that this request does not have", wait_for=_READ
+)
+
+
+def reading_of(answer: Answer) -> Reading:
+    """The row for an answer: the first whose code and phrase fit. A code that is in no row leaves all open."""
+    fitting = (row for row in READINGS if row.code == answer.code and row.phrase in answer.message)
+    return next(fitting, _UNKNOWN_CODE)
+
+
+class Known(StrEnum):
+    """What is known of a step after reading."""
+
+    DONE = "done"
+    FAILED = "failed"
+    STILL_PENDING = "still-pending"
+    UNKNOWN = "unknown"
+
+    @property
+    def step_state(self) -> StepState:
+        """The state to write down if nobody looks any longer: what is pending then is unknown."""
+        return _STEP_STATES[self]
+
+
+_STEP_STATES = {
+    Known.DONE: StepState.DONE,
+    Known.FAILED: StepState.FAILED,
+    Known.STILL_PENDING: StepState.UNKNOWN,
+    Known.UNKNOWN: StepState.UNKNOWN,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What became of a step. `retry`: it is certain that nothing of it is left, so it may be planned again.
+
+    `may_happen` are sentences on what can still come by itself; empty where nothing can.
+    """
+
+    known: Known
+    reading: Reading
+    retry: bool
+    may_happen: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
+def judge(step: Step, answer: Answer, reads: Sequence[QuorumState], *, watched_ms: int = 0) -> Verdict:
+    """What became of a step that was sent once.
+
+    `reads` are the quorum as seen after the answer, oldest first, without those that found nobody to ask; `watched_ms`
+    is how long ago it was sent.
+    """
+    reading = reading_of(answer)
+    known = _known(step, reading, reads, watched_ms, answered=answer.code is not None)
+    is_open = known in (Known.STILL_PENDING, Known.UNKNOWN)
+    return Verdict(
+        known=known,
+        reading=reading,
+        retry=known is Known.FAILED and reading.meaning in (Meaning.LATER, Meaning.OPEN, Meaning.COMMITTED),
+        may_happen=tuple(_may_happen(step, reads)) if is_open else (),
+        findings=tuple(_findings(step, answer, reading, known, reads)),
+    )
+
+
+def is_applied(step: Step, state: QuorumState) -> bool:
+    """Whether the voter set that is seen shows the step, committed or not."""
+    if step.action is Action.ADD:
+        return step.key in state.voter_keys
+    if step.action is Action.REMOVE:
+        return step.key not in state.voter_keys
+    return state.mode is Mode.DYNAMIC
+
+
+def _known(step: Step, reading: Reading, reads: Sequence[QuorumState], watched_ms: int, *, answered: bool) -> Known:
+    heard = [state for state in reads if state.has_leader]
+    if not heard:
+        no_record = reading.meaning in (Meaning.LATER, Meaning.REFUSED)
+        return Known.FAILED if no_record else Known.UNKNOWN
+    if is_applied(step, heard[-1]):
+        certain = reading.meaning is Meaning.COMMITTED or _committed(step, heard)
+        return Known.DONE if certain else Known.STILL_PENDING
+    if reading.meaning in (Meaning.LATER, Meaning.REFUSED, Meaning.MOOT):
+        return Known.FAILED
+    settled = _settled_without(step, heard) and (answered or watched_ms >= UNREAD_MS)
+    return Known.FAILED if settled else Known.STILL_PENDING
+
+
+def _committed(step: Step, heard: Sequence[QuorumState]) -> bool:
+    """Whether a set with the step was seen, and later, in the same epoch, everything up to that sight was committed."""
+    last = heard[-1]
+    return any(is_applied(step, first) and is_committed(first, last) for first in heard)
+
+
+def _settled_without(step: Step, heard: Sequence[QuorumState]) -> bool:
+    """Whether a leader without the step in its set committed its whole log in its own epoch: a record that is not in
+    that log is truncated wherever it is."""
+    last = heard[-1]
+    return any(not is_applied(step, first) and is_committed(first, last) for first in heard[:-1])
+
+
+# --- what is told ---------------------------------------------------------------------------------------------------
+
+
+def _may_happen(step: Step, reads: Sequence[QuorumState]) -> Iterator[str]:
+    missing = sorted({key.node_id for key in step.voters_after - step.alive})
+    state = reads[-1] if reads else None
+    if state is not None and state.has_leader:
+        missing = sorted(ids_of(state.voter_keys - state.alive_keys))
+    whom = f"voter {shown(missing)}" if missing else "a voter of the new set that does not fetch"
+    what = (
+        "the change"
+        if step.id is None
+        else f"the {'removal' if step.action is Action.REMOVE else 'addition'} of {step.id}"
+    )
+    yield f"{what} may still commit, without another request, as soon as {whom} fetches again"
+    yield "other requests that timed out meanwhile, such as the creation of a topic, may be carried out then too"
+    if step.tolerates_after < 0 or state is None or not state.has_leader:
+        yield f"if the disk of {whom} is lost, the quorum does not come back by itself"
+
+
+def _findings(
+    step: Step, answer: Answer, reading: Reading, known: Known, reads: Sequence[QuorumState]
+) -> Iterator[Finding]:
+    subject = f"step {step.number}"
+    evidence = {"error_code": answer.code, "error_name": answer.name, "message": answer.message}
+    if known is Known.FAILED and reading.meaning is Meaning.COMMITTED and step.action is Action.REMOVE:
+        yield Finding(
+            id="voter-came-back",
+            severity=Severity.BLOCKER,
+            subject=subject,
+            message=f"the removal of {step.id} was committed, and {step.id} votes again",
+            evidence=evidence,
+            next_step="Stop that node, or set controller.quorum.auto.join.enable to false there; then remove it again.",
+        )
+    elif known is Known.FAILED:
+        yield Finding(
+            id="voter-change-failed",
+            severity=Severity.BLOCKER,
+            subject=subject,
+            message=f"{answer.name}: {reading.words}; the voter set does not have it",
+            evidence=evidence,
+            next_step=reading.wait_for or "See the message; correct what it names, then run the command again.",
+        )
+    elif known is not Known.DONE:
+        yield Finding(
+            id="voter-change-undecided",
+            severity=Severity.WARNING,
+            subject=subject,
+            message=f"{answer.name}: {reading.words}; {_seen(reads)}",
+            evidence=evidence,
+            next_step=reading.wait_for or _READ,
+        )
+
+
+def _seen(reads: Sequence[QuorumState]) -> str:
+    """What the last looks say of commits, in words."""
+    heard = [state for state in reads if state.has_leader]
+    if not heard:
+        return "nobody leads now"
+    if len(heard) > 1 and progress(heard[-2], heard[-1]) is Progress.STUCK:
+        return f"the log grows and the high watermark stands at {heard[-1].high_watermark}"
+    return f"voters now {shown(ids_of(heard[-1].voter_keys))}"

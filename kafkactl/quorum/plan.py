@@ -1,0 +1,272 @@
+"""From the voters there are to the voters that are wanted: an ordered plan, of which only the first step is ever taken.
+
+The law: a plan is made from what is seen now and knows nothing of earlier plans. Whoever applies it takes its first
+step, looks at the quorum again and plans again, so going on after a crash at any instant is the same as beginning.
+Every problem there is stands in `findings`; with a blocker among them no step may be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkactl.features.update_rules import update_rules
+from kafkactl.plan import Finding, Severity, blockers
+from kafkactl.quorum.guard import Circumstances, blocker, check_situation, release_of_node, warning, weigh
+from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
+from kafkactl.quorum.guard_steps import check_removals, check_steps, check_target, check_two_voters, last_voter
+from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order
+from kafkactl.quorum.state import FETCH_TIMEOUT_MS, Mode, Progress, QuorumState, key_text, progress
+from kafkactl.quorum.step import Action, QuorumChange, Step, numbered, steps_of
+from kafkactl.quorum.target import Wanted, resolve
+from kafkactl.values import Endpoint, ReplicaKey
+
+KRAFT_VERSION = "kraft.version"
+# A follower tells each new leader its directory id after one to three fetch timeouts; two periods of the longest.
+SETTLED_EPOCH_MS = 2 * 3 * FETCH_TIMEOUT_MS
+_CALM = Circumstances()
+
+
+def plan_reassignment(
+    state: QuorumState, wanted: Sequence[Wanted], circumstances: Circumstances = _CALM
+) -> QuorumChange:
+    """The way to a voter set of these nodes. Without steps and blockers it is there already.
+
+    A static quorum gets its conversion as the first step, so that the whole way can be seen; it is refused all the
+    same, since nobody is converted by the way (`plan_conversion`).
+    """
+    if not wanted:
+        empty = blocker("empty-target", "target", "the target names no voter", "Write --target 1,2,3")
+        return QuorumChange(steps=(), findings=weigh([*check_situation(state, circumstances), empty], ()))
+    resolved = resolve(state, wanted)
+    steps = _steps(state, resolved.keys)
+    if not steps and not resolved.findings and _stands(state, circumstances):
+        return QuorumChange(steps=(), findings=weigh([*state.findings, *check_endpoints(state)], ()))
+    findings = [
+        *check_situation(state, circumstances),
+        *resolved.findings,
+        *check_target(state, resolved.keys),
+        *check_steps(state, steps),
+        *check_two_voters(state, steps),
+        *check_removals(state, steps, circumstances),
+        *_candidates(state, steps),
+        *check_endpoints(state),
+    ]
+    return QuorumChange(steps=steps, findings=weigh(findings, circumstances.overrides))
+
+
+def plan_addition(
+    state: QuorumState, key: ReplicaKey, endpoints: Sequence[Endpoint], circumstances: Circumstances = _CALM
+) -> QuorumChange:
+    """One more voter, with the endpoints it will have in the voter set. Nothing to do where it is one."""
+    if key in state.voter_keys:
+        return QuorumChange(steps=(), findings=weigh(check_endpoints(state), ()))
+    steps = _one(state, Move(turn=Turn.ADD, key=key))
+    findings = [
+        *_rescuable(check_situation(state, circumstances), steps),
+        *_other_directory(state, key),
+        *_not_fetching(state, key),
+        *check_steps(state, steps),
+        *check_two_voters(state, steps),
+        *check_candidate(state, key, endpoints),
+        *check_endpoints(state),
+    ]
+    return QuorumChange(steps=steps, findings=weigh(findings, circumstances.overrides))
+
+
+def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstances = _CALM) -> QuorumChange:
+    """One voter less. Nothing to do where no voter has that id; another directory of a voter is refused."""
+    if key not in state.voter_keys:
+        if state.has_leader and state.voter(key.node_id) is None:
+            return QuorumChange(steps=(), findings=(_no_voter(key),))
+        findings = [*check_situation(state, circumstances), *_wrong_directory(state, key)]
+        return QuorumChange(steps=(), findings=weigh(findings, circumstances.overrides))
+    steps = _one(state, Move(turn=Turn.REMOVE, key=key))
+    findings = [
+        *_rescuable(check_situation(state, circumstances), steps),
+        *last_voter(state, steps[-1].voters_after),
+        *(check_steps(state, steps) if steps[-1].voters_after else ()),
+        *check_two_voters(state, steps),
+        *check_removals(state, steps, circumstances),
+        *check_endpoints(state),
+    ]
+    return QuorumChange(steps=steps, findings=weigh(findings, circumstances.overrides))
+
+
+def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) -> QuorumChange:
+    """From a static quorum to a dynamic one: kraft.version 0 to 1, alone in its request, never back (KAFKA-16538)."""
+    if state.mode is Mode.DYNAMIC:
+        return QuorumChange(steps=(), findings=weigh(state.findings, ()))
+    findings = [
+        *(one for one in check_situation(state, circumstances) if one.id != "quorum-is-static"),
+        *_conversion_release(state),
+        *_conversion_nodes(state),
+        *_conversion_voters(state, circumstances),
+        warning(
+            "conversion-is-for-good",
+            "quorum",
+            "a dynamic quorum never becomes static again; controller.quorum.voters is ignored from then on",
+            "Afterwards replace controller.quorum.voters by controller.quorum.bootstrap.servers on every node.",
+        ),
+    ]
+    return QuorumChange(steps=(_upgrade(state),), findings=weigh(findings, circumstances.overrides))
+
+
+def foreign_change(state: QuorumState, planned: Sequence[VoterKeys]) -> Finding | None:
+    """A blocker where the voter set is none of those that a journey passes: somebody else changed it meanwhile."""
+    if not planned or state.voter_keys in planned:
+        return None
+    return blocker(
+        "changed-by-somebody-else",
+        "quorum",
+        f"the voters are {', '.join(map(key_text, sorted(state.voter_keys)))}: no set that this change passes through",
+        "Find out who changes voters too; --replan goes on from here.",
+        voters=[key_text(key) for key in sorted(state.voter_keys)],
+    )
+
+
+def _stands(state: QuorumState, circumstances: Circumstances) -> bool:
+    """Whether the voter set that is seen is one to rely on: a leader commits, and a majority is alive."""
+    earlier = circumstances.earlier
+    return state.is_healthy and (earlier is None or progress(earlier, state) is not Progress.STUCK)
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+
+
+def _steps(state: QuorumState, target: VoterKeys) -> tuple[Step, ...]:
+    leader = state.leader_key
+    # Who is added counts as alive from then on: the wait before it, and the checks of a candidate, see to that.
+    moves = safest_order(state.voter_keys, target, state.alive_keys | target - state.voter_keys, leader=leader)
+    steps = steps_of(state.voter_keys, moves, state.alive_keys | target - state.voter_keys, leader=leader)
+    return numbered((_upgrade(state), *steps)) if steps and state.mode is Mode.STATIC else steps
+
+
+def _one(state: QuorumState, move: Move) -> tuple[Step, ...]:
+    alive = state.alive_keys | ({move.key} if move.turn is Turn.ADD else frozenset())
+    return steps_of(state.voter_keys, [move], alive, leader=state.leader_key)
+
+
+def _upgrade(state: QuorumState) -> Step:
+    voters = state.voter_keys
+    return Step(
+        number=1, action=Action.UPGRADE, key=None, voters_before=voters, voters_after=voters, alive=state.alive_keys
+    )
+
+
+def _candidates(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
+    for step in steps:
+        if step.action is Action.ADD and step.key is not None:
+            yield from check_candidate(state, step.key)
+
+
+# --- one voter ------------------------------------------------------------------------------------------------------
+
+
+def _rescuable(findings: Iterator[Finding], steps: Sequence[Step]) -> Iterator[Finding]:
+    """Without a live majority the one request that makes a set which has one may be tried while the leader is there."""
+    for finding in findings:
+        if finding.id == "majority-lost" and steps[-1].tolerates_after >= 0:
+            yield Finding(
+                id="leader-without-majority",
+                severity=Severity.WARNING,
+                subject=finding.subject,
+                message=f"{finding.message}. {steps[-1].arithmetic_after} after this request: it rescues the quorum "
+                "if it gets there in time, and does nothing if not",
+                evidence=finding.evidence,
+                next_step="Whether it was in time is seen by looking, not by the answer.",
+            )
+        else:
+            yield finding
+
+
+def _other_directory(state: QuorumState, key: ReplicaKey) -> Iterator[Finding]:
+    voter = state.voter(key.node_id)
+    if voter is not None:
+        yield blocker(
+            "id-votes-with-another-directory",
+            f"controller {key.node_id}",
+            f"{key_text(voter.key)} votes; an id cannot vote twice (Kafka answers DUPLICATE_VOTER)",
+            f"kafkactl quorum remove-controller -i {key.node_id} -d {voter.directory_id} first, if that disk is gone.",
+        )
+
+
+def _not_fetching(state: QuorumState, key: ReplicaKey) -> Iterator[Finding]:
+    if state.has_leader and key not in state.alive_keys:
+        yield blocker(
+            "candidate-not-fetching",
+            f"controller {key.node_id}",
+            f"{key_text(key)} does not fetch from the leader",
+            "Start that controller and wait until it fetches.",
+        )
+
+
+def _wrong_directory(state: QuorumState, key: ReplicaKey) -> Iterator[Finding]:
+    voter = state.voter(key.node_id)
+    if voter is not None:
+        yield blocker(
+            "voter-has-another-directory",
+            f"controller {key.node_id}",
+            f"controller {key.node_id} votes with directory {voter.directory_id}, not {key.directory_id}",
+            "Use the directory id that `kafkactl quorum describe` shows.",
+            directory_id=str(voter.directory_id),
+        )
+
+
+def _no_voter(key: ReplicaKey) -> Finding:
+    return Finding(
+        id="removed-already",
+        severity=Severity.INFO,
+        subject=f"controller {key.node_id}",
+        message=f"{key_text(key)} is no voter",
+    )
+
+
+# --- conversion -----------------------------------------------------------------------------------------------------
+
+
+def _conversion_release(state: QuorumState) -> Iterator[Finding]:
+    release = release_of_node(state.nodes.get(state.leader_id))
+    if release is not None and update_rules(release).kraft_version != "converts":
+        yield blocker(
+            "conversion-not-supported",
+            f"controller {state.leader_id}",
+            f"controller {state.leader_id} leads and runs Kafka {release.name}, which does not convert a quorum: 3.9 "
+            "writes the level and stays static, 4.0 answers that it was upgraded and ignores it",
+            "Upgrade the controllers to 4.1 or later.",
+            release=release.name,
+        )
+
+
+def _conversion_nodes(state: QuorumState) -> Iterator[Finding]:
+    for node in state.nodes.values():
+        if node.answers is not True or node.versions is None:
+            continue
+        supported = node.versions.supported.get(KRAFT_VERSION)
+        if supported is None or 1 not in supported:
+            yield blocker(
+                "node-without-kraft-version-1",
+                f"node {node.id}",
+                f"node {node.id} does not support kraft.version 1",
+                "Upgrade that node before the quorum is converted.",
+            )
+
+
+def _conversion_voters(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
+    for voter in state.voters:
+        node = state.nodes.get(voter.id)
+        if voter.alive is not True or node is None or node.answers is not True:
+            yield blocker(
+                "voter-not-alive",
+                f"controller {voter.id}",
+                f"voter {voter.id} does not fetch or does not answer; the leader must have heard from every voter",
+                "Bring it back: Kafka refuses the conversion while one is missing.",
+            )
+    age_ms = circumstances.epoch_age_ms
+    if state.has_leader and (age_ms is None or age_ms < SETTLED_EPOCH_MS) and not blockers(state.findings):
+        yield warning(
+            "epoch-is-young",
+            f"controller {state.leader_id}",
+            "the voters may not all have told this leader their directory ids yet; they do so within "
+            f"{SETTLED_EPOCH_MS} ms of its election",
+            "If Kafka answers that not all of the voters support it, wait and ask again.",
+        )

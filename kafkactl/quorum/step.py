@@ -1,0 +1,148 @@
+"""The steps of a quorum change as values: what can be printed, compared, stored and tested before it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from kafkactl.plan import Finding, Outcome, blockers
+from kafkactl.quorum.majority import arithmetic, tolerates
+from kafkactl.quorum.order import Move, Turn, VoterKeys
+from kafkactl.quorum.state import ids_of
+from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
+
+
+class Action(StrEnum):
+    """What a step does: `wait` until a node has caught up, `upgrade` kraft.version from 0 to 1."""
+
+    ADD = "add"
+    REMOVE = "remove"
+    WAIT = "wait"
+    UPGRADE = "upgrade"
+
+
+class StepState(StrEnum):
+    """How far a step is."""
+
+    DONE = "done"
+    SKIPPED = "skipped"
+    PENDING = "pending"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step. `voters_before` and `voters_after` differ by one voter at most; `alive` is whom it counts on.
+
+    `id` and `directory_id` name whom it is about, None for the upgrade of kraft.version. `leader_leaves`: the leader
+    removes itself, so an election follows.
+    """
+
+    number: int
+    action: Action
+    key: ReplicaKey | None
+    voters_before: VoterKeys
+    voters_after: VoterKeys
+    alive: VoterKeys
+    leader_leaves: bool = False
+    state: StepState = StepState.PENDING
+
+    @property
+    def id(self) -> int | None:
+        """The node id it is about."""
+        return None if self.key is None else self.key.node_id
+
+    @property
+    def directory_id(self) -> Uuid | None:
+        """The directory it is about, None where it is not known."""
+        return None if self.key is None or self.key.directory_id == ZERO_UUID else self.key.directory_id
+
+    @property
+    def tolerates_before(self) -> int:
+        """Failures survived before it."""
+        return tolerates(self.voters_before, self.alive)
+
+    @property
+    def tolerates_after(self) -> int:
+        """Failures survived after it; below 0 is the wedge."""
+        return tolerates(self.voters_after, self.alive)
+
+    @property
+    def arithmetic_after(self) -> str:
+        """`voters {1,2}, majority 2, alive {1}`: the sum for the set after it."""
+        return arithmetic(ids_of(self.voters_after), ids_of(self.voters_after & self.alive))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `quorum.change` (cli.md 4), and the voters after it."""
+        return {
+            "number": self.number,
+            "action": self.action.value,
+            "id": self.id,
+            "directory_id": None if self.directory_id is None else str(self.directory_id),
+            "tolerates_before": self.tolerates_before,
+            "tolerates_after": self.tolerates_after,
+            "state": self.state.value,
+            "voters_after": ids_of(self.voters_after),
+            "leader_leaves": self.leader_leaves,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumChange:
+    """A planned change of the quorum: the steps in order and everything there is to say about them."""
+
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it is as a plan: refused, nothing to do, or planned."""
+        if blockers(self.findings):
+            return Outcome.REFUSED
+        return Outcome.PLANNED if self.steps else Outcome.NOTHING_TO_DO
+
+    @property
+    def next_step(self) -> Step | None:
+        """The only step that may be taken on the strength of this plan: the quorum is looked at again after it."""
+        return self.steps[0] if self.outcome is Outcome.PLANNED else None
+
+    def to_dict(self, outcome: Outcome | None = None) -> dict[str, Any]:
+        """The payload of `quorum.change` (cli.md 4); `outcome` once it was applied."""
+        return {
+            "outcome": (outcome or self.outcome).value,
+            "steps": [step.to_dict() for step in self.steps],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The same steps, counted from 1: those that were done, then those planned anew."""
+    return tuple(replace(step, number=number) for number, step in enumerate(steps, start=1))
+
+
+def steps_of(
+    voters: VoterKeys, moves: Sequence[Move], alive: VoterKeys, *, leader: ReplicaKey | None = None
+) -> tuple[Step, ...]:
+    """The steps that these moves are: before each that adds, the wait until the node has caught up."""
+    return numbered(list(_steps(voters, moves, alive, leader)))
+
+
+def _steps(voters: VoterKeys, moves: Sequence[Move], alive: VoterKeys, leader: ReplicaKey | None) -> Iterator[Step]:
+    for move in moves:
+        after = move.on(voters)
+        step = Step(
+            number=0,
+            action=Action.ADD if move.turn is Turn.ADD else Action.REMOVE,
+            key=move.key,
+            voters_before=voters,
+            voters_after=after,
+            alive=alive,
+            leader_leaves=move.turn is Turn.REMOVE and move.key == leader,
+        )
+        if move.turn is Turn.ADD:
+            yield replace(step, action=Action.WAIT, voters_after=voters)
+        yield step
+        voters = after

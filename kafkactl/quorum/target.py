@@ -1,0 +1,110 @@
+"""Which voters are wanted: `--target 1,2,3`, and which of a node's directories that means.
+
+The law: an id that votes and lives keeps its directory. An id whose voting directory is dead while another directory
+of the same node fetches has lost its disk: the new one is meant (KIP-853, disk replacement). Two live directories
+under one id are two nodes that claim to be one; nobody chooses between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kafkactl.errors import InputError
+from kafkactl.plan import Finding, Severity
+from kafkactl.quorum.order import VoterKeys
+from kafkactl.quorum.state import QuorumState, Replica
+from kafkactl.values import ReplicaKey, Uuid
+
+GRAMMAR = "ID or ID@DIRECTORY_ID, several with commas between"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A node that is to vote, and with which directory where the operator said so."""
+
+    node_id: int
+    directory_id: Uuid | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The voter set that is meant. Ids that could not be resolved are missing in `keys` and told in `findings`."""
+
+    keys: VoterKeys
+    findings: tuple[Finding, ...]
+
+
+def parse_target(text: str) -> tuple[Wanted, ...]:
+    """Read `--target`; ascending by id. An empty text is an empty target, which the planner refuses.
+
+    Raises InputError `invalid-target` for what is no node id or stands twice, `invalid-uuid` for a bad directory id.
+    """
+    found: dict[int, Wanted] = {}
+    for item in (part.strip() for part in text.split(",") if part.strip()):
+        id_text, at, directory = item.partition("@")
+        if not (id_text.isascii() and id_text.isdigit()) or int(id_text) >= 2**31 or (at and not directory):
+            raise _invalid(f"{item!r} in the target names no node: expected {GRAMMAR}")
+        node_id = int(id_text)
+        if node_id in found:
+            raise _invalid(f"node {node_id} stands twice in the target")
+        found[node_id] = Wanted(node_id=node_id, directory_id=Uuid.parse(directory) if at else None)
+    return tuple(found[node_id] for node_id in sorted(found))
+
+
+def resolve(state: QuorumState, wanted: Sequence[Wanted]) -> Resolved:
+    """The replica keys that a target means in this quorum."""
+    keys: set[ReplicaKey] = set()
+    findings: list[Finding] = []
+    for one in wanted:
+        findings += _two_directories(state, one.node_id)
+        replica = _meant(state, one)
+        if replica is None:
+            findings.append(_unknown(state, one))
+        else:
+            keys.add(replica.key)
+    return Resolved(keys=frozenset(keys), findings=tuple(findings))
+
+
+def _meant(state: QuorumState, wanted: Wanted) -> Replica | None:
+    """The replica that is meant: the voter, unless it is dead and the node fetches with another directory."""
+    voter = state.voter(wanted.node_id)
+    fetching = [one for one in state.observers if one.id == wanted.node_id and one.alive]
+    if wanted.directory_id is not None:
+        named = [one for one in (voter, *fetching) if one is not None and one.directory_id == wanted.directory_id]
+        return named[0] if named else None
+    if voter is not None and (voter.alive is not False or not fetching):
+        return voter
+    return fetching[0] if fetching else None
+
+
+def _two_directories(state: QuorumState, node_id: int) -> Iterator[Finding]:
+    alive = [one for one in state.directories_of(node_id) if one.alive]
+    if len(alive) > 1:
+        directories = [str(one.directory_id) for one in alive]
+        yield Finding(
+            id="two-live-directories",
+            severity=Severity.BLOCKER,
+            subject=f"controller {node_id}",
+            message=f"{len(alive)} directories fetch under the id {node_id}: {', '.join(directories)}",
+            evidence={"directory_ids": directories},
+            next_step="Stop the process that should not run; wait 5 s, look again.",
+        )
+
+
+def _unknown(state: QuorumState, wanted: Wanted) -> Finding:
+    others = [str(one.directory_id) for one in state.directories_of(wanted.node_id)]
+    which = "" if wanted.directory_id is None else f" with directory {wanted.directory_id}"
+    return Finding(
+        id="target-not-fetching",
+        severity=Severity.BLOCKER,
+        subject=f"controller {wanted.node_id}",
+        message=f"node {wanted.node_id}{which} is to vote, but it is no voter and nobody of that name fetches"
+        + (f"; known directories: {', '.join(others)}" if others else ""),
+        evidence={"directory_ids": others},
+        next_step="Start that controller (formatted with --no-initial-controllers) and wait until it fetches.",
+    )
+
+
+def _invalid(message: str) -> InputError:
+    return InputError(message, id="invalid-target", next_step="Write --target 1,2,3")

@@ -1,0 +1,166 @@
+"""The planner against everything that can happen: all small quorums, all patterns of life, interruption everywhere.
+
+In Patroni's manner: after every step, any set of nodes is lost, the quorum is looked at again and planned anew; it
+reaches the goal or refuses, and never takes a step to a set of which no majority lives (the world in worlds.py would
+fail). Whether it may refuse is held against walking all sets there are.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkactl.plan import Outcome
+from kafkactl.quorum.guard import OVERRIDES, Circumstances
+from kafkactl.quorum.majority import tolerates
+from kafkactl.quorum.plan import plan_reassignment
+from kafkactl.quorum.step import Action
+from kafkactl.quorum.target import Wanted
+from tests.quorum.worlds import World, key
+
+ALL_FLAGS = Circumstances(overrides=frozenset(OVERRIDES.values()))
+PARTS = 6
+
+
+def _subsets(members):
+    members = sorted(members)
+    return [frozenset(part) for size in range(len(members) + 1) for part in combinations(members, size)]
+
+
+def _plan(world, target):
+    wanted = [Wanted(node_id=one.node_id, directory_id=one.directory_id) for one in sorted(target)]
+    return plan_reassignment(world.observe(), wanted, ALL_FLAGS)
+
+
+def _can_be_reached(world, target):
+    """Obvious: walk every voter set that a change at a time leads to without ever losing the live majority."""
+    members = world.voters | target
+    seen, todo = set(), [world.voters]
+    while todo:
+        voters = todo.pop()
+        if voters in seen or not voters or tolerates(voters, world.alive) < 0:
+            continue
+        seen.add(voters)
+        ids = {one.node_id for one in voters}
+        todo += [voters - {one} for one in voters]
+        todo += [voters | {one} for one in members - voters if one in world.alive and one.node_id not in ids]
+    return target in seen
+
+
+def _journey(world, target):
+    """Every world on the way, planned anew before each step; the last one is where it stopped, and the outcome."""
+    worlds = [world]
+    for _ in range(40):
+        plan = _plan(worlds[-1], target)
+        if plan.outcome is not Outcome.PLANNED:
+            return worlds, plan
+        step = next(one for one in plan.steps if one.action is not Action.WAIT)
+        before, after = worlds[-1], worlds[-1].taken(step)
+        assert step.voters_before == before.voters and step.voters_after == after.voters
+        assert step.tolerates_before == tolerates(before.voters, before.alive)
+        assert step.tolerates_after == tolerates(after.voters, after.alive)
+        worlds.append(after)
+    raise AssertionError("it never ends")
+
+
+WORLDS = [
+    World(voters=frozenset(map(key, range(1, size + 1))), alive=alive | frozenset(map(key, (6, 7, 8))))
+    for size in range(1, 6)
+    for alive in _subsets(map(key, range(1, size + 1)))
+]
+# By symmetry newcomers are 6, 7, 8 in this order.
+TARGETS = [
+    stay | frozenset(map(key, range(6, 6 + come)))
+    for stay, come in product(_subsets(map(key, range(1, 6))), range(4))
+    if 1 <= len(stay) + come <= 5
+]
+CASES = [(world, target) for world in WORLDS for target in TARGETS if target <= world.voters | world.alive]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_it_refuses_exactly_what_cannot_be_reached(part):
+    for world, target in CASES[part::PARTS]:
+        worlds, end = _journey(world, target)
+        if end.outcome is Outcome.NOTHING_TO_DO:
+            assert worlds[-1].voters == target
+            assert len(worlds) == 1 + len(world.voters ^ target)
+        else:
+            assert end.outcome is Outcome.REFUSED
+            assert not _can_be_reached(world, target), (world, target)
+            assert len(worlds) == 1, "what cannot be finished is not begun"
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_refusal_of_a_wedge_shows_a_sum_that_is_true(part):
+    for world, target in CASES[part::PARTS]:
+        plan = _plan(world, target)
+        for finding in plan.findings:
+            if finding.id == "quorum-would-wedge":
+                after, alive = set(finding.evidence["voters_after"]), set(finding.evidence["alive"])
+                assert len(alive) < finding.evidence["majority"] == len(after) // 2 + 1
+                assert alive == after & {one.node_id for one in world.alive}
+
+
+# Three and four voters with everybody alive or one dead; every moment, every set of nodes lost then.
+INTERRUPTED = [
+    (world, target)
+    for world, target in CASES
+    if len(world.voters) <= 4 and len(world.voters ^ target) <= 4 and len(world.voters - world.alive) <= 1
+]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_interrupted_anywhere_with_anybody_lost_it_goes_on_or_refuses(part):
+    for world, target in INTERRUPTED[part::PARTS]:
+        worlds, _ = _journey(world, target)
+        for moment in worlds:
+            for gone in _subsets(moment.alive & (moment.voters | target)):
+                _check_after_loss(moment.losing(gone), target)
+
+
+def _check_after_loss(moment, target):
+    worlds, end = _journey(moment, target)  # taken() fails on a wedge
+    if end.outcome is Outcome.NOTHING_TO_DO:
+        assert worlds[-1].voters == target
+    else:
+        needed = target - moment.voters - moment.alive
+        assert needed or not _can_be_reached(moment, target)
+
+
+@given(st.data())
+def test_nodes_that_come_and_go_between_steps_never_meet_a_wedge(data):
+    world = data.draw(st.sampled_from(WORLDS))
+    target = data.draw(st.sampled_from(TARGETS))
+    nodes = sorted(map(key, range(1, 9)))
+    for _ in range(12):
+        plan = _plan(world, target)
+        if plan.outcome is Outcome.PLANNED:
+            world = world.taken(next(one for one in plan.steps if one.action is not Action.WAIT))
+        alive = data.draw(st.frozensets(st.sampled_from(nodes)))
+        world = World(voters=world.voters, alive=alive)
+    healed = World(voters=world.voters, alive=frozenset(nodes))
+    if target <= healed.voters | healed.alive:
+        assert _journey(healed, target)[0][-1].voters == target
+
+
+DISKS = [one for node_id in (1, 2, 3) for one in (key(node_id), key(node_id, "b"))]
+
+
+@given(st.frozensets(st.sampled_from(DISKS)), st.sampled_from([None, *map(key, (1, 2, 3))]))
+def test_lost_disks_are_replaced_while_a_majority_is_left(alive, leader):
+    """The target names ids only: whose directory is dead and fetches with another is meant to be replaced."""
+    world = World(voters=frozenset(map(key, (1, 2, 3))), alive=alive, leader=leader)
+    for _ in range(10):
+        plan = plan_reassignment(world.observe(), [Wanted(node_id=one) for one in (1, 2, 3)], ALL_FLAGS)
+        if plan.outcome is not Outcome.PLANNED:
+            break
+        world = world.taken(next(one for one in plan.steps if one.action is not Action.WAIT))
+    twice = any(key(one) in alive and key(one, "b") in alive for one in (1, 2, 3))
+    if not twice and tolerates(frozenset(map(key, (1, 2, 3))), alive) >= 0:
+        expected = {key(one, "b") if key(one, "b") in alive else key(one) for one in (1, 2, 3)}
+        assert world.voters == expected
+    else:
+        assert plan.outcome is Outcome.REFUSED
