@@ -70,7 +70,7 @@ def _damage(situation: Situation, segment: SegmentFacts) -> Iterator[Trouble]:
     stop = segment.stop
     assert stop is not None
     subject = file_subject(f"{situation.log.path}/{segment.name}")
-    if stop.reason == "magic" and stop.crc_matches:
+    if stop.reason == "magic" and stop.crc_matches and 2 < (stop.magic or 0) < 128:
         yield _future_magic(subject, stop)
         return
     message = (
