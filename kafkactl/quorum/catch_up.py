@@ -8,13 +8,13 @@ a new leader forgets how far its followers were.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from kafkactl.frozen import frozen
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, QuorumState, Replica
 from kafkactl.values import ReplicaKey
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CatchUpLimits:
     """When a node has caught up: `samples` good ones in a row, over at least `span_ms`, each with at most `max_lag`
     records behind, level with the leader within `caught_up_within_ms`, and a fetch within `fetched_within_ms`."""
@@ -26,7 +26,7 @@ class CatchUpLimits:
     fetched_within_ms: int = ALIVE_WITHIN_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CatchUpSample:
     """A replica at one moment. `at_ms` is our own steady clock, ages are by the leader's; None is unknown."""
 
@@ -39,7 +39,7 @@ class CatchUpSample:
     directories: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CatchUp:
     """What the samples say. `estimate_ms`: until it is level at the present rate; None where it gains nothing."""
 

@@ -7,12 +7,13 @@ The law: a refusal without an override protects the quorum itself; one with a fl
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.features.update_rules import release_of
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.quorum.majority import arithmetic
 from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, QuorumState, ids_of, progress
@@ -33,7 +34,7 @@ OVERRIDES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Circumstances:
     """What a plan is made under, beside the state itself.
 
@@ -218,7 +219,7 @@ def _migration(state: QuorumState) -> Iterator[Finding]:
     registrations = state.registrations
     if registrations is not None and registrations.zk_migration_state in _MIGRATING:
         yield blocker(
-            "migration-in-progress",
+            "voters-frozen-by-migration",
             "quorum",
             "a migration from ZooKeeper is in progress",
             "Finish the migration, or roll it back, before voters are changed.",

@@ -9,9 +9,9 @@ first, and who is alive from the nodes themselves. Ages are taken within one ans
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kafkactl.frozen import frozen
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity
@@ -23,7 +23,7 @@ _FIRST_WITH_TIMES = 1
 _FIRST_WITH_DIRECTORIES = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QuorumAnswer:
     """One DescribeQuorum answer without error: what a node that believes to lead says. `asked` names that node.
 
@@ -39,7 +39,7 @@ class QuorumAnswer:
     observers: tuple[Replica, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DiskSeen:
     """What a node's metadata directory says of the quorum. `path` names it; None is what it does not tell.
 

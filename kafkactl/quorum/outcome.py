@@ -11,9 +11,9 @@ Sources: raft `AddVoterHandler`, `RemoveVoterHandler`, KIP-853; the texts are th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.quorum.majority import shown
 from kafkactl.quorum.state import Mode, Progress, QuorumState, ids_of, is_committed, progress
@@ -24,7 +24,7 @@ from kafkactl.schema.error_codes import error_code
 UNREAD_MS = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Answer:
     """What came back: an error code and text; code None where nothing did (time-out, connection lost)."""
 
@@ -52,7 +52,7 @@ class Meaning(StrEnum):
     MOOT = "moot"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reading:
     """One row: answers of this code, with this phrase in the text, mean that. `wait_for`: what to do before more."""
 
@@ -143,7 +143,7 @@ _STEP_STATES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verdict:
     """What became of a step. `retry`: it is certain that nothing of it is left, so it may be planned again.
 

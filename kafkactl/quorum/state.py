@@ -9,10 +9,11 @@ that is seen is not yet one that stays; `progress` tells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from kafkactl.frozen import frozen
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.plan import Finding
 from kafkactl.protocol.api_versions import NodeVersions
@@ -34,7 +35,7 @@ class Mode(StrEnum):
     DYNAMIC = "dynamic"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Replica:
     """A voter or an observer.
 
@@ -70,7 +71,7 @@ class Replica:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeFacts:
     """What a node told when it was asked itself.
 
@@ -86,7 +87,7 @@ class NodeFacts:
     versions: NodeVersions | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Probe:
     """What a connection of ours to an endpoint found.
 
@@ -100,7 +101,7 @@ class Probe:
     node_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QuorumState:
     """A quorum at one moment.
 

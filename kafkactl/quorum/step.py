@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome, blockers
 from kafkactl.quorum.majority import arithmetic, tolerates
 from kafkactl.quorum.order import Move, Turn, VoterKeys
@@ -33,7 +34,7 @@ class StepState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Step:
     """One step. `voters_before` and `voters_after` differ by one voter at most; `alive` is whom it counts on.
 
@@ -90,7 +91,7 @@ class Step:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QuorumChange:
     """A planned change of the quorum: the steps in order and everything there is to say about them."""
 

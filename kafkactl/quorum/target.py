@@ -8,9 +8,9 @@ under one id are two nodes that claim to be one; nobody chooses between them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.state import QuorumState, Replica
@@ -19,7 +19,7 @@ from kafkactl.values import ReplicaKey, Uuid
 GRAMMAR = "ID or ID@DIRECTORY_ID, several with commas between"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wanted:
     """A node that is to vote, and with which directory where the operator said so."""
 
@@ -27,7 +27,7 @@ class Wanted:
     directory_id: Uuid | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Resolved:
     """The voter set that is meant. Ids that could not be resolved are missing in `keys` and told in `findings`."""
 
