@@ -1,0 +1,62 @@
+"""`features.change` and `features.verify` as the commands answer them (cli.md 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from kafkactl.features.outcome import Resolved, overall
+from kafkactl.features.plan import FeaturePlan
+from kafkactl.features.proof import Proof
+from kafkactl.features.results import FeatureResult
+from kafkactl.plan import Finding, Outcome, Severity, blockers
+
+
+def change_answer(
+    plan: FeaturePlan,
+    *,
+    results: Iterable[FeatureResult] = (),
+    resolved: Iterable[Resolved] = (),
+    proof: Proof | None = None,
+    findings: Iterable[Finding] = (),
+    dry_run: bool = False,
+) -> dict[str, Any]:
+    """The answer of a change that was planned, tried or made.
+
+    `resolved` is what became of the changes that were sent, over all steps; changes that move and are not among them
+    were not reached. `findings` are those that came up after planning; a blocker among them, before anything was
+    sent, is a refusal. Levels that are written and not yet shown by every node leave the outcome at done: the proof
+    and its findings, here warnings, say which nodes lag.
+    """
+    resolved, extra = tuple(resolved), tuple(findings)
+    outcome = change_outcome(plan, resolved, extra, dry_run=dry_run)
+    told = (*plan.findings, *extra, *(finding for one in resolved for finding in one.findings))
+    told += () if proof is None else tuple(replace(one, severity=Severity.WARNING) for one in proof.findings)
+    return {
+        **plan.to_dict(),
+        "outcome": outcome.value,
+        "findings": [finding.to_dict() for finding in told],
+        "results": [result.to_dict() for result in results],
+        "proof": [] if proof is None else [node.to_dict() for node in proof.nodes],
+    }
+
+
+def change_outcome(
+    plan: FeaturePlan, resolved: tuple[Resolved, ...], findings: tuple[Finding, ...], *, dry_run: bool
+) -> Outcome:
+    """How a change ended: by its plan where nothing was sent, else by what became of every change that moves."""
+    if plan.outcome is not Outcome.PLANNED:
+        return plan.outcome
+    if not resolved:
+        if blockers(findings):
+            return Outcome.REFUSED
+        return Outcome.PLANNED if dry_run else Outcome.FAILED
+    reached = overall(resolved)
+    whole = {one.name for one in resolved} >= {change.name for change in plan.changes if change.moves}
+    return Outcome.PARTIAL if reached is Outcome.DONE and not whole else reached
+
+
+def verify_answer(cluster_id: str, proof: Proof) -> dict[str, Any]:
+    """The answer of `features verify`."""
+    return {"cluster_id": cluster_id, "proved": proof.holds, **proof.to_dict()}

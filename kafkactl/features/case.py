@@ -1,0 +1,89 @@
+"""What every check of a feature change is given: the cluster, the wish, and the rules of the active controller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.features.change import FeatureChange, feature_changes, rules_release
+from kafkactl.features.levels import METADATA_VERSION
+from kafkactl.features.releases import Release
+from kafkactl.features.request import FeatureRequest
+from kafkactl.features.state import FeatureState
+from kafkactl.features.update_rules import UpdateRules, update_rules
+from kafkactl.frozen import frozen
+from kafkactl.plan import Finding, Severity
+
+
+@frozen
+class Case:
+    """A wish before a cluster. `release` is that of the active controller, whose rules these are."""
+
+    state: FeatureState
+    request: FeatureRequest
+    changes: tuple[FeatureChange, ...]
+    release: Release
+    rules: UpdateRules
+
+    @property
+    def moving(self) -> tuple[FeatureChange, ...]:
+        """The changes that change something."""
+        return tuple(change for change in self.changes if change.moves)
+
+    @property
+    def proposed(self) -> dict[str, int]:
+        """The levels of all features once the wish is fulfilled."""
+        metadata = self.state.level(METADATA_VERSION)
+        return {METADATA_VERSION: metadata, **self.state.finalized, **self.request.levels}
+
+    def change(self, name: str) -> FeatureChange | None:
+        """The change of one feature, if it moves."""
+        return next((change for change in self.moving if change.name == name), None)
+
+
+def make_case(state: FeatureState, request: FeatureRequest) -> Case:
+    """The case that a wish makes before a cluster."""
+    release = rules_release(state)
+    return Case(
+        state=state,
+        request=request,
+        changes=feature_changes(state, request),
+        release=release,
+        rules=update_rules(release),
+    )
+
+
+def blocker(id: str, subject: str, message: str, next_step: str, evidence: Mapping[str, Any] | None = None) -> Finding:
+    """A finding that stops the change."""
+    return Finding(
+        id=id,
+        severity=Severity.BLOCKER,
+        subject=subject,
+        message=message,
+        next_step=next_step,
+        evidence=evidence or {},
+    )
+
+
+def warning(id: str, subject: str, message: str, next_step: str, evidence: Mapping[str, Any] | None = None) -> Finding:
+    """A finding that should be known before going on."""
+    return Finding(
+        id=id,
+        severity=Severity.WARNING,
+        subject=subject,
+        message=message,
+        next_step=next_step,
+        evidence=evidence or {},
+    )
+
+
+def note(id: str, subject: str, message: str, next_step: str, evidence: Mapping[str, Any] | None = None) -> Finding:
+    """A finding that only tells."""
+    return Finding(
+        id=id,
+        severity=Severity.INFO,
+        subject=subject,
+        message=message,
+        next_step=next_step,
+        evidence=evidence or {},
+    )

@@ -1,0 +1,91 @@
+"""What the active controller will answer to a change, from what it knows and in the order in which it looks.
+
+A second opinion beside the plan: the checks say all that is wrong and more than Kafka looks at, this says only whether
+Kafka refuses. Source: `FeatureControlManager.updateFeature` of 3.9 and 4.x, as described in features-and-quorum C.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kafkactl.features.change import UpgradeType, rules_release
+from kafkactl.features.consequences import metadata_changes
+from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of
+from kafkactl.features.state import NOT_SUPPORTED, FeatureState, Role
+from kafkactl.features.update_rules import UpdateRules, update_rules
+from kafkactl.schema.spec import Versions
+
+_CONTROLLERS_REGISTER_FROM = 15
+
+
+def predicted_acceptance(state: FeatureState, levels: Mapping[str, int], kind: UpgradeType) -> dict[str, bool | None]:
+    """Whether the controller accepts each feature of one request; None where only it can know.
+
+    With the rules of 4.x one refusal refuses all.
+    """
+    rules = update_rules(rules_release(state))
+    own = {name: _accepts(state, rules, levels, name, kind) for name in levels}
+    if state.registrations is None:  # a ghost may stand in the log, unseen
+        own = {name: None if accepted else accepted for name, accepted in own.items()}
+    if rules.results == "each" or False not in own.values():
+        return own
+    return dict.fromkeys(own, False)
+
+
+def _accepts(
+    state: FeatureState, rules: UpdateRules, levels: Mapping[str, int], name: str, kind: UpgradeType
+) -> bool | None:
+    before, after = state.level(name), levels[name]
+    if any(after not in supported.get(name, NOT_SUPPORTED) for supported in _asked(state, rules)):
+        return False
+    if after != before and (after > before) != (kind is UpgradeType.UPGRADE):
+        return False
+    if name == METADATA_VERSION:
+        return _accepts_metadata_version(state, rules, before, after)
+    if name == KRAFT_VERSION and (rules.kraft_version == "converts" or after < before):
+        return _accepts_conversion(state, rules, before, after)
+    return not rules.checks_dependencies or _has_what_it_needs(state, levels, name)
+
+
+def _asked(state: FeatureState, rules: UpdateRules) -> Iterator[Mapping[str, Versions]]:
+    """The ranges that the controller holds a level against; an empty one for a voter that it knows nothing of."""
+    yield state.controller_range or {}
+    known = state.registrations
+    for member in state.members:
+        supported = member.supported if known is None else member.listed
+        if member.role is Role.BROKER and supported is not None:
+            yield supported
+    if not rules.checks_controllers or state.level(METADATA_VERSION) < _CONTROLLERS_REGISTER_FROM:
+        return
+    static = state.level(KRAFT_VERSION) == 0
+    for member in state.members:
+        if member.role is not Role.CONTROLLER or member.id == state.active_controller:
+            continue
+        if member.listed is not None:
+            yield member.listed
+        elif member.voter and static and known is not None:
+            yield {}
+
+
+def _accepts_metadata_version(state: FeatureState, rules: UpdateRules, before: int, after: int) -> bool:
+    if rules.checks_migration and state.migrating:
+        return False
+    if after < rules.lowest_level:
+        return False
+    return after >= before or not metadata_changes(rules_release(state), after, before)
+
+
+def _accepts_conversion(state: FeatureState, rules: UpdateRules, before: int, after: int) -> bool | None:
+    """Up: only where every voter has reported to this leader, which the leader alone knows. Down: never, from 4.1."""
+    if after <= before:
+        return after == before if rules.kraft_version == "converts" else None
+    voters = state.voters
+    return None if voters is None or any(voter.directory_id is None for voter in voters) else True
+
+
+def _has_what_it_needs(state: FeatureState, levels: Mapping[str, int], name: str) -> bool:
+    facts = features_of(rules_release(state)).get(name)
+    rows = () if facts is None else facts.levels
+    needs = next((row.dependencies for row in rows if row.level == levels[name]), {})
+    proposed = {METADATA_VERSION: state.level(METADATA_VERSION), **state.finalized, **levels}
+    return all(proposed.get(needed, 0) >= least for needed, least in needs.items())

@@ -1,0 +1,207 @@
+"""A cluster as a planner of feature levels sees it: levels, nodes, registrations, quorum.
+
+The law: what was not seen is None, never a guess. A node that was not asked has `answers` None; a log that could not
+be read leaves `registrations` None; both change what may be promised. Levels of different nodes are compared, epochs
+never: a broker's epoch grows with every metadata batch and controllers of equal features show different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+from kafkactl.features.levels import METADATA_VERSION
+from kafkactl.features.releases import Release
+from kafkactl.features.update_rules import release_of
+from kafkactl.frozen import frozen
+from kafkactl.metadata.registrations import Registrations
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.schema.spec import Versions
+from kafkactl.values import ZERO_UUID, Endpoint, Uuid
+
+# A feature that a node does not list: only level 0 is possible there (QuorumFeatures.DISABLED).
+NOT_SUPPORTED = Versions(0, 0)
+# The level of a cluster whose log never told one: 3.0-IV1 (KAFKA-20839).
+LEVEL_OF_SILENCE = 1
+# ZkMigrationState: 1 before, 2 during; 0 never was one, 3 it is over.
+_MIGRATING = frozenset({1, 2})
+
+
+class Role(StrEnum):
+    """What a node is, to those who ask it; a combined node is seen twice."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+@frozen
+class NodeSeen:
+    """One node in one role, and what it answered to ApiVersions.
+
+    `answers`: True it did, False it was asked and did not, None it was not asked. `versions` is its answer.
+    """
+
+    id: int
+    role: Role
+    answers: bool | None
+    versions: NodeVersions | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """`broker 4`, the subject of findings."""
+        return f"{self.role.value} {self.id}"
+
+
+@frozen
+class QuorumNode:
+    """A voter or observer of DescribeQuorum. `fetching`: whether it fetched lately; None if nobody can say.
+
+    `directory_id` is None where the leader does not know it (all zeros in the answer).
+    """
+
+    id: int
+    directory_id: Uuid | None = None
+    fetching: bool | None = None
+
+    @classmethod
+    def of(cls, node_id: int, directory_id: Uuid, *, fetching: bool | None = None) -> QuorumNode:
+        """A voter with the directory id as an answer carries it."""
+        return cls(id=node_id, directory_id=None if directory_id == ZERO_UUID else directory_id, fetching=fetching)
+
+
+@frozen
+class FeatureState:
+    """Everything a change of feature levels is judged by.
+
+    `active_controller` is the leader's node id, None where there is none. `finalized` are the levels as it sees them
+    (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of
+    DescribeQuorum, None where nobody told.
+    """
+
+    cluster_id: str
+    finalized: Mapping[str, int]
+    finalized_epoch: int | None = None
+    active_controller: int | None = None
+    nodes: tuple[NodeSeen, ...] = ()
+    registrations: Registrations | None = None
+    voters: tuple[QuorumNode, ...] | None = None
+    observers: tuple[QuorumNode, ...] = ()
+    leader_epoch: int | None = None
+
+    def level(self, feature: str) -> int:
+        """The finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""
+        return self.finalized.get(feature, LEVEL_OF_SILENCE if feature == METADATA_VERSION else 0)
+
+    def node(self, role: Role, node_id: int) -> NodeSeen | None:
+        """That node as it was seen in that role."""
+        return next((node for node in self.nodes if node.role is role and node.id == node_id), None)
+
+    @property
+    def migrating(self) -> bool:
+        """Whether a migration from ZooKeeper is in progress, as far as the log was read (KIP-866)."""
+        state = None if self.registrations is None else self.registrations.zk_migration_state
+        return state in _MIGRATING
+
+    @property
+    def voter_ids(self) -> frozenset[int] | None:
+        """The voters' ids; None where nobody told."""
+        return None if self.voters is None else frozenset(voter.id for voter in self.voters)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Every broker and controller that is registered, answers, or votes: controllers first, by id."""
+        return tuple(_members(self))
+
+    @property
+    def controller_range(self) -> Mapping[str, Versions] | None:
+        """What the active controller supports, from its answer or its registration."""
+        if self.active_controller is None:
+            return None
+        member = next((m for m in self.members if m.role is Role.CONTROLLER and m.id == self.active_controller), None)
+        return None if member is None else member.supported
+
+    @property
+    def controller_release(self) -> Release | None:
+        """The release of the active controller, as its range of metadata.version tells it."""
+        supported = self.controller_range
+        return None if supported is None else release_of(supported.get(METADATA_VERSION))
+
+
+@frozen
+class Member:
+    """A node in one role, with all that is known of it from both sides, itself and the log.
+
+    `registered`: None where the log was not read. `fenced` is False for controllers, which have no fence. `listed` is
+    what stands in its registration; `supported` what it answered, else `listed`, else None. A registration is what
+    the controller judges by, an answer is what runs there now.
+    """
+
+    id: int
+    role: Role
+    answers: bool | None
+    registered: bool | None
+    fenced: bool
+    voter: bool
+    observer: bool
+    listed: Mapping[str, Versions] | None
+    answered: Mapping[str, Versions] | None
+
+    @property
+    def name(self) -> str:
+        """`broker 4`, the subject of findings."""
+        return f"{self.role.value} {self.id}"
+
+    @property
+    def supported(self) -> Mapping[str, Versions] | None:
+        """The ranges it supports, by feature; None where nobody knows."""
+        return self.answered if self.answered is not None else self.listed
+
+    @property
+    def release(self) -> Release | None:
+        """The release it runs, as far as its range of metadata.version tells."""
+        return release_of((self.supported or {}).get(METADATA_VERSION))
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is registered and, by everything that was seen, gone.
+
+        A broker is gone when it is fenced and does not answer; a controller when it neither answers nor votes nor
+        fetches. Who was not asked is not called gone.
+        """
+        if not self.registered or self.answers is not False:
+            return False
+        return self.fenced if self.role is Role.BROKER else not (self.voter or self.observer)
+
+
+def _members(state: FeatureState) -> Iterable[Member]:
+    known = state.registrations
+    registered = {
+        Role.CONTROLLER: None if known is None else known.controllers,
+        Role.BROKER: None if known is None else known.brokers,
+    }
+    quorum = {voter.id for voter in state.voters or ()}
+    fetching = {node.id for node in state.observers if node.fetching is not False}
+    for role, found in registered.items():
+        ids = {node.id for node in state.nodes if node.role is role} | set(found or ())
+        if role is Role.CONTROLLER:
+            ids |= quorum
+        for node_id in sorted(ids):
+            node = state.node(role, node_id)
+            registration = (found or {}).get(node_id)
+            yield Member(
+                id=node_id,
+                role=role,
+                answers=None if node is None else node.answers,
+                registered=None if found is None else registration is not None,
+                fenced=_fenced(state, node_id) if role is Role.BROKER else False,
+                voter=role is Role.CONTROLLER and node_id in quorum,
+                observer=role is Role.CONTROLLER and node_id in fetching,
+                listed=None if registration is None else registration.features,
+                answered=None if node is None or node.versions is None else node.versions.supported,
+            )
+
+
+def _fenced(state: FeatureState, node_id: int) -> bool:
+    broker = None if state.registrations is None else state.registrations.brokers.get(node_id)
+    return broker is not None and broker.fenced
