@@ -259,8 +259,8 @@ def _control_character(entry: Entry) -> PropertyWarning | None:
 def render_property(key: str, value: str, *, ascii_only: bool) -> str:
     """One `key=value` line without its end, escaped as `Properties.store` escapes.
 
-    `ascii_only` is Java's way of writing to a byte stream (everything outside of printable ASCII as a backslash, `u` and four digits);
-    without it, the way of writing to a character stream.
+    `ascii_only` is Java's way of writing to a byte stream (what is not printable ASCII becomes a backslash, `u` and
+    four digits); without it, the way of writing to a character stream.
     """
     convert: Callable[[str], str] = _escape_unicode if ascii_only else str
     return convert(_escape(key).replace(" ", "\\ ")) + "=" + convert(_escape_leading_blank(_escape(value)))
