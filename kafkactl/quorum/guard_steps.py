@@ -7,7 +7,7 @@ force at once, never commits, and the leader resigns; nobody can undo it by requ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
@@ -23,9 +23,12 @@ FIRST_WITH_AUTO_JOIN = (4, 2)
 UNREGISTER_LEVEL = 33  # metadata.version from which a controller can be unregistered (KIP-1312)
 
 
-def check_target(state: QuorumState, target: VoterKeys) -> Iterator[Finding]:
-    """What is wrong with a voter set as a goal: sizes, and members that do not live."""
-    size, now = len(target), len(state.voters)
+def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -> Iterator[Finding]:
+    """What is wrong with a voter set as a goal: sizes, and members that do not live.
+
+    A small target counts as such also where only a set on the way is larger: there the plan is made anew.
+    """
+    size, most = len(target), max([len(state.voters), *(len(step.voters_after) for step in steps)])
     if size and size % 2 == 0:
         yield blocker(
             "even-voter-count",
@@ -42,11 +45,11 @@ def check_target(state: QuorumState, target: VoterKeys) -> Iterator[Finding]:
             "3 or 5 voters suit nearly every cluster.",
             voters=ids_of(target),
         )
-    if 0 < size <= 2 and now > size:
+    if 0 < size <= 2 and most > size:
         yield blocker(
             "too-few-voters",
             "target",
-            f"{size} of the {now} voters would be left, and the first failure would stop the quorum",
+            f"{size} of {most} voters would be left, and the first failure would stop the quorum",
             "Keep 3 voters.",
             voters=ids_of(target),
         )
@@ -60,34 +63,37 @@ def check_target(state: QuorumState, target: VoterKeys) -> Iterator[Finding]:
 
 
 def check_steps(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
-    """The wedge, and steps that leave no failure to spare where there was one."""
-    now = state.tolerates or 0
+    """The wedge, and steps that leave no failure to spare where there was one, now or earlier on the way."""
+    most = state.tolerates or 0
     for step in steps:
         if step.action not in (Action.ADD, Action.REMOVE):
             continue
         if step.tolerates_after < 0:
             yield _wedge(step)
             return  # what follows a wedge is not reached
-        if step.tolerates_after == 0 and now >= 1:
+        if step.tolerates_after == 0 and most >= 1:
             yield blocker(
                 "zero-tolerance",
                 f"step {step.number}",
-                f"after step {step.number} ({words_of(step)}) the quorum survives no failure, now it survives {now}: "
+                f"after step {step.number} ({words_of(step)}) the quorum survives no failure, before that {most}: "
                 f"{step.arithmetic_after}",
                 "Add a voter first.",
                 voters_after=ids_of(step.voters_after),
             )
+        most = max(most, step.tolerates_after)
 
 
 def check_two_voters(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
     """The way through two voters: each failure there stops the quorum, whatever its leader may do in 3 s."""
     for step in steps:
-        if step.action in (Action.ADD, Action.REMOVE) and len(step.voters_after) == 2 and len(state.voters) != 2:
+        changes = step.voters_after != step.voters_before
+        if changes and len(step.voters_after) == 2 and len(state.voters) != 2 and step.tolerates_after >= 0:
             yield warning(
                 "passes-two-voters",
                 f"step {step.number}",
-                f"after step {step.number} there are two voters, {shown(ids_of(step.voters_after))}: the loss of "
-                "either stops the quorum; a leader that loses the other resigns within 3 s",
+                f"after step {step.number} ({words_of(step)}) there are two voters, "
+                f"{shown(ids_of(step.voters_after))}: the loss of either stops the quorum; a leader that loses the "
+                "other resigns within 3 s",
                 "Keep both nodes up until the next step is done; do not rely on being faster than 3 s.",
                 voters_after=ids_of(step.voters_after),
             )
@@ -96,10 +102,11 @@ def check_two_voters(state: QuorumState, steps: Sequence[Step]) -> Iterator[Find
 def check_removals(state: QuorumState, steps: Sequence[Step], circumstances: Circumstances) -> Iterator[Finding]:
     """What a removed voter can do afterwards: join again by itself, or block a later upgrade by its registration."""
     added = {step.id for step in steps if step.action is Action.ADD}
-    for step in steps:
-        if step.action is Action.REMOVE and step.key is not None and step.id not in added:
-            yield from _auto_join(state, step, circumstances)
-            yield from _registration(state, step)
+    removed = [step.key for step in steps if step.action is Action.REMOVE and step.key and step.id not in added]
+    running = sorted(key.node_id for key in removed if key in state.alive_keys)
+    yield from _auto_join(state, running, circumstances.auto_join)
+    for key in removed:
+        yield from _registration(state, key.node_id)
 
 
 def words_of(step: Step) -> str:
@@ -122,41 +129,39 @@ def _wedge(step: Step) -> Finding:
     )
 
 
-def _auto_join(state: QuorumState, step: Step, circumstances: Circumstances) -> Iterator[Finding]:
-    if step.key not in state.alive_keys:
-        return
-    known = circumstances.auto_join
-    if known is not None and step.id in known:
-        yield blocker(
-            "removed-node-still-runs",
-            f"controller {step.id}",
-            f"controller {step.id} runs with controller.quorum.auto.join.enable: once removed it adds itself again",
-            "Stop the node right before it is removed, or set the option to false there.",
-        )
-        return
-    release = release_of_node(state.nodes.get(step.key.node_id)) if step.key is not None else None
-    if known is None and release is not None and _number(release) >= FIRST_WITH_AUTO_JOIN:
+def _auto_join(state: QuorumState, running: Sequence[int], known: Collection[int] | None) -> Iterator[Finding]:
+    for node_id in running:
+        if known is not None and node_id in known:
+            yield blocker(
+                "removed-node-still-runs",
+                f"controller {node_id}",
+                f"controller {node_id} runs with controller.quorum.auto.join.enable: once removed it adds itself again",
+                "Stop the node right before it is removed, or set the option to false there.",
+            )
+    able = [node_id for node_id in running if known is None and _may_join(release_of_node(state.nodes.get(node_id)))]
+    if able:
         yield warning(
             "auto-join-possible",
-            f"controller {step.id}",
-            f"controller {step.id} runs Kafka {release.name} and may join again by itself after its removal "
-            "(controller.quorum.auto.join.enable could not be read)",
-            "Stop the node before it is removed, or make sure that the option is false.",
+            f"controllers {', '.join(map(str, able))}",
+            "it could not be read whether controller.quorum.auto.join.enable is set there; if it is, a removed "
+            "controller that still runs adds itself again within seconds",
+            "Stop each right before it is removed, or make sure that the option is false.",
+            controllers=able,
         )
 
 
-def _registration(state: QuorumState, step: Step) -> Iterator[Finding]:
+def _registration(state: QuorumState, node_id: int) -> Iterator[Finding]:
     registrations = state.registrations
-    if registrations is None or step.id not in registrations.controllers:
+    if registrations is None or node_id not in registrations.controllers:
         return
     level = registrations.levels.get(METADATA_VERSION, 0)
     if level < UNREGISTER_LEVEL:
         yield warning(
             "registration-stays",
-            f"controller {step.id}",
-            f"controller {step.id} stays registered after its removal and cannot be unregistered below "
+            f"controller {node_id}",
+            f"controller {node_id} stays registered after its removal and cannot be unregistered below "
             f"metadata.version {UNREGISTER_LEVEL} (now {level}): once it is gone, its range blocks feature upgrades",
-            f"Upgrade features before it is switched off, or be ready to start a controller with id {step.id} again.",
+            f"Upgrade features before it is switched off, or be ready to start a controller with id {node_id} again.",
             metadata_version=level,
         )
 
@@ -172,5 +177,5 @@ def last_voter(state: QuorumState, after: VoterKeys) -> Iterator[Finding]:
         )
 
 
-def _number(release: Release) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.name.split("."))
+def _may_join(release: Release | None) -> bool:
+    return release is not None and tuple(int(part) for part in release.name.split(".")) >= FIRST_WITH_AUTO_JOIN

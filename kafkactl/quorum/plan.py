@@ -8,6 +8,7 @@ Every problem there is stands in `findings`; with a blocker among them no step m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kafkactl.features.update_rules import update_rules
 from kafkactl.plan import Finding, Severity, blockers
@@ -24,6 +25,8 @@ KRAFT_VERSION = "kraft.version"
 # A follower tells each new leader its directory id after one to three fetch timeouts; two periods of the longest.
 SETTLED_EPOCH_MS = 2 * 3 * FETCH_TIMEOUT_MS
 _CALM = Circumstances()
+# Blockers of a plan that chooses its own steps, warnings for a step that the operator chose.
+_CHOSEN = frozenset({"zero-tolerance", "voter-lags", "unstable-leader"})
 
 
 def plan_reassignment(
@@ -44,11 +47,11 @@ def plan_reassignment(
     findings = [
         *check_situation(state, circumstances),
         *resolved.findings,
-        *check_target(state, resolved.keys),
+        *check_target(state, resolved.keys, steps),
         *check_steps(state, steps),
         *check_two_voters(state, steps),
         *check_removals(state, steps, circumstances),
-        *_candidates(state, steps),
+        *_candidates(state, steps, resolved.missing),
         *check_endpoints(state),
     ]
     return QuorumChange(steps=steps, findings=weigh(findings, circumstances.overrides))
@@ -57,7 +60,10 @@ def plan_reassignment(
 def plan_addition(
     state: QuorumState, key: ReplicaKey, endpoints: Sequence[Endpoint], circumstances: Circumstances = _CALM
 ) -> QuorumChange:
-    """One more voter, with the endpoints it will have in the voter set. Nothing to do where it is one."""
+    """One more voter, with the endpoints it will have in the voter set. Nothing to do where it is one.
+
+    A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only told.
+    """
     if key in state.voter_keys:
         return QuorumChange(steps=(), findings=weigh(check_endpoints(state), ()))
     steps = _one(state, Move(turn=Turn.ADD, key=key))
@@ -70,11 +76,14 @@ def plan_addition(
         *check_candidate(state, key, endpoints),
         *check_endpoints(state),
     ]
-    return QuorumChange(steps=steps, findings=weigh(findings, circumstances.overrides))
+    return QuorumChange(steps=steps, findings=weigh(_chosen(findings), circumstances.overrides))
 
 
 def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstances = _CALM) -> QuorumChange:
-    """One voter less. Nothing to do where no voter has that id; another directory of a voter is refused."""
+    """One voter less. Nothing to do where no voter has that id; another directory of a voter is refused.
+
+    A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only told.
+    """
     if key not in state.voter_keys:
         if state.has_leader and state.voter(key.node_id) is None:
             return QuorumChange(steps=(), findings=(_no_voter(key),))
@@ -89,7 +98,7 @@ def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstanc
         *check_removals(state, steps, circumstances),
         *check_endpoints(state),
     ]
-    return QuorumChange(steps=steps, findings=weigh(findings, circumstances.overrides))
+    return QuorumChange(steps=steps, findings=weigh(_chosen(findings), circumstances.overrides))
 
 
 def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) -> QuorumChange:
@@ -153,13 +162,18 @@ def _upgrade(state: QuorumState) -> Step:
     )
 
 
-def _candidates(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
+def _candidates(state: QuorumState, steps: Sequence[Step], missing: VoterKeys) -> Iterator[Finding]:
     for step in steps:
-        if step.action is Action.ADD and step.key is not None:
+        if step.action is Action.ADD and step.key is not None and step.key not in missing:
             yield from check_candidate(state, step.key)
 
 
 # --- one voter ------------------------------------------------------------------------------------------------------
+
+
+def _chosen(findings: Sequence[Finding]) -> Iterator[Finding]:
+    for finding in findings:
+        yield replace(finding, severity=Severity.WARNING) if finding.id in _CHOSEN else finding
 
 
 def _rescuable(findings: Iterator[Finding], steps: Sequence[Step]) -> Iterator[Finding]:
@@ -238,8 +252,17 @@ def _conversion_release(state: QuorumState) -> Iterator[Finding]:
 
 
 def _conversion_nodes(state: QuorumState) -> Iterator[Finding]:
+    silent = [node.id for node in state.nodes.values() if node.versions is None and state.voter(node.id) is None]
+    if silent:
+        yield warning(
+            "node-did-not-answer",
+            f"nodes {', '.join(map(str, silent))}",
+            "they could not be asked whether they support kraft.version 1; older ones cannot come back afterwards",
+            "Start them, or unregister those that are gone.",
+            nodes=silent,
+        )
     for node in state.nodes.values():
-        if node.answers is not True or node.versions is None:
+        if node.versions is None:
             continue
         supported = node.versions.supported.get(KRAFT_VERSION)
         if supported is None or 1 not in supported:

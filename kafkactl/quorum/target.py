@@ -14,7 +14,7 @@ from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.state import QuorumState, Replica
-from kafkactl.values import ReplicaKey, Uuid
+from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 
 GRAMMAR = "ID or ID@DIRECTORY_ID, several with commas between"
 
@@ -29,9 +29,10 @@ class Wanted:
 
 @frozen
 class Resolved:
-    """The voter set that is meant. Ids that could not be resolved are missing in `keys` and told in `findings`."""
+    """The voter set that is meant. Who could not be found is in `keys` too, as if it came, and in `missing`."""
 
     keys: VoterKeys
+    missing: VoterKeys
     findings: tuple[Finding, ...]
 
 
@@ -55,15 +56,17 @@ def parse_target(text: str) -> tuple[Wanted, ...]:
 def resolve(state: QuorumState, wanted: Sequence[Wanted]) -> Resolved:
     """The replica keys that a target means in this quorum."""
     keys: set[ReplicaKey] = set()
+    missing: set[ReplicaKey] = set()
     findings: list[Finding] = []
     for one in wanted:
         findings += _two_directories(state, one.node_id)
         replica = _meant(state, one)
         if replica is None:
             findings.append(_unknown(state, one))
+            missing.add(ReplicaKey(node_id=one.node_id, directory_id=one.directory_id or ZERO_UUID))
         else:
             keys.add(replica.key)
-    return Resolved(keys=frozenset(keys), findings=tuple(findings))
+    return Resolved(keys=frozenset(keys | missing), missing=frozenset(missing), findings=tuple(findings))
 
 
 def _meant(state: QuorumState, wanted: Wanted) -> Replica | None:

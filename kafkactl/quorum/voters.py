@@ -20,8 +20,8 @@ GRAMMAR = "id@host:port:directory-id"
 LOCALHOST = "localhost"
 _HOST_CHARACTERS = r"[0-9a-zA-Z\-%._:]*"
 # `host:port` with anything in front up to 3.9, with at most `scheme://` in front from 4.0 on.
-_HOST_PORT_ANYWHERE = re.compile(rf"[^\n\r\u0085\u2028\u2029]*?\[?({_HOST_CHARACTERS})\]?:([0-9]+)")
-_HOST_PORT = re.compile(rf"(?:[0-9a-zA-Z\-%._]*://)?\[?({_HOST_CHARACTERS})\]?:([0-9]+)")
+_HOST_PORT_ANYWHERE = rf"[^\n\r\u0085\u2028\u2029]*?\[?({_HOST_CHARACTERS})\]?:([0-9]+)"
+_HOST_PORT = rf"(?:[0-9a-zA-Z\-%._]*://)?\[?({_HOST_CHARACTERS})\]?:([0-9]+)"
 
 
 # --- dynamic voters -------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def parse_host_port(text: str, *, anything_before_host: bool = False) -> tuple[s
     The port is any number that fits 31 bits.
     """
     pattern = _HOST_PORT_ANYWHERE if anything_before_host else _HOST_PORT
-    match = pattern.fullmatch(text)
+    match = re.fullmatch(pattern, text)
     port = parse_int(match[2]) if match else None
     return (match[1], port) if match and port is not None else None
 
