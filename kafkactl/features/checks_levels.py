@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from kafkactl.features.case import Case, blocker, note, warning
 from kafkactl.features.change import FeatureChange
+from kafkactl.features.checks_nodes import unknown_features
 from kafkactl.features.consequences import (
     downgrade_floor,
     is_known_level,
@@ -98,7 +99,10 @@ def check_dependencies(case: Case) -> Iterator[Finding]:
 
 def check_promises(case: Case) -> Iterator[Finding]:
     """What cannot be undone, and what kafkactl does not know."""
+    upgrade = case.request.operation is Operation.UPGRADE
     for change in case.moving:
+        if change.name in unknown_features(case) or (change.after > change.before) != upgrade:
+            continue
         if not change.reversible:
             yield warning(
                 "one-way-change",

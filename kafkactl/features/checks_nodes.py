@@ -61,7 +61,7 @@ def _unknown_feature(case: Case, name: str) -> Finding:
     import difflib
 
     heard = sorted({name for member in case.state.members for name in member.supported or ()})
-    near = difflib.get_close_matches(name, heard, n=1)
+    near = difflib.get_close_matches(name, heard, n=1, cutoff=0.8)
     meant = f"Did you mean {near[0]}? " if near else ""
     return blocker(
         "unknown-feature",
@@ -125,6 +125,10 @@ def _lacks(name: str, level: int, supported: Versions) -> str:
 
 
 def _renew(member: Member, short: Mapping[str, tuple[int, Versions]]) -> str:
+    if member.answered is not None and all(
+        level in member.answered.get(n, NOT_SUPPORTED) for n, (level, _) in short.items()
+    ):
+        return f"What runs there supports it: restart {member.name}, so that it registers anew."
     if any(level > supported.highest for level, supported in short.values()):
         return f"Upgrade the Kafka of {member.name} first: binaries go up before levels do."
     return f"Ask for a level that {member.name} supports."

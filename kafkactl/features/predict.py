@@ -21,8 +21,10 @@ _CONTROLLERS_REGISTER_FROM = 15
 def predicted_acceptance(state: FeatureState, levels: Mapping[str, int], kind: UpgradeType) -> dict[str, bool | None]:
     """Whether the controller accepts each feature of one request; None where only it can know.
 
-    With the rules of 4.x one refusal refuses all.
+    With the rules of 4.x one refusal refuses all. Without an active controller nothing can be told.
     """
+    if state.active_controller is None:
+        return dict.fromkeys(levels)
     rules = update_rules(rules_release(state))
     own = {name: _accepts(state, rules, levels, name, kind) for name in levels}
     if state.registrations is None:  # a ghost may stand in the log, unseen
@@ -80,7 +82,9 @@ def _accepts_conversion(state: FeatureState, rules: UpdateRules, before: int, af
     if after <= before:
         return after == before if rules.kraft_version == "converts" else None
     voters = state.voters
-    return None if voters is None or any(voter.directory_id is None for voter in voters) else True
+    if voters is None or any(voter.directory_id is None or voter.fetching is False for voter in voters):
+        return None
+    return True
 
 
 def _has_what_it_needs(state: FeatureState, levels: Mapping[str, int], name: str) -> bool:

@@ -132,7 +132,7 @@ class FeatureState:
 class Member:
     """A node in one role, with all that is known of it from both sides, itself and the log.
 
-    `registered`: None where the log was not read. `fenced` is False for controllers, which have no fence. `listed` is
+    `registered`: None where the log was not read. `voter`: None where nobody told who votes. `fenced` is False for controllers, which have no fence. `listed` is
     what stands in its registration; `supported` what it answered, else `listed`, else None. A registration is what
     the controller judges by, an answer is what runs there now.
     """
@@ -142,7 +142,7 @@ class Member:
     answers: bool | None
     registered: bool | None
     fenced: bool
-    voter: bool
+    voter: bool | None
     observer: bool
     listed: Mapping[str, Versions] | None
     answered: Mapping[str, Versions] | None
@@ -167,11 +167,11 @@ class Member:
         """Whether it is registered and, by everything that was seen, gone.
 
         A broker is gone when it is fenced and does not answer; a controller when it neither answers nor votes nor
-        fetches. Who was not asked is not called gone.
+        fetches. Who was not asked is not called gone, and no controller is where nobody told who votes.
         """
         if not self.registered or self.answers is not False:
             return False
-        return self.fenced if self.role is Role.BROKER else not (self.voter or self.observer)
+        return self.fenced if self.role is Role.BROKER else self.voter is False and not self.observer
 
 
 def _members(state: FeatureState) -> Iterable[Member]:
@@ -195,11 +195,17 @@ def _members(state: FeatureState) -> Iterable[Member]:
                 answers=None if node is None else node.answers,
                 registered=None if found is None else registration is not None,
                 fenced=_fenced(state, node_id) if role is Role.BROKER else False,
-                voter=role is Role.CONTROLLER and node_id in quorum,
+                voter=_votes(state, role, node_id),
                 observer=role is Role.CONTROLLER and node_id in fetching,
                 listed=None if registration is None else registration.features,
                 answered=None if node is None or node.versions is None else node.versions.supported,
             )
+
+
+def _votes(state: FeatureState, role: Role, node_id: int) -> bool | None:
+    if role is Role.BROKER:
+        return False
+    return None if state.voter_ids is None else node_id in state.voter_ids
 
 
 def _fenced(state: FeatureState, node_id: int) -> bool:

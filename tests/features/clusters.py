@@ -1,0 +1,198 @@
+"""Clusters in a few lines of text, for the scripts in tests/scripts/plans and for tests.
+
+    levels metadata.version=25 group.version=1
+    controllers 1* 2 3 kafka=4.3          # the one with the star is active; they vote, are registered and answer
+    brokers 4 5 kafka=4.3                 # registered, unfenced, answer
+    brokers 6 kafka=4.0 gone              # registered, fenced, no answer
+
+Words behind the ids: `kafka=V` (what it runs, 4.3 if not said), `listed=V` (what its registration says, if that
+differs), `gone` (a broker: fenced, no answer; a controller: no answer, no vote), `silent` (no answer, the rest as
+if it lived), `unregistered`, `observer`, `unasked`, `unreported` (the leader knows no directory id), `hosts=N`,
+`levels:NAME=L` (what this node shows). Lines of one word: `unread` (the log), `migrating`, `dynamic`, `quorumless`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafkactl.features.levels import features_of
+from kafkactl.features.releases import find_release
+from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
+from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
+from kafkactl.metadata.voters import Voter
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.schema.spec import Versions
+from kafkactl.values import Endpoint, Uuid
+
+CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
+KRAFT = "kraft.version"
+
+
+def ranges(kafka: str) -> dict[str, Versions]:
+    """What a node of that release advertises."""
+    release = find_release(kafka)
+    found = {"metadata.version": Versions(release.lowest_supported_level, release.production_level)}
+    for name, facts in features_of(release).items():
+        if facts.latest_production:
+            found[name] = Versions(0, facts.latest_production)
+    return found
+
+
+def directory_id(node_id: int) -> Uuid:
+    return Uuid(node_id.to_bytes(16, "big") if node_id > 255 else bytes([77] * 15 + [node_id]))
+
+
+@dataclass
+class Node:
+    id: int
+    role: Role
+    kafka: str = "4.3"
+    listed: str | None = None
+    words: frozenset[str] = frozenset()
+    hosts: int = 0
+    levels: dict[str, int] | None = None
+
+    @property
+    def gone(self) -> bool:
+        return "gone" in self.words
+
+    @property
+    def answers(self) -> bool | None:
+        if "unasked" in self.words:
+            return None
+        return not (self.words & {"gone", "silent"})
+
+    @property
+    def votes(self) -> bool:
+        return self.role is Role.CONTROLLER and not self.words & {"gone", "observer"}
+
+    @property
+    def registered(self) -> bool:
+        return "unregistered" not in self.words
+
+
+@dataclass
+class Cluster:
+    """A cluster to be written down step by step; `state()` is what an observer sees."""
+
+    levels: dict[str, int] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    active: int | None = None
+    words: set[str] = field(default_factory=set)
+
+    def read(self, line: str) -> None:
+        word, *rest = line.split()
+        if word == "levels":
+            self.levels |= dict(_level(text) for text in rest)
+        elif word in ("controllers", "brokers"):
+            self._add(Role(word.removesuffix("s")), rest)
+        elif word in ("unread", "migrating", "dynamic", "quorumless") and not rest:
+            self.words.add(word)
+        else:
+            raise AssertionError(f"not understood: {line}")
+
+    def _add(self, role: Role, rest: list[str]) -> None:
+        ids = [word for word in rest if word.rstrip("*").isdigit()]
+        words = [word for word in rest if word not in ids]
+        named = dict(word.split("=", 1) for word in words if "=" in word and ":" not in word)
+        shown = dict(_level(word.removeprefix("levels:")) for word in words if word.startswith("levels:"))
+        for text in ids:
+            node_id = int(text.rstrip("*"))
+            if text.endswith("*"):
+                self.active = node_id
+            self.nodes.append(
+                Node(
+                    id=node_id,
+                    role=role,
+                    kafka=named.get("kafka", "4.3"),
+                    listed=named.get("listed"),
+                    words=frozenset(word for word in words if "=" not in word),
+                    hosts=int(named.get("hosts", 0)),
+                    levels=shown or None,
+                )
+            )
+
+    def state(self) -> FeatureState:
+        voters = [node for node in self.nodes if node.votes]
+        return FeatureState(
+            cluster_id=CLUSTER_ID,
+            finalized={name: level for name, level in self.levels.items() if level},
+            finalized_epoch=100,
+            active_controller=self.active,
+            nodes=tuple(self._seen(node) for node in self.nodes),
+            registrations=None if "unread" in self.words else self._registrations(voters),
+            voters=None if "quorumless" in self.words else tuple(self._voter(node) for node in voters),
+            observers=tuple(QuorumNode(id=node.id, fetching=True) for node in self.nodes if "observer" in node.words),
+            leader_epoch=5,
+        )
+
+    def _seen(self, node: Node) -> NodeSeen:
+        versions = NodeVersions(
+            version=4,
+            requests={57: Versions(0, 2)},
+            supported=ranges(node.kafka),
+            finalized={
+                k: v for k, v in (self.levels if node.levels is None else self.levels | node.levels).items() if v
+            },
+            finalized_epoch=100 + node.id,
+            zookeeper_migration_ready=False,
+        )
+        return NodeSeen(id=node.id, role=node.role, answers=node.answers, versions=versions if node.answers else None)
+
+    def _voter(self, node: Node) -> QuorumNode:
+        known = "unreported" not in node.words
+        return QuorumNode(
+            id=node.id, directory_id=directory_id(node.id) if known else None, fetching="silent" not in node.words
+        )
+
+    def _registrations(self, voters: Iterable[Node]) -> Registrations:
+        registered = [node for node in self.nodes if node.registered]
+        dynamic = "dynamic" in self.words
+        return Registrations(
+            brokers={node.id: _broker(node) for node in registered if node.role is Role.BROKER},
+            controllers={node.id: _controller(node) for node in registered if node.role is Role.CONTROLLER},
+            levels={name: level for name, level in self.levels.items() if level and name != KRAFT},
+            kraft_version=1 if dynamic else None,
+            voters=tuple(Voter(node_id=v.id, directory_id=directory_id(v.id), endpoints=()) for v in voters)
+            if dynamic
+            else None,
+            zk_migration_state=2 if "migrating" in self.words else None,
+            hosted={node.id: node.hosts for node in self.nodes if node.hosts},
+            leaderless={node.id: 1 for node in self.nodes if node.hosts and node.gone},
+        )
+
+
+def cluster(text: str) -> FeatureState:
+    """The state that these lines tell of."""
+    found = Cluster()
+    for line in text.strip().splitlines():
+        found.read(line.strip())
+    return found.state()
+
+
+def _level(text: str) -> tuple[str, int]:
+    name, level = text.split("=")
+    return name, int(level)
+
+
+def _broker(node: Node) -> BrokerRegistration:
+    return BrokerRegistration(
+        id=node.id,
+        epoch=1000 + node.id,
+        incarnation_id=directory_id(node.id),
+        fenced=node.gone or "fenced" in node.words,
+        in_controlled_shutdown=False,
+        features=ranges(node.listed or node.kafka),
+        endpoints=(Endpoint(listener="PLAINTEXT", host=f"broker-{node.id}", port=9092),),
+        directory_ids=(directory_id(node.id + 100),),
+    )
+
+
+def _controller(node: Node) -> ControllerRegistration:
+    return ControllerRegistration(
+        id=node.id,
+        incarnation_id=directory_id(node.id),
+        features=ranges(node.listed or node.kafka),
+        endpoints=(Endpoint(listener="CONTROLLER", host=f"controller-{node.id}", port=9093),),
+    )
