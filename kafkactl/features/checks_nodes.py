@@ -125,9 +125,8 @@ def _lacks(name: str, level: int, supported: Versions) -> str:
 
 
 def _renew(member: Member, short: Mapping[str, tuple[int, Versions]]) -> str:
-    if member.answered is not None and all(
-        level in member.answered.get(n, NOT_SUPPORTED) for n, (level, _) in short.items()
-    ):
+    answered = member.answered
+    if answered is not None and all(level in answered.get(name, NOT_SUPPORTED) for name, (level, _) in short.items()):
         return f"What runs there supports it: restart {member.name}, so that it registers anew."
     if any(level > supported.highest for level, supported in short.values()):
         return f"Upgrade the Kafka of {member.name} first: binaries go up before levels do."
@@ -175,7 +174,7 @@ def _unproved(case: Case, member: Member) -> Iterator[Finding]:
 def _never_registered(case: Case, member: Member) -> bool:
     """A static voter that should have registered and did not: the controller refuses (`QuorumFeatures`)."""
     return (
-        member.voter
+        member.voter is True
         and member.registered is False
         and member.id != case.state.active_controller
         and case.rules.checks_controllers

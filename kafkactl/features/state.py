@@ -132,9 +132,9 @@ class FeatureState:
 class Member:
     """A node in one role, with all that is known of it from both sides, itself and the log.
 
-    `registered`: None where the log was not read. `voter`: None where nobody told who votes. `fenced` is False for controllers, which have no fence. `listed` is
-    what stands in its registration; `supported` what it answered, else `listed`, else None. A registration is what
-    the controller judges by, an answer is what runs there now.
+    `registered`: None where the log was not read. `voter`: None where nobody told who votes. `fenced` is False for
+    controllers, which have no fence. `listed` is what stands in its registration; `supported` what it answered, else
+    `listed`, else None. A registration is what the controller judges by, an answer is what runs there now.
     """
 
     id: int
