@@ -6,7 +6,6 @@ Sources: KIP-853, raft `DynamicVoter`, `DynamicVoters`, `QuorumConfig` (up to 3.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
@@ -230,6 +229,8 @@ def socket_host(host: str) -> str:
 
 
 def _ipv6_text(host: str) -> str:
+    import ipaddress
+
     literal, percent, scope = host.partition("%")
     try:
         address = ipaddress.IPv6Address(literal)
@@ -242,6 +243,8 @@ def _ipv6_text(host: str) -> str:
 
 def _ipv4_text(host: str) -> str | None:
     """Four numbers where Java takes the text for an IPv4 address (one to four decimal numbers), else None."""
+    import ipaddress
+
     parts = host.split(".")
     if len(host) > 15 or len(parts) > 4 or not all(part.isascii() and part.isdigit() for part in parts):
         return None

@@ -171,10 +171,10 @@ NO_FLAGS = Circumstances()
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_may_begin_without_a_flag_needs_none_on_the_way(part):
-    for world, target in CASES[part::PARTS]:
+    for start, target in CASES[part::PARTS]:
         wanted = [Wanted(node_id=one.node_id, directory_id=one.directory_id) for one in sorted(target)]
-        plan = plan_reassignment(world.observe(), wanted, NO_FLAGS)
+        world, plan = start, plan_reassignment(start.observe(), wanted, NO_FLAGS)
         while plan.outcome is Outcome.PLANNED:
             world = world.taken(next(one for one in plan.steps if one.action is not Action.WAIT))
             plan = plan_reassignment(world.observe(), wanted, NO_FLAGS)
-            assert plan.outcome is not Outcome.REFUSED, (world, target, plan.findings)
+            assert plan.outcome is not Outcome.REFUSED, (start, target, plan.findings)
