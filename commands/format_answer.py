@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -32,9 +31,9 @@ _TITLES = {
 
 
 def format_answer(
-    plan: FormatPlan, *, outcome: Outcome, findings: Sequence[Finding], applied: Applied | None
+    plan: FormatPlan, *, outcome: Outcome, findings: Sequence[Finding], applied: Applied | None, digests: bool = True
 ) -> dict[str, Any]:
-    """The payload. `applied` is None where nothing was tried."""
+    """The payload. `applied` is None where nothing was tried; without `digests`, files have no `sha256`."""
     return {
         "outcome": outcome,
         "cluster_id": plan.cluster_id,
@@ -53,12 +52,12 @@ def format_answer(
             }
             for voter in plan.voters
         ],
-        "directories": [_directory(directory, applied) for directory in plan.directories],
+        "directories": [_directory(directory, applied, digests) for directory in plan.directories],
         "findings": list(findings),
     }
 
 
-def _directory(directory: PlannedDirectory, applied: Applied | None) -> dict[str, Any]:
+def _directory(directory: PlannedDirectory, applied: Applied | None, digests: bool) -> dict[str, Any]:
     return {
         "path": directory.path,
         "role": directory.role,
@@ -69,11 +68,17 @@ def _directory(directory: PlannedDirectory, applied: Applied | None) -> dict[str
             {
                 "path": str(PurePosixPath(directory.path) / file.name),
                 "size": len(file.content),
-                "sha256": hashlib.sha256(file.content).hexdigest(),
+                **({"sha256": _sha256(file.content)} if digests else {}),
             }
             for file in directory.files
         ],
     }
+
+
+def _sha256(content: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()
 
 
 def show_format(page: Page, answer: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,8 +12,6 @@ from kafkactl.commands.deadline import deadline
 from kafkactl.commands.lazy_group import write_examples
 from kafkactl.commands.options import COMMON_NAMES, CommonOption, common_options
 from kafkactl.commands.settings import Invocation, Settings
-
-_SHORT_WITH_EQUALS = re.compile(r"(-[A-Za-z])=(.*)", re.DOTALL)
 
 
 class LeafCommand(click.Command):
@@ -102,18 +99,20 @@ def _kafka_words(command: click.Command, ctx: click.Context, args: list[str]) ->
     options = [param for param in command.get_params(ctx) if isinstance(param, click.Option)]
     known = {word for option in options for word in (*option.opts, *option.secondary_opts)}
     valued = {word for option in options if not option.is_flag and not option.count for word in option.opts}
+    # Click takes a short name for a misspelt long one first, and looks for what was meant.
+    long = {word: option.opts[-1] for option in options for word in option.opts}
     words: list[str] = []
     rest = iter(args)
     for word in rest:
-        match = _SHORT_WITH_EQUALS.fullmatch(word)
+        short, equals, value = word[:2], word[2:3], word[3:]
         if word == "--":
             return [*words, word, *rest]
-        if match and match[1] in valued:
-            words += [match[1], match[2]]
+        if equals == "=" and short in valued:
+            words += [long[short], value]
         elif word in valued:
-            words += [word, *_value_of(word, rest, known, ctx)]
+            words += [long[word], *_value_of(word, rest, known, ctx)]
         else:
-            words.append(word)
+            words.append(long.get(word, word))
     return words
 
 

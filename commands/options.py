@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,7 +14,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 COMMON_NAMES = ("output", "color", "quiet", "verbose", "timeout_ms")
 
-_DURATION = re.compile(r"(\d+)(ms|s|m|h)")
+# Of two units that fit, the longer one stands first.
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
@@ -28,10 +27,12 @@ class Duration(click.ParamType[int]):
         """Milliseconds; a number without unit, zero and anything else is a usage error."""
         if isinstance(value, int):
             return value
-        match = _DURATION.fullmatch(value.strip())
-        if match is None or int(match[1]) == 0:
+        text = value.strip()
+        unit = next((unit for unit in _UNIT_MS if text.endswith(unit)), "")
+        number = text.removesuffix(unit)
+        if not unit or not number.isdecimal() or int(number) == 0:
             self.fail(f"{value!r} is not a duration: write 500ms, 30s, 2m or 1h.", param, ctx)
-        return int(match[1]) * _UNIT_MS[match[2]]
+        return int(number) * _UNIT_MS[unit]
 
 
 class Choice(click.Choice[str]):

@@ -9,6 +9,7 @@ from kafkactl.commands.format_request import build_request, kafka_options, our_o
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.options import kafka_version_option, writing_options
 from kafkactl.commands.output import emit
+from kafkactl.commands.settings import current_settings
 
 
 @leaf_command(
@@ -50,5 +51,6 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     plan = plan_ensure(request, node, observe_node(node), release, SystemSource())
     applied = None if dry_run else apply_plan(plan, OsFilesystem())
     outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)
-    answer = format_answer(plan, outcome=outcome, findings=[*findings, *said], applied=applied)
+    digests = current_settings().output != "table"  # people are shown none
+    answer = format_answer(plan, outcome=outcome, findings=[*findings, *said], applied=applied, digests=digests)
     emit("storage.ensure", answer, render=show_format, exit_code=outcome.exit_code)

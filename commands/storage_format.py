@@ -11,6 +11,7 @@ from kafkactl.commands.format_request import build_request, kafka_options, our_o
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.options import kafka_version_option, writing_options
 from kafkactl.commands.output import emit
+from kafkactl.commands.settings import current_settings
 
 
 @leaf_command(
@@ -54,5 +55,6 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     plan = plan_format(request, node, observe_node(node), release, SystemSource())
     applied = None if dry_run else apply_plan(plan, OsFilesystem())
     outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)
-    answer = format_answer(plan, outcome=outcome, findings=[*findings, *said], applied=applied)
+    digests = current_settings().output != "table"  # people are shown none
+    answer = format_answer(plan, outcome=outcome, findings=[*findings, *said], applied=applied, digests=digests)
     emit("storage.format", answer, render=show_format, exit_code=outcome.exit_code)

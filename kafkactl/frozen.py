@@ -141,7 +141,7 @@ class _OfTwin:
     def __get__(self, instance: Any, owner: Any) -> Any:
         shape = owner._shape_
         if shape.twin is None:
-            body = {"__annotations__": shape.kinds, "__module__": owner.__module__, **shape.defaults}
+            body = {"__annotations__": shape.kinds, "__module__": owner.__module__, "__doc__": "", **shape.defaults}
             shape.twin = dataclasses.dataclass(frozen=True, kw_only=shape.kw_only)(type(owner.__name__, (), body))
         return getattr(shape.twin, self.name)
 

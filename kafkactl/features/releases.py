@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import fields
 from typing import Any
 
 from kafkactl.errors import InputError, SchemaError
 from kafkactl.frozen import frozen
 from kafkactl.schema.source import read_data
-
-_VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?")
 
 
 @frozen(kw_only=False, order=True)
@@ -149,17 +146,16 @@ def find_release(text: str) -> Release:
     Of a patch that is newer than those known here the rules of the newest known one are returned. Raises InputError
     `unknown-kafka-version`, naming the known releases and the one that was probably meant.
     """
-    match = _VERSION.fullmatch(text.strip())
-    if match is None or (name := f"{int(match[1])}.{int(match[2])}") not in _rows():
+    version = _parsed(text.strip())
+    if version is None or version.release_name not in _rows():
         raise _unknown_version(text)
+    name, asked = version.release_name, version.patch
     rows = _rows()[name]
-    asked = None if match[3] is None else int(match[3])
     newest = rows[0]["newest_patch"]
     patch = newest if asked is None else asked
     row = [row for row in rows if row["from_patch"] <= patch][-1]
     settings = {key: value for key, value in row.items() if key != "from_patch"}
-    text = str(KafkaVersion(int(match[1]), int(match[2]), asked))
-    return Release(name=name, version_text=text, patch=patch, **settings)
+    return Release(name=name, version_text=str(version), patch=patch, **settings)
 
 
 @functools.cache
@@ -199,7 +195,7 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
     """Release name -> its rows with every field filled in, one for each patch at which something changed."""
     import tomli
 
-    expected = {field.name for field in fields(Release)} - {"name", "version_text", "patch"} | {"from_patch"}
+    expected = set(Release.__annotations__) - {"name", "version_text", "patch"} | {"from_patch"}
     filled: dict[str, Any] = {}
     found: dict[str, list[dict[str, Any]]] = {}
     for row in tomli.loads(read_data("features/releases.toml").decode("utf-8"))["release"]:
@@ -212,6 +208,13 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
             )
         found.setdefault(f"{major}.{minor}", []).append(filled)
     return found
+
+
+def _parsed(text: str) -> KafkaVersion | None:
+    parts = text.split(".")
+    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) <= 4 for part in parts):
+        return None
+    return KafkaVersion(*map(int, parts))
 
 
 def _unknown_version(text: str) -> InputError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkactl.errors import DecodeError, EncodeError, SchemaError
 from kafkactl.frozen import frozen
-from kafkactl.protocol.codec import Message, encode_message
+from kafkactl.protocol.codec import Message, decode_message, encode_message
 from kafkactl.protocol.primitives import Reader, base128
 from kafkactl.schema.definitions import metadata_record
 from kafkactl.schema.spec import MessageSpec
@@ -21,6 +21,7 @@ from kafkactl.schema.spec import MessageSpec
 if TYPE_CHECKING:
     from kafkactl.protocol.compiled import Decoder
 
+_WORTH_COMPILING = 64  # records of one kind: writing and compiling a decoder takes as long as reading so many
 FRAME_VERSION = 1
 _INT16_MAX = 0x7FFF  # api keys and versions are int16
 
@@ -61,15 +62,14 @@ def decode_record(
         api_key, version, position = data[1], data[2], 3
     else:
         api_key, version, position = _read_frame(data, file=file, base=base)
-    known = _decoder_of(api_key, version, find)
-    if known is None:
+    kind = _kind_of(api_key, version, find)
+    if kind is None:
         raise _unknown(data, api_key, version, find, file=file, base=base)
-    name, decode = known
-    value, end = decode(data, file=file, offset=position, base=base)
+    value, end = kind.decode(data, file=file, offset=position, base=base)
     if end != len(data):
         text = f"{len(data) - end} bytes behind the end"
-        raise DecodeError(text, id="trailing-bytes", offset=base + end, path=name, file=file)
-    return MetadataRecord(type=name, api_key=api_key, version=version, data=value)
+        raise DecodeError(text, id="trailing-bytes", offset=base + end, path=kind.name, file=file)
+    return MetadataRecord(type=kind.name, api_key=api_key, version=version, data=value)
 
 
 def _read_frame(data: bytes, *, file: str | None, base: int) -> tuple[int, int, int]:
@@ -90,15 +90,34 @@ def _read_frame(data: bytes, *, file: str | None, base: int) -> tuple[int, int, 
     return numbers[0], numbers[1], reader.position
 
 
-@functools.lru_cache(maxsize=1024)  # hostile bytes may name a million kinds
-def _decoder_of(api_key: int, version: int, find: Callable[[int], MessageSpec]) -> tuple[str, Decoder] | None:
-    """Name and decoder of a record type at a version; None where there is no such thing."""
-    from kafkactl.protocol.compiled import decoder  # formatting writes a few records and needs no generated code
+class _Kind:
+    """A record type at a version. `decode` is the reference codec for the first records, then the compiled one."""
 
+    __slots__ = ("_left", "_spec", "_version", "decode", "name")
+
+    def __init__(self, spec: MessageSpec, version: int) -> None:
+        self.name = spec.name
+        self.decode: Decoder = self._careful
+        self._spec = spec
+        self._version = version
+        self._left = _WORTH_COMPILING
+
+    def _careful(self, data: bytes, *, file: str | None = None, offset: int = 0, base: int = 0) -> tuple[Message, int]:
+        self._left -= 1
+        if self._left == 0:
+            from kafkactl.protocol.compiled import decoder
+
+            self.decode = decoder(self._spec, self._version)
+        return decode_message(self._spec, self._version, data, file=file, offset=offset, base=base)
+
+
+@functools.lru_cache(maxsize=1024)  # hostile bytes may name a million kinds
+def _kind_of(api_key: int, version: int, find: Callable[[int], MessageSpec]) -> _Kind | None:
+    """None where there is no such thing."""
     spec = _find(api_key, find)
     if spec is None or version not in spec.valid_versions:
         return None
-    return spec.name, decoder(spec, version)
+    return _Kind(spec, version)
 
 
 def _find(api_key: int, find: Callable[[int], MessageSpec]) -> MessageSpec | None:

@@ -15,12 +15,12 @@ from datetime import UTC, datetime, timedelta
 INT_BITS = 32
 LONG_BITS = 64
 _BLANKS = "".join(map(chr, range(0x21)))  # what String.trim takes off: everything up to U+0020
-_INTEGER = re.compile(r"[+-]?\d+")
-_COMMA_WITH_BLANKS = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
-_DECIMAL_DOUBLE = re.compile(r"([+-]?)(NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
-_HEX_DOUBLE = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?", re.ASCII)
+_REGEX_BLANKS = " \t\n\x0b\f\r"  # what `\s` stands for in a Java pattern
+# Patterns are texts and compiled when they are first used: most runs need none of them.
+_DECIMAL_DOUBLE = r"([+-]?)(NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?"
+_HEX_DOUBLE = r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?"
 _BASE64_CHAR = "[A-Za-z0-9+/]"
-_BASE64 = re.compile(f"(?:{_BASE64_CHAR}{{4}})*(?:{_BASE64_CHAR}{{2}}(?:==)?|{_BASE64_CHAR}{{3}}=?)?")
+_BASE64 = f"(?:{_BASE64_CHAR}{{4}})*(?:{_BASE64_CHAR}{{2}}(?:==)?|{_BASE64_CHAR}{{3}}=?)?"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -44,12 +44,22 @@ def split_at(text: str, separator: str) -> list[str]:
 def split_list(text: str) -> list[str]:
     """A value of type LIST, as `ConfigDef.parseType` splits it: trimmed, at commas with the blanks around them."""
     trimmed = trim(text)
-    return _COMMA_WITH_BLANKS.split(trimmed) if trimmed else []
+    return split_at_commas(trimmed) if trimmed else []
+
+
+def split_at_commas(text: str) -> list[str]:
+    """The parts between commas, without the blanks around each comma (`\\s*,\\s*`); empty ones are kept."""
+    first, *others = text.split(",")
+    if not others:
+        return [first]
+    *middle, last = others
+    between = [part.strip(_REGEX_BLANKS) for part in middle]
+    return [first.rstrip(_REGEX_BLANKS), *between, last.lstrip(_REGEX_BLANKS)]
 
 
 def parse_int(text: str, bits: int = INT_BITS) -> int | None:
     """`Integer.parseInt` (or Short, Long by `bits`): None where Java throws NumberFormatException."""
-    if not _INTEGER.fullmatch(text) or any(ord(char) > 0xFFFF for char in text):
+    if not _is_integer(text):
         return None
     if len(text) > 4000:  # more digits than Python converts, unless they are zeros
         sign, digits = (text[0], text[1:]) if text[0] in "+-" else ("", text)
@@ -62,12 +72,18 @@ def parse_int(text: str, bits: int = INT_BITS) -> int | None:
     return number if -limit <= number < limit else None
 
 
+def _is_integer(text: str) -> bool:
+    """A sign perhaps, then decimal digits of any script that Java's 16-bit characters reach."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    return digits.isdecimal() and (digits.isascii() or max(digits) <= "\uffff")
+
+
 def parse_double(text: str) -> float | None:
     """`Double.parseDouble`: None where Java throws NumberFormatException."""
     trimmed = trim(text)
-    if match := _DECIMAL_DOUBLE.fullmatch(trimmed):
+    if match := re.fullmatch(_DECIMAL_DOUBLE, trimmed, re.ASCII):
         return float("".join(match.groups()))
-    if match := _HEX_DOUBLE.fullmatch(trimmed):
+    if match := re.fullmatch(_HEX_DOUBLE, trimmed, re.ASCII):
         try:
             return float.fromhex(match[1])
         except OverflowError:
@@ -112,7 +128,7 @@ def hash_map_order(hashes: Iterable[int]) -> list[int]:
 
 def decode_base64(text: str) -> bytes | None:
     """`Base64.getDecoder().decode`: standard alphabet, padding whole or left out; None where Java throws."""
-    if not _BASE64.fullmatch(text):
+    if not re.fullmatch(_BASE64, text):
         return None
     unpadded = text.rstrip("=")
     return base64.b64decode(unpadded + "=" * (-len(unpadded) % 4))

@@ -19,9 +19,10 @@ _NATURAL_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 _WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | {char: f"\\{char}" for char in "\\=:#!"}
-_HEX4 = re.compile(r"[0-9a-fA-F]{4}")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+# Compiled when first used: files with escapes or control characters are rare.
+_HEX4 = r"[0-9a-fA-F]{4}"
+_ESCAPE = r"(?s)\\(.)"
+_CONTROL = r"[\x00-\x08\x0b\x0e-\x1f\x7f]"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -152,12 +153,13 @@ def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
     parts, at = [], 0
-    while match := _ESCAPE.search(text, at):
+    escape = re.compile(_ESCAPE)
+    while match := escape.search(text, at):
         parts.append(text[at : match.start()])
         at = match.end()
         if match[1] == "u":
             digits = text[at : at + 4]
-            if not _HEX4.fullmatch(digits):
+            if not re.fullmatch(_HEX4, digits):
                 raise ValueError(digits)
             parts.append(chr(int(digits, 16)))
             at += 4
@@ -241,13 +243,15 @@ def _trailing_blank(entry: Entry) -> PropertyWarning | None:
 
 
 def _control_character(entry: Entry) -> PropertyWarning | None:
-    match = _CONTROL.search(entry.key) or _CONTROL.search(entry.value)
+    if entry.key.isprintable() and entry.value.isprintable():
+        return None
+    match = re.search(_CONTROL, entry.key) or re.search(_CONTROL, entry.value)
     if not match:
         return None
     return PropertyWarning(
         line=entry.line,
         id="control-character-in-property",
-        key=_CONTROL.sub("?", entry.key),
+        key=re.sub(_CONTROL, "?", entry.key),
         message=f"line {entry.line} holds the control character U+{ord(match[0]):04X}",
         next_step="Remove it; an editor that shows control characters (`cat -v`) helps to find it.",
     )

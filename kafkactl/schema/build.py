@@ -7,7 +7,6 @@ be read in two ways, or its tags could collide on the wire.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +16,6 @@ from kafkactl.schema.dialect import invalid, parse_versions
 from kafkactl.schema.spec import FieldSpec, MessageSpec, Versions
 
 KINDS = frozenset({"request", "response", "header", "metadata", "data", "coordinator-key", "coordinator-value"})
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")  # a few of Kafka's fields begin with a small letter (timeoutMs)
-_STRUCT_NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
 _MESSAGE_KEYS = frozenset(
     {"apiKey", "type", "listeners", "name", "validVersions", "deprecatedVersions", "flexibleVersions", "about"}
     | {"latestVersionUnstable", "fields", "commonStructs"}
@@ -150,7 +147,7 @@ def _type(definition: Mapping[str, Any], context: _Context, where: str) -> tuple
         if "fields" in definition:
             raise invalid(f"{where}: a field of type {text} has no fields of its own")
         return type_name, is_array, type_name
-    if not _STRUCT_NAME.fullmatch(type_name):
+    if not _is_name(type_name) or type_name[0].islower():
         raise invalid(f"{where}: unknown type {text!r}")
     if ("fields" in definition) == (type_name in context.common):
         problem = "is defined twice, here and in commonStructs" if "fields" in definition else "is not defined"
@@ -216,9 +213,14 @@ def _flag(definition: Mapping[str, Any], key: str, where: str) -> bool:
 
 def _name(definition: Mapping[str, Any], where: str) -> str:
     name = definition.get("name") if isinstance(definition, Mapping) else None
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _is_name(name):
         raise invalid(f"{where}: {name!r} is not a name (a letter, then letters and digits)")
     return name
+
+
+def _is_name(text: str) -> bool:
+    """A letter, then letters and digits; a few of Kafka's fields begin with a small one (timeoutMs)."""
+    return text.isascii() and text.isalnum() and text[0].isalpha()
 
 
 def _only(definition: Mapping[str, Any], known: frozenset[str], where: str) -> None:

@@ -14,7 +14,7 @@ from kafkactl.schema.dialect import invalid
 from kafkactl.schema.spec import Versions
 from kafkactl.values import ZERO_UUID, Uuid
 
-_INTEGER = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+)")
+_INTEGER = r"-?(?:0x[0-9a-fA-F]+|[0-9]+)"
 _INTEGERS: dict[str, tuple[int, int]] = {
     "int8": (-(2**7), 2**7 - 1),
     "int16": (-(2**15), 2**15 - 1),
@@ -49,12 +49,16 @@ def parse_default(
 def _integer(value: object, kind: str, where: str) -> int:
     low, high = _INTEGERS[kind]
     text = "0" if value == "" else str(value)
-    if isinstance(value, bool) or not _INTEGER.fullmatch(text):
+    if isinstance(value, bool) or not (_is_digits(text) or re.fullmatch(_INTEGER, text)):
         raise invalid(f"{where}: the default {value!r} is not an integer")
     number = int(text, 16) if "x" in text else int(text)
     if not low <= number <= high:
         raise invalid(f"{where}: the default {value!r} does not fit an {kind}")
     return number
+
+
+def _is_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _truth(value: object, kind: str, where: str) -> bool:

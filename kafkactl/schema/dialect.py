@@ -7,13 +7,10 @@ Source: `clients/src/main/resources/common/message/README.md` and the files besi
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from kafkactl.errors import SchemaError
 from kafkactl.schema.spec import NO_VERSIONS, Versions
-
-_RANGE = re.compile(r"(0|[1-9][0-9]*)(?:(\+)|-(0|[1-9][0-9]*))?")
 
 
 def parse_definition(text: str, *, last_key_wins: bool = False) -> dict[str, Any]:
@@ -42,14 +39,20 @@ def parse_versions(text: object, where: str) -> Versions:
     """
     if text == "none":
         return NO_VERSIONS
-    match = _RANGE.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
+    start, dash, end = text.partition("-") if isinstance(text, str) else ("", "", "")
+    is_open = not dash and start.endswith("+")
+    start = start.removesuffix("+") if is_open else start
+    if not _is_number(start) or (dash and not _is_number(end)):
         raise invalid(f"{where}: {text!r} is not a version range; expected N, N+, N-M or none")
-    lowest, plus, end = int(match[1]), match[2], match[3]
-    highest = Versions.OPEN_END if plus else int(end) if end else lowest
+    lowest = int(start)
+    highest = Versions.OPEN_END if is_open else int(end) if dash else lowest
     if not lowest <= highest <= Versions.OPEN_END:
         raise invalid(f"{where}: the version range {text!r} runs backwards or past {Versions.OPEN_END}")
     return Versions(lowest, highest)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and (text == "0" or text[0] != "0")
 
 
 def invalid(message: str) -> SchemaError:

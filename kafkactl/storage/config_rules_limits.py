@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from kafkactl.features.releases import KafkaVersion
+from kafkactl.frozen import frozen
 from kafkactl.storage.config_rules_values import Problem, Unusable
 from kafkactl.storage.config_rules_view import ConfigView
 
@@ -26,7 +26,7 @@ _OPERATORS: Mapping[str, tuple[Callable[[float, float], bool], str]] = MappingPr
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Limit:
     """`left relation right`, both keys of the configuration."""
 

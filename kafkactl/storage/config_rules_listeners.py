@@ -5,21 +5,19 @@ Sources: server `SocketServerConfigs`, core `CoreUtils.listenerListToEndPoints` 
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from typing import NoReturn
 
-from kafkactl.protocol.java_text import parse_int, trim
+from kafkactl.frozen import frozen
+from kafkactl.protocol.java_text import parse_int, split_at_commas, trim
 from kafkactl.storage.config_rules_values import Problem, ProblemFound
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOL_MAP = "listener.security.protocol.map"
-_ENDPOINT = re.compile(r"([^\n\r\u0085\u2028\u2029]*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
-_CSV_COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+_ENDPOINT = r"([^\n\r\u0085\u2028\u2029]*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)"
 _EXAMPLE = "Write it as NAME://host:port, several with commas between; IPv6 as NAME://[::1]:port."
 
 
@@ -31,7 +29,7 @@ class Ports(Enum):
     ANY = "any"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Listener:
     """One listener. `host` None: every address. The name is in upper case, as Kafka keeps it."""
 
@@ -54,7 +52,7 @@ def parse_listeners(
 
 
 def _parse_listener(item: str, protocols: Mapping[str, str], key: str) -> Listener:
-    match = _ENDPOINT.fullmatch(item)
+    match = re.fullmatch(_ENDPOINT, item)
     port = parse_int(match[3]) if match else None
     if match is None or port is None:
         _refuse(key, f"Unable to parse {item} to a broker endpoint", _EXAMPLE)
@@ -84,6 +82,8 @@ def _check_ports(listeners: Sequence[Listener], key: str, *, shared: bool) -> No
 
 
 def _ip_version(host: str | None) -> int | None:
+    import ipaddress
+
     try:
         return ipaddress.ip_address(host or "").version
     except ValueError:
@@ -99,14 +99,14 @@ def _refuse(key: str, words: str, next_step: str) -> NoReturn:
 
 def csv_items(text: str | None) -> list[str]:
     """Items between commas, blanks around them removed, empty ones dropped (`Csv.parseCsvList`)."""
-    return [item for item in _CSV_COMMA.split(text) if item] if text else []
+    return [item for item in split_at_commas(text) if item] if text else []
 
 
 def csv_map(text: str | None, key: str) -> dict[str, str]:
     """`name:value` items, split at the last colon (`Csv.parseCsvMap`). Raises ProblemFound `invalid-config-map`."""
     if not text:
         return {}
-    items = _CSV_COMMA.split(text)
+    items = split_at_commas(text)
     while items and not items[-1]:
         items.pop()
     pairs = {}

@@ -18,7 +18,7 @@ from kafkactl.storage.config_rules_values import Problem
 
 PROVIDERS = "config.providers"
 # `${provider:[path:]key}`
-_VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
+_VARIABLE = r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}"
 _NEEDED = frozenset(
     {
         "advertised.listeners",
@@ -68,7 +68,7 @@ class Elsewhere:
 
 def has_variable(text: str) -> bool:
     """Whether `${provider:key}` stands in a text."""
-    return _VARIABLE.search(text) is not None
+    return "${" in text and re.search(_VARIABLE, text) is not None
 
 
 def resolve_values(given: Mapping[str, str], resolve: Resolve | None) -> Elsewhere:
@@ -78,7 +78,7 @@ def resolve_values(given: Mapping[str, str], resolve: Resolve | None) -> Elsewhe
     problems: list[Problem] = []
     warnings: list[Problem] = []
     for key, text in given.items():
-        if key.startswith(PROVIDERS) or not any(match[1] in providers for match in _VARIABLE.finditer(text)):
+        if key.startswith(PROVIDERS) or not _names_one_of(providers, text):
             continue
         try:
             values[key] = _resolved(text, providers, resolve)
@@ -91,6 +91,10 @@ def resolve_values(given: Mapping[str, str], resolve: Resolve | None) -> Elsewhe
         problems=tuple(problems),
         warnings=tuple(warnings),
     )
+
+
+def _names_one_of(providers: Mapping[str, ConfigProvider], text: str) -> bool:
+    return "${" in text and any(match[1] in providers for match in re.finditer(_VARIABLE, text))
 
 
 def _providers(given: Mapping[str, str]) -> dict[str, ConfigProvider]:
@@ -112,7 +116,7 @@ def _resolved(text: str, providers: Mapping[str, ConfigProvider], resolve: Resol
             raise LookupError("providers are not asked here")
         return resolve(providers[match[1]], match[3] or "", match[4])
 
-    return _VARIABLE.sub(value, text)
+    return re.sub(_VARIABLE, value, text)
 
 
 def _unresolved(key: str, text: str, why: str) -> Problem:

@@ -33,8 +33,8 @@ from kafkactl.storage.model import (
 
 # Kafka's own temporary names (PropertiesUtils, BootstrapDirectory); its checkpoints carry a random infix.
 _KAFKA_TEMPORARIES = frozenset({"meta.properties.tmp", "bootstrap.checkpoint.tmp"})
-_PARTIAL_FIRST_CHECKPOINT = re.compile(r"0{20}-0{10}-?[^/]*\.checkpoint\.part")
-_TOPIC_PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-\d+(?:[.-][0-9a-f]+-(?:delete|future|stray))?")
+_PARTIAL_FIRST_CHECKPOINT = r"0{20}-0{10}-?[^/]*\.checkpoint\.part"
+_TOPIC_PARTITION = r"(?P<topic>[A-Za-z0-9._-]{1,249})-\d+(?:[.-][0-9a-f]+-(?:delete|future|stray))?"
 _NAMES_SHOWN = 8
 
 
@@ -78,7 +78,7 @@ def is_leftover(directory: ObservedDirectory, entry: DirectoryEntry) -> bool:
 
 
 def _is_leftover_of_first_checkpoint(entry: DirectoryEntry) -> bool:
-    partial = _PARTIAL_FIRST_CHECKPOINT.fullmatch(entry.name)
+    partial = re.fullmatch(_PARTIAL_FIRST_CHECKPOINT, entry.name)
     return entry.kind == "file" and (entry.name == FIRST_CHECKPOINT or partial is not None)
 
 
@@ -89,7 +89,7 @@ def data_entries(directory: ObservedDirectory) -> list[DirectoryEntry]:
 
 def is_topic_partition(name: str) -> bool:
     """True for a name that Kafka's LogManager takes for a partition's directory (LocalLog.parseTopicPartitionName)."""
-    return _TOPIC_PARTITION.fullmatch(name) is not None
+    return re.fullmatch(_TOPIC_PARTITION, name) is not None
 
 
 def foreign_directories(directory: ObservedDirectory) -> list[str]:

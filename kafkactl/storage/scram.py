@@ -6,8 +6,6 @@ Sources: KIP-900, clients `ScramFormatter` (RFC 5802; no SASLprep, as in Kafka).
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from dataclasses import field
 from typing import Any
@@ -94,14 +92,21 @@ def read_scram_lines(data: bytes, *, file: str) -> tuple[str, ...]:
 
 def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
     """RFC 5802 `Hi`: PBKDF2 with one block, over the password's UTF-8 bytes."""
+    import hashlib  # with OpenSSL behind it: a format without users need not load that
+
     return hashlib.pbkdf2_hmac(mechanism.hash, password.encode("utf-8", "replace"), salt, iterations)
 
 
 def stored_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
     """The hash of the client key, by which a server checks a client's proof."""
+    import hashlib
+    import hmac
+
     return hashlib.new(mechanism.hash, hmac.digest(salted, b"Client Key", mechanism.hash)).digest()
 
 
 def server_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
     """The key with which a server signs."""
+    import hmac
+
     return hmac.digest(salted, b"Server Key", mechanism.hash)

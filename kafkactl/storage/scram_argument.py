@@ -41,7 +41,7 @@ MECHANISMS: Mapping[str, ScramMechanism] = MappingProxyType(
 
 _KEYS = ("name", "password", "saltedpassword", "salt", "iterations")
 # The `=` between key and value of 3.5 to 3.8: one with an even number of quotation marks behind it.
-_OLD_SEPARATOR = re.compile(r'=(?=(?:[^"]*"[^"]*")*[^"]*\Z)')
+_OLD_SEPARATOR = r'=(?=(?:[^"]*"[^"]*")*[^"]*\Z)'
 _EXAMPLE = "SCRAM-SHA-512=[name=alice,password=…]"
 
 
@@ -157,7 +157,7 @@ def _old_components(text: str) -> tuple[dict[str, str], bool]:
     """`key=value` items, all quotation marks removed, and whether something behind a second `=` was dropped."""
     components, cut = {}, False
     for number, item in enumerate(split_at(text, ","), start=1):
-        parts = _OLD_SEPARATOR.split(item)
+        parts = re.split(_OLD_SEPARATOR, item)
         while parts and not parts[-1]:
             parts.pop()
         if len(parts) < 2:
