@@ -31,6 +31,7 @@ EVERY = [
 # In whose answer to the first ApiVersions request the newest version is named (KIP-511); 4 came with 3.9.
 ASKED_ONCE_SINCE = (3, 9)
 CONTROLLERS_HIDE_LEVELS = {"3.3"}  # their answer has no finalized features, and -1 as their epoch
+INVALID_REQUEST = 42
 QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
 
 
@@ -68,6 +69,10 @@ def test_brokers_and_controllers_of_every_release_describe_themselves(
             with connect(address, Access(), deadline()) as connection:
                 versions = connection.versions
                 answer = connection.ask("DescribeQuorum", QUORUM, deadline=deadline())
+                nameless = {"ClientSoftwareName": "!", "ClientSoftwareVersion": "!"}
+                error = connection.ask("ApiVersions", nameless, deadline=deadline(), version=3)
+            # Only UNSUPPORTED_VERSION is told in version 0; another error is told in the version that was asked in.
+            assert (error.body["ErrorCode"], error.version) == (INVALID_REQUEST, 3)
             asked_once = releases.release(release).number[:2] >= ASKED_ONCE_SINCE
             assert versions.version == (4 if asked_once else 3)
             assert versions.hides_features != asked_once
