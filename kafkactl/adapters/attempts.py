@@ -82,7 +82,7 @@ def all_at_once(addresses: Sequence[Address], ask: Ask[T], deadline: Deadline) -
     if bugs:
         raise bugs[0]
     answers = dict(found)  # what comes later than this comes too late
-    return {address: answers.get(address) or _too_late(address) for address in distinct}
+    return {address: answers[address] if address in answers else _too_late(address) for address in distinct}
 
 
 def _worst(failures: dict[Address, UnreachableError]) -> UnreachableError:

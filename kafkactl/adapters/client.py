@@ -162,13 +162,15 @@ class Client:
         Raises UnreachableError (`no-active-controller` where no controller leads), UnknownOutcomeError `reply-lost`,
         and for a change that met a controller on its way out `leadership-lost`.
         """
-        if self.role is Role.BROKER:
-            return self.ask_any(name, body, changes=changes)
         deadline = self._deadline()
         if not changes:
             return self._search(
-                lambda: self._controllers(deadline), lambda at, by: self._leaders_answer(name, body, at, by), deadline
+                lambda: self.bootstrap if self.role is Role.BROKER else self._controllers(deadline),
+                lambda at, by: self._leaders_answer(name, body, at, by),
+                deadline,
             )
+        if self.role is Role.BROKER:
+            return self.ask_any(name, body, changes=True)
         leader = self._find_leader(deadline)
         response = self._search(lambda: (leader,), self._asking(name, body, deadline, changes=True), deadline)
         if is_not_the_leader(response.body):

@@ -13,9 +13,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kafkactl.adapters.client import DEFAULT_REQUEST_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Limits
+from kafkactl.adapters.client import DEFAULT_REQUEST_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Client, Limits
+from kafkactl.adapters.cluster_view import Role
 from kafkactl.adapters.connection import DEFAULT_SETUP_TIMEOUT_MS, Access
 from kafkactl.adapters.retries import Backoff
+from kafkactl.adapters.transport import parse_addresses
 from kafkactl.errors import InputError
 from kafkactl.plan import Finding
 from kafkactl.protocol.client_properties import ClientProperties, client_keys, read_client_properties
@@ -76,6 +78,34 @@ class ClientConfig:
 
             access = replace(access, authenticator=authenticator(self.properties))
         return access
+
+
+def client_of(
+    config: ClientConfig, *, brokers: str | None, controllers: str | None, timeout_ms: float | None = None
+) -> Client:
+    """A client of the cluster that `--bootstrap-server` or `--bootstrap-controller` names; one of them, as in Kafka.
+
+    Without either, the file's `bootstrap.servers` or `bootstrap.controllers` count (Kafka's tools do not read these).
+    Raises InputError `bootstrap-missing`, `bootstrap-twice`, `invalid-bootstrap-address` and those of `access()`.
+    """
+    if not brokers and not controllers:
+        brokers = ",".join(config.properties.get("bootstrap.servers", ()))
+        controllers = ",".join(config.properties.get("bootstrap.controllers", ()))
+    if brokers and controllers:
+        raise InputError(
+            "brokers and controllers are named at once",
+            id="bootstrap-twice",
+            next_step="Keep one of --bootstrap-server and --bootstrap-controller.",
+        )
+    text = brokers or controllers
+    if not text:
+        raise InputError(
+            "no node of the cluster is named",
+            id="bootstrap-missing",
+            next_step="Give --bootstrap-server HOST:PORT, or --bootstrap-controller HOST:PORT.",
+        )
+    role = Role.BROKER if brokers else Role.CONTROLLER
+    return Client(parse_addresses(text), role, access=config.access(), limits=config.limits(timeout_ms))
 
 
 def load_client_config(path: str | None) -> ClientConfig:

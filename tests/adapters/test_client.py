@@ -127,6 +127,13 @@ class TestTheActiveController:
             client.ask_active_controller("DescribeQuorum", {"Topics": []})
             assert client.find_leader() == second.address
 
+    def test_a_broker_that_forwarded_to_yesterdays_leader_is_asked_again(self) -> None:
+        answers = iter([quorum_answer(leads=False), quorum_answer(leads=True)])
+        broker = FakeBroker(lambda asked: next(answers) if asked.name == "DescribeQuorum" else None)
+        with broker, client_of(broker, role=Role.BROKER) as client:
+            answer = client.ask_active_controller("DescribeQuorum", {"Topics": []})
+        assert answer.body["Topics"][0]["Partitions"][0]["ErrorCode"] == 0
+
 
 class TestChanges:
     def test_goes_to_the_leader_once(self) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.client_config import SecurityProtocol, load_client_config, read_client_config
+from kafkactl.adapters.client_config import SecurityProtocol, client_of, load_client_config, read_client_config
+from kafkactl.adapters.cluster_view import Role
 from kafkactl.errors import InputError
 from kafkactl.protocol.client_properties import client_keys
 from kafkactl.protocol.pem import read_pem
@@ -97,6 +98,29 @@ def test_config_providers_are_asked(tmp_path: Path) -> None:
     )
     config = read_client_config(text.encode(), file="c")
     assert (config.access().client_id, config.findings) == ("ops", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "brokers", "controllers", "expected"),
+    [
+        ("", "a:1,b:2", None, (Role.BROKER, ["a:1", "b:2"])),
+        ("bootstrap.servers=x:9", None, "c:3", (Role.CONTROLLER, ["c:3"])),
+        ("bootstrap.servers=x:9, y:8", None, None, (Role.BROKER, ["x:9", "y:8"])),
+        ("bootstrap.controllers=x:9", None, None, (Role.CONTROLLER, ["x:9"])),
+        ("", None, None, "bootstrap-missing"),
+        ("", "a:1", "c:3", "bootstrap-twice"),
+        ("bootstrap.servers=x:9\nbootstrap.controllers=y:9", None, None, "bootstrap-twice"),
+        ("", "a", None, "invalid-bootstrap-address"),
+    ],
+)
+def test_whom_to_ask_first(text: str, brokers: str | None, controllers: str | None, expected: object) -> None:
+    config = read_client_config(text.encode(), file="c")
+    try:
+        client = client_of(config, brokers=brokers, controllers=controllers, timeout_ms=5)
+    except InputError as error:
+        assert error.id == expected
+    else:
+        assert (client.role, [str(one) for one in client.bootstrap]) == expected
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
