@@ -1,0 +1,262 @@
+"""Every refusal: what brings it about, that it stops the change, and whether a flag helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.metadata.registrations import ControllerRegistration, Registrations
+from kafkactl.plan import Outcome, Severity
+from kafkactl.quorum.guard import OVERRIDES, Circumstances
+from kafkactl.quorum.plan import foreign_change, plan_addition, plan_conversion, plan_reassignment, plan_removal
+from kafkactl.quorum.state import NodeFacts, Probe
+from kafkactl.quorum.target import parse_target
+from kafkactl.schema.spec import Versions
+from kafkactl.values import Uuid
+from tests.quorum.worlds import endpoint, key, versions, world
+
+ALL_FLAGS = frozenset(OVERRIDES.values())
+HEALTHY = world("1 2 3", observers="4 5").observe()
+OLD = {"metadata.version": Versions(1, 21), "kraft.version": Versions(0, 1)}
+V40 = {"metadata.version": Versions(7, 25), "kraft.version": Versions(0, 1)}
+
+
+def _node(state, node_id, **changes):
+    return {**state.nodes, node_id: replace(state.nodes[node_id], **changes)}
+
+
+def _log(controllers=(1, 2, 3, 4), level=30, wrong=None, **changes):
+    return Registrations(
+        brokers={},
+        controllers={
+            one: ControllerRegistration(
+                id=one,
+                incarnation_id=Uuid(bytes(16)),
+                features={},
+                endpoints=(replace(endpoint(one), port=9999) if one == wrong else endpoint(one),),
+            )
+            for one in controllers
+        },
+        levels={"metadata.version": level},
+        **changes,
+    )
+
+
+def _lagging(state, node_id, lag):
+    return replace(state, voters=tuple(replace(one, lag=lag) if one.id == node_id else one for one in state.voters))
+
+
+NO_RPC = versions(requests={52: Versions(0, 1)})
+SITUATIONS = {
+    "no-quorum-leader": (world("1 2 3", dead="2 3").observe(), Circumstances()),
+    "high-watermark-unknown": (replace(HEALTHY, high_watermark=None), Circumstances()),
+    "majority-lost": (
+        replace(HEALTHY, voters=tuple(replace(one, alive=one.id == 1) for one in HEALTHY.voters)),
+        Circumstances(),
+    ),
+    "quorum-is-static": (world("1 2 3", observers="4", static=True).observe(), Circumstances()),
+    "kraft-version-unknown": (replace(HEALTHY, mode=None, kraft_version=None), Circumstances()),
+    "voter-changes-not-supported": (replace(HEALTHY, nodes=_node(HEALTHY, 1, versions=NO_RPC)), Circumstances()),
+    "change-not-committed": (
+        replace(HEALTHY, voters=tuple(replace(one, log_end_offset=1_009) for one in HEALTHY.voters)),
+        Circumstances(earlier=HEALTHY),
+    ),
+    "voters-frozen-by-migration": (replace(HEALTHY, registrations=_log(zk_migration_state=2)), Circumstances()),
+    "node-of-another-cluster": (replace(HEALTHY, nodes=_node(HEALTHY, 2, cluster_id="other")), Circumstances()),
+    "unstable-leader": (HEALTHY, Circumstances(recent_elections=3)),
+    "voter-lags": (_lagging(HEALTHY, 2, 5_000), Circumstances()),
+}
+
+
+def _blockers(plan):
+    return [finding.id for finding in plan.findings if finding.severity is Severity.BLOCKER]
+
+
+@pytest.mark.parametrize("id", SITUATIONS)
+def test_every_situation_that_forbids_a_change(id):
+    state, circumstances = SITUATIONS[id]
+    target = parse_target("1,2,4")
+    plan = plan_reassignment(state, target, circumstances)
+    assert id in _blockers(plan)
+    assert plan.outcome is Outcome.REFUSED and plan.next_step is None
+    forced = plan_reassignment(state, target, replace(circumstances, overrides=ALL_FLAGS))
+    assert (id in _blockers(forced)) is (id not in OVERRIDES)
+    told = next(finding for finding in plan.findings if finding.id == id)
+    assert told.next_step
+    assert (OVERRIDES.get(id, "no flag") in told.next_step) is (id in OVERRIDES)
+
+
+def test_all_reasons_at_once():
+    state = replace(_lagging(HEALTHY, 2, 5_000), registrations=_log(zk_migration_state=1))
+    plan = plan_reassignment(state, parse_target("1,2,9"), Circumstances(recent_elections=9))
+    assert {"voter-lags", "voters-frozen-by-migration", "unstable-leader", "target-not-fetching"} <= set(
+        _blockers(plan)
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "id"),
+    [
+        ("1,2,3,4", "even-voter-count"),
+        ("1", "too-few-voters"),
+        ("1,2", "zero-tolerance"),
+        ("1,2,3,4,5,6,7,8,9", "too-many-voters"),
+    ],
+)
+def test_sizes_and_thin_ice_need_a_flag(target, id):
+    state = world("1 2 3", observers="4 5 6 7 8 9").observe()
+    assert id in _blockers(plan_reassignment(state, parse_target(target)))
+    forced = plan_reassignment(state, parse_target(target), Circumstances(overrides=ALL_FLAGS))
+    assert forced.outcome is Outcome.PLANNED
+    overridden = next(finding for finding in forced.findings if finding.id == id)
+    assert overridden.evidence["overridden_by"] == OVERRIDES[id]
+
+
+def test_a_single_step_is_the_operators_choice_but_for_the_wedge():
+    """kafka-metadata-quorum's own commands: three voters to two is told, not refused."""
+    plan = plan_removal(HEALTHY, key(3))
+    assert plan.outcome is Outcome.PLANNED
+    assert {"zero-tolerance", "passes-two-voters"} <= {finding.id for finding in plan.findings}
+
+
+CANDIDATES = {
+    "candidate-not-identified": {"answers": False, "versions": None, "is_controller": None},
+    "broker-only-node": {"is_controller": False},
+    "candidate-without-voter-requests": {"versions": versions(requests={52: Versions(0, 1)})},
+    "candidate-cannot-run-features": {"versions": versions(supported=V40)},
+}
+
+
+@pytest.mark.parametrize("id", CANDIDATES)
+def test_who_may_not_become_a_voter(id):
+    state = replace(HEALTHY, nodes=_node(HEALTHY, 4, **CANDIDATES[id]))
+    flags = Circumstances(overrides=ALL_FLAGS)
+    assert _blockers(plan_addition(state, key(4), [endpoint(4)], flags)) == [id]
+    assert _blockers(plan_reassignment(state, parse_target("1,2,4"), flags)) == [id]
+
+
+def test_a_feature_that_an_old_question_hides_is_not_missing():
+    hidden = versions(version=3, supported={"metadata.version": Versions(7, 30)})
+    state = replace(HEALTHY, nodes=_node(HEALTHY, 4, versions=hidden))
+    assert plan_addition(state, key(4), [endpoint(4)]).outcome is Outcome.PLANNED
+
+
+def test_who_does_not_fetch_and_whose_id_votes_already():
+    assert "candidate-not-fetching" in _blockers(plan_addition(HEALTHY, key(9), [endpoint(9)]))
+    state = world("1 2 3", dead="3", observers="3b").observe()
+    assert "id-votes-with-another-directory" in _blockers(plan_addition(state, key(3, "b"), [endpoint(3)]))
+
+
+def test_the_endpoint_that_would_be_written_is_the_registered_one_and_answers_as_that_node():
+    state = replace(HEALTHY, registrations=_log())
+    wrong = replace(endpoint(4), port=1)
+    assert "candidate-endpoint-differs" in _blockers(plan_addition(state, key(4), [wrong]))
+    assert plan_addition(state, key(4), [endpoint(4)]).outcome is Outcome.PLANNED
+    for probe, id in (
+        (Probe(endpoint=endpoint(4), answers=False), "voter-endpoint-silent"),
+        (Probe(endpoint=endpoint(4), answers=True, is_controller=False), "voter-endpoint-of-another"),
+        (Probe(endpoint=endpoint(4), answers=True, is_controller=True, node_id=5), "voter-endpoint-of-another"),
+        (Probe(endpoint=endpoint(4), answers=True, cluster_id="other"), "voter-endpoint-of-another"),
+    ):
+        probed = replace(state, probes=(probe,))
+        assert _blockers(plan_addition(probed, key(4), [endpoint(4)])) == [id]
+
+
+def test_wrong_endpoints_in_the_voter_set_are_told_in_every_plan():
+    state = replace(
+        HEALTHY,
+        registrations=_log(wrong=2),
+        probes=(Probe(endpoint=endpoint(3), answers=False), Probe(endpoint=endpoint(1), answers=True, node_id=1)),
+    )
+    for plan in (
+        plan_reassignment(state, parse_target("1,2,4")),
+        plan_reassignment(state, parse_target("1,2,3")),
+        plan_removal(state, key(3)),
+    ):
+        told = {finding.id: finding.subject for finding in plan.findings}
+        assert told["voter-endpoint-not-registered"] == "controller 2"
+        assert told["voter-endpoint-silent"] == "controller 3"
+        assert plan.outcome is not Outcome.REFUSED
+
+
+def test_a_removed_controller_that_joins_by_itself():
+    known = Circumstances(auto_join=frozenset({3}))
+    assert _blockers(plan_removal(HEALTHY, key(3), known)) == ["removed-node-still-runs"]
+    stopped = replace(known, overrides=frozenset({"--node-will-be-stopped"}))
+    assert plan_removal(HEALTHY, key(3), stopped).outcome is Outcome.PLANNED
+    assert "auto-join-possible" in {finding.id for finding in plan_removal(HEALTHY, key(3)).findings}
+    told = plan_removal(HEALTHY, key(3), Circumstances(auto_join=frozenset())).findings
+    assert "auto-join-possible" not in {finding.id for finding in told}
+
+
+@pytest.mark.parametrize(("level", "stays"), [(30, True), (33, False)])
+def test_a_registration_that_cannot_be_taken_back(level, stays):
+    plan = plan_removal(replace(HEALTHY, registrations=_log(level=level)), key(3))
+    assert ("registration-stays" in {finding.id for finding in plan.findings}) is stays
+
+
+def test_controllers_on_3_9_are_told():
+    nodes = _node(HEALTHY, 2, versions=versions(supported=OLD))
+    plan = plan_removal(replace(HEALTHY, nodes=nodes), key(3))
+    assert "controller-on-3-9" in {finding.id for finding in plan.findings}
+
+
+# --- the window of a leader without a majority ----------------------------------------------------------------------
+
+LOST = replace(
+    world("1 2", observers="3").observe(),
+    voters=tuple(replace(one, alive=one.id == 1) for one in world("1 2").observe().voters),
+)
+
+
+def test_a_single_request_may_rescue_and_promises_nothing():
+    for plan in (plan_removal(LOST, key(2)), plan_addition(LOST, key(3), [endpoint(3)])):
+        assert plan.outcome is Outcome.PLANNED
+        told = next(finding for finding in plan.findings if finding.id == "leader-without-majority")
+        assert told.severity is Severity.WARNING and "if it gets there in time" in told.message
+
+
+def test_what_does_not_rescue_is_a_wedge_as_ever():
+    assert {"majority-lost", "quorum-would-wedge"} <= set(_blockers(plan_removal(LOST, key(1))))
+    assert plan_removal(world("1 2 3", dead="2 3").observe(), key(2)).outcome is Outcome.REFUSED
+
+
+def test_no_plan_of_several_steps_counts_on_the_window():
+    plan = plan_reassignment(LOST, parse_target("1,3"), Circumstances(overrides=ALL_FLAGS))
+    assert _blockers(plan) == ["majority-lost"]
+
+
+# --- conversion, foreign changes ------------------------------------------------------------------------------------
+
+
+def test_conversion_is_refused_where_the_release_only_pretends():
+    static = world("1 2 3", static=True).observe()
+    for supported in (OLD, V40):
+        nodes = _node(static, 1, versions=versions(supported=supported, finalized={}))
+        assert "conversion-not-supported" in _blockers(plan_conversion(replace(static, nodes=nodes)))
+
+
+def test_conversion_needs_every_node_on_level_1_and_tells_who_was_silent():
+    static = world("1 2 3", static=True).observe()
+    without = versions(supported={"metadata.version": Versions(7, 30)}, finalized={})
+    state = replace(static, nodes=_node(static, 2, versions=without) | {7: NodeFacts(id=7, answers=False)})
+    plan = plan_conversion(state, Circumstances(epoch_age_ms=60_000))
+    assert _blockers(plan) == ["node-without-kraft-version-1"]
+    told = {finding.id for finding in plan.findings}
+    assert "node-did-not-answer" in told and "epoch-is-young" not in told
+
+
+def test_a_set_that_no_plan_passes_is_somebody_elses():
+    passed = [frozenset(map(key, ids)) for ids in ((1, 2, 3), (1, 2, 3, 4))]
+    assert foreign_change(HEALTHY, passed) is None
+    assert foreign_change(HEALTHY, []) is None
+    finding = foreign_change(world("1 2 5").observe(), passed)
+    assert finding is not None and finding.id == "changed-by-somebody-else"
+
+
+def test_a_set_that_is_as_wanted_but_does_not_commit_is_not_done():
+    stuck = replace(HEALTHY, voters=tuple(replace(one, log_end_offset=1_009) for one in HEALTHY.voters))
+    plan = plan_reassignment(stuck, parse_target("1,2,3"), Circumstances(earlier=HEALTHY))
+    assert plan.steps == () and _blockers(plan) == ["change-not-committed"]
+    assert plan_reassignment(HEALTHY, parse_target("1,2,3")).outcome is Outcome.NOTHING_TO_DO
