@@ -131,9 +131,11 @@ def build_overrides(given: dict[str, Any]) -> GuardOverrides:
 
 def build_owner(given: dict[str, Any]) -> Owner | None:
     """Who `--owner` names. Raises InputError for an unknown one."""
+    if not given["owner"]:
+        return None
     from kafkactl.adapters.owner import find_owner
 
-    return find_owner(given["owner"]) if given["owner"] else None
+    return find_owner(given["owner"])
 
 
 def _voter_mode(given: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""`@frozen`: a frozen dataclass with slots that costs next to nothing to declare.
+"""Frozen values that cost nothing to declare: `@frozen`, a dataclass with slots.
 
 `@dataclass(frozen=True, slots=True)` writes and compiles six methods for every class while its module is imported:
 0.4 ms a class, and a command declares sixty of which it uses half. Here all classes share their methods but

@@ -13,12 +13,13 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from socket import socket
 
 from kafkactl.adapters.transport import Address, closed_by_peer
 from kafkactl.errors import InputError, UnreachableError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.pem import PemText, read_pem
 
 _JKS_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")  # JKS, JCEKS
@@ -26,7 +27,7 @@ _DER_SEQUENCE = b"\x30"  # what a PKCS12 file begins with
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Store:
     """A keystore or truststore: `pem` is the text from the property itself, `location` a file's path."""
 
@@ -36,7 +37,7 @@ class Store:
     pem: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TlsSettings:
     """What the `ssl.*` properties say. `protocols` are names such as TLSv1.3."""
 

@@ -8,17 +8,17 @@ that the other side cannot have acted on it.
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from kafkactl.adapters.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
+from kafkactl.frozen import frozen
 
 _RECEIVE_BYTES = 64 * 1024
 _MAX_PORT = 65535
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(kw_only=False, order=True)
 class Address:
     """A host, or its number, and a port."""
 

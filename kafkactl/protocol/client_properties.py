@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.schema.source import read_data
@@ -21,7 +22,7 @@ from kafkactl.schema.source import read_data
 _PROVIDERS = "config.providers."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClientKey:
     """One key: Kafka's type for it, the least number it may be, and whether kafkactl uses it.
 
@@ -34,7 +35,7 @@ class ClientKey:
     min: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClientProperties:
     """The values of the known keys that a file gives, and what is to be said of the rest. Values may be secrets."""
 

@@ -7,14 +7,16 @@ Source: clients `DefaultSslEngineFactory.PemParser`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from kafkactl.frozen import frozen
 
 _BLOCK = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+\s+(.*?)\s*-+END \1-+", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 _LINE_CHARS = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PemText:
     """The certificates of a text and its private keys, each block written anew in lines.
 
