@@ -152,8 +152,11 @@ def _resolved(given: Mapping[str, str], file: str) -> Mapping[str, Any]:
 
     found = resolve_values(given, resolve)
     for problem in found.problems + found.warnings:
-        if (key := client_keys().get(problem.key)) is not None and key.use == "used":
-            _unresolved(file, problem.words)
+        key = client_keys().get(problem.key)
+        if key is not None and key.use == "used":
+            # A login line that names a provider may hold a password beside it, and the problem's words show the line.
+            is_secret = key.type == "PASSWORD"
+            _unresolved(file, f"a config provider cannot tell {key.name}" if is_secret else problem.words)
     return found.given
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from kafkactl._version import __version__
 from kafkactl.adapters.clock import Deadline
-from kafkactl.adapters.transport import Address, Transport, Wrapper
+from kafkactl.adapters.transport import Address, NotSentError, Transport, Wrapper
 from kafkactl.adapters.transport import connect as connect_transport
 from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import frozen
@@ -110,13 +110,19 @@ class Connection:
         """
         if version is None:
             version = usable_version(message(f"{name}Request"), self.versions, peer=str(self.address))
-        self._transport.send(self._framing.send(name, version, body), deadline)
+        request = self._framing.send(name, version, body)
         try:
+            self._transport.send(request, deadline)
             return self._answer(deadline)
+        except NotSentError:
+            raise
         except UnreachableError as error:
             if not changes:
                 raise
             raise _reply_lost(name, self.address, error) from error
+        except BaseException:
+            self.close()  # interrupted half way: what comes next on the connection belongs to nobody
+            raise
 
     def refresh_versions(self, deadline: Deadline) -> NodeVersions:
         """Ask the node anew what it supports and which levels it has. Not before SASL is done."""
@@ -152,11 +158,10 @@ class Connection:
         """The response to the one open request. Every error closes the connection."""
         try:
             while True:
-                data = self._transport.receive(deadline)
-                responses = self._read(data)
+                responses = self._read(self._transport.receive(deadline))
                 if responses:
                     return responses[0]
-        except BaseException:
+        except UnreachableError:
             self.close()
             raise
 

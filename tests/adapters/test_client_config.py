@@ -84,6 +84,8 @@ def test_every_wrong_value_is_named_at_once() -> None:
         ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\nsasl.jaas.config=x.Y required;",
          "invalid-token-source"),
         ("config.providers=x\nconfig.providers.x.class=a.B\nclient.id=${x:p:k}", "unresolved-config-provider"),
+        ("config.providers=x\nconfig.providers.x.class=a.B\nsecurity.protocol=SASL_SSL\n"
+         'sasl.jaas.config=x.Y required username="${x:p:k}" password="hunter2";', "unresolved-config-provider"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_refused(text: str, error_id: str) -> None:

@@ -128,6 +128,16 @@ class TestAsking:
             assert isinstance(error, NotSentError)
             assert broker.names() == []
 
+    def test_an_interrupted_call_leaves_no_connection_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(*_: object) -> bytes:
+            raise KeyboardInterrupt
+
+        with FakeBroker() as broker, connected(broker) as connection:
+            monkeypatch.setattr("kafkactl.adapters.transport.Transport.receive", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                connection.ask("DescribeCluster", {}, deadline=deadline())
+            assert connection.is_stale(0)
+
     def test_no_time_left_means_not_sent(self) -> None:
         with FakeBroker() as broker:
             connection = connected(broker)

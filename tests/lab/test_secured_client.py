@@ -13,6 +13,7 @@ import pytest
 
 from kafkactl.adapters.client import Client, Limits
 from kafkactl.adapters.client_config import read_client_config
+from kafkactl.adapters.clock import Deadline, SystemClock
 from kafkactl.adapters.cluster_view import Role
 from kafkactl.adapters.retries import Backoff
 from kafkactl.adapters.transport import Address
@@ -66,9 +67,13 @@ class TestTls:
         let_in(node, "TLS", node.trust)
         let_in(node, "TLS", node.trust, host="localhost")
 
-    def test_each_version_of_the_protocol(self, node: SecuredNode) -> None:
-        for version in ("TLSv1.2", "TLSv1.3"):
-            let_in(node, "TLS", node.trust | {"ssl.enabled.protocols": version})
+    @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+    def test_each_version_of_the_protocol(self, node: SecuredNode, version: str) -> None:
+        one = client(node, "TLS", node.trust | {"ssl.enabled.protocols": version})
+        with one, one.open_connection(one.bootstrap[0]) as connection:
+            for _ in range(3):
+                connection.refresh_versions(Deadline.after(3000, SystemClock()))
+                assert not connection.is_stale(0), "session tickets in between are no sign of an end"
 
     def test_stores_in_the_properties_themselves(self, node: SecuredNode) -> None:
         identity = node.authority.identity("client")
