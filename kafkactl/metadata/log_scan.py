@@ -40,6 +40,8 @@ LARGEST_BATCH_BYTES = 64 * 1024 * 1024
 # A batch of an older format is possible in a data log; its overhead is 14 bytes (Records.LOG_OVERHEAD, LegacyRecord).
 _SMALLEST_LENGTH = 14
 _MAGIC_POSITION = 16
+_ATTRIBUTES_END = 22  # the low byte of the attributes, which has the control bit
+_CONTROL_BIT = 0x20
 
 TOPIC, REMOVE_TOPIC = 2, 9
 FEATURE_LEVEL, SCRAM, REMOVE_SCRAM, ZK_MIGRATION = 12, 11, 22, 21
@@ -68,7 +70,7 @@ class Stop:
     impossible length), `magic` (`magic` says which; `crc_matches` whether the CRC, which does not cover the magic, is
     right), `crc`. `position` is where the bad batch begins, and
     `lost_bytes` how much stands from there to the end of the file; `zeros` is True where all that was seen of it is
-    zero.
+    zero, `control` where the cut batch says that it holds control records.
     """
 
     reason: str
@@ -79,6 +81,7 @@ class Stop:
     length: int | None = None
     zeros: bool = False
     crc_matches: bool = False
+    control: bool = False
 
 
 @frozen
@@ -177,6 +180,7 @@ def _stop(reason: str, buffer: bytes, position: int, size_bytes: int, message: s
         magic=buffer[_MAGIC_POSITION] if whole else None,
         length=int.from_bytes(buffer[8:LENGTH_END], "big", signed=True) if whole else None,
         zeros=not any(buffer),
+        control=len(buffer) > _ATTRIBUTES_END and bool(buffer[_ATTRIBUTES_END] & _CONTROL_BIT),
     )
 
 

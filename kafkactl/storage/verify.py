@@ -55,6 +55,8 @@ RULES: tuple[Rule, ...] = (
 
 def verify_node(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> Verification:
     """Predict the start of a node of `release` on the observed disks; `log` is its metadata directory's."""
+    if config.is_zookeeper_mode:
+        return _not_for_zookeeper_mode(config)
     situation = situation_of(config, observed, release, log)
     troubles = [trouble for rule in RULES for trouble in rule(situation)]
     return _answer(situation, troubles, config.warnings)
@@ -66,6 +68,19 @@ def verify_refused_config(findings: Iterable[Finding]) -> Verification:
     first = next((one for one in kept if one.severity is Severity.BLOCKER), None)
     failure = None if first is None else Failure(phase=Phase.CONFIG, message=first.message)
     return Verification(will_start=False, expected_failure=failure, would_lose=(), directories=(), findings=kept)
+
+
+def _not_for_zookeeper_mode(config: NodeConfig) -> Verification:
+    found = Finding(
+        id="zookeeper-mode-not-verified",
+        severity=Severity.WARNING,
+        subject=config.file,
+        message="process.roles is empty: this is a broker in ZooKeeper mode, and verify plays starts of KRaft nodes.",
+        next_step="Nothing was checked.",
+    )
+    return Verification(
+        will_start=None, expected_failure=None, would_lose=(), directories=(), findings=(*config.warnings, found)
+    )
 
 
 def situation_of(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> Situation:

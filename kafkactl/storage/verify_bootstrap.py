@@ -16,7 +16,6 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.log_scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
-from kafkactl.storage.verify_log import SnapshotFacts
 from kafkactl.storage.verify_model import (
     DIES,
     Loss,
@@ -29,6 +28,7 @@ from kafkactl.storage.verify_model import (
     tells,
     warns,
 )
+from kafkactl.storage.verify_state import log_looks_empty
 
 _REFORMAT = "If the node never started: `kafkactl storage unformat`, then format it again. Else restore the file."
 # What BatchFileReader can read among control records; the second set since 4.4 (KAFKA-19648).
@@ -68,23 +68,6 @@ def bootstrap_rules(situation: Situation) -> Iterator[Trouble]:
     readable = read is None or read.content is not None
     if situation.is_controller and readable and log_looks_empty(situation):
         yield from _founding_rules(situation, read)
-
-
-def log_looks_empty(situation: Situation) -> bool:
-    """Whether a controller that becomes leader on these disks would take the cluster for a new one."""
-    snapshot = situation.log.latest_snapshot
-    if snapshot is not None and (not snapshot.is_first or _counts_as_snapshot(situation, snapshot)):
-        return False
-    has_level = METADATA_VERSION in {change.name for change in situation.log.contents.features}
-    if situation.at_least(3, 9):
-        return not has_level
-    return situation.log.contents.records == 0
-
-
-def _counts_as_snapshot(situation: Situation, snapshot: SnapshotFacts) -> bool:
-    """A 0-0 checkpoint with records, in a release that loads it as a snapshot: the log is not empty then."""
-    has_records = snapshot.contents is not None and bool(snapshot.contents.features)
-    return has_records and situation.takes_first_checkpoint_as_snapshot
 
 
 def founding_records(situation: Situation) -> BootstrapRecords:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from kafkactl.features.catalog import KRAFT_VERSION, METADATA_VERSION, features_of
 from kafkactl.metadata.log_scan import FeatureChange
-from kafkactl.storage.verify_bootstrap import founding_records, log_looks_empty, no_metadata_version
+from kafkactl.storage.verify_bootstrap import founding_records, no_metadata_version
 from kafkactl.storage.verify_log import SnapshotFacts
 from kafkactl.storage.verify_model import Phase, Situation, Trouble, file_subject, stops, warns
+from kafkactl.storage.verify_state import loaded_snapshot, log_looks_empty, replayed_changes
 
 _FIRST_JBOD_LEVEL = 17  # 3.7-IV2
 
@@ -62,7 +63,9 @@ def _unsupported(situation: Situation, changes: Iterable[FeatureChange]) -> Feat
 
 def _levels_in_log(situation: Situation) -> Iterator[Trouble]:
     """Every record is replayed, not only the last of each feature; a snapshot stands for all before it."""
-    bad = _unsupported(situation, situation.log.contents.features)
+    snapshot = loaded_snapshot(situation)
+    since = 0 if snapshot is None else snapshot.offset
+    bad = _unsupported(situation, [one for one in situation.log.contents.features if one.offset >= since])
     if bad is None:
         return
     yield from _stopped_by(situation, bad, f"metadata log in {situation.config.metadata_log_dir}")
@@ -70,9 +73,8 @@ def _levels_in_log(situation: Situation) -> Iterator[Trouble]:
 
 def snapshot_level_rules(situation: Situation) -> Iterator[Trouble]:
     """Levels in the snapshot that is loaded before the log."""
-    snapshot = situation.log.latest_snapshot
-    loaded = snapshot is not None and (not snapshot.is_first or situation.takes_first_checkpoint_as_snapshot)
-    if not loaded or snapshot is None or snapshot.contents is None:
+    snapshot = loaded_snapshot(situation)
+    if snapshot is None or snapshot.contents is None:
         return
     bad = _unsupported(situation, snapshot.contents.features)
     if bad is not None:
@@ -172,7 +174,5 @@ def finalized_level(situation: Situation) -> int | None:
     """The metadata.version in force after a start, as far as these disks tell."""
     if log_looks_empty(situation):
         return founding_records(situation).levels.get(METADATA_VERSION) if situation.is_controller else None
-    snapshot = situation.log.latest_snapshot
-    known = dict(snapshot.contents.levels) if snapshot is not None and snapshot.contents is not None else {}
-    known |= situation.log.contents.levels
-    return known.get(METADATA_VERSION)
+    levels = {change.name: change.level for change in replayed_changes(situation)}
+    return levels.get(METADATA_VERSION)

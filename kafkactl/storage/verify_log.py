@@ -60,6 +60,13 @@ class SnapshotFacts:
         """Whether it is the 0-0 checkpoint that a format writes."""
         return self.name == FIRST_CHECKPOINT
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ends too early: in the middle of a batch, or between two, before the footer."""
+        if self.contents is None or not self.contents.batches:
+            return False
+        return self.stop is not None or not self.contents.control.get("SNAPSHOT_FOOTER")
+
 
 @frozen
 class MetadataLogFacts:

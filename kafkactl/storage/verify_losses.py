@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.storage.model import METADATA_LOG, QUORUM_STATE
-from kafkactl.storage.verify_bootstrap import log_looks_empty
 from kafkactl.storage.verify_model import (
     DirectoryFacts,
     Loss,
@@ -19,6 +18,7 @@ from kafkactl.storage.verify_model import (
     loses,
     warns,
 )
+from kafkactl.storage.verify_state import log_looks_empty
 from kafkactl.storage.verify_voters import last_voters, other_voters
 
 # Made by a first start and never by a format (LogManager, KafkaRaftManager, PartitionMetadataFile).
@@ -37,8 +37,10 @@ _STEP = "Do not start it: find the metadata log first (another disk? metadata.lo
 
 def loss_rules(situation: Situation) -> Iterator[Trouble]:
     """A metadata log that is gone, or is somewhere else."""
+    snapshot = situation.log.latest_snapshot
     damaged = situation.log.damaged_segment is not None
-    if damaged or not log_looks_empty(situation):
+    cut = snapshot is not None and not snapshot.is_first and snapshot.is_cut
+    if damaged or cut or not log_looks_empty(situation):
         return
     traces = [trace for directory in situation.directories for trace in _traces(situation, directory)]
     if not traces:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.metadata.log_scan import Contents, Stop
-from kafkactl.storage.verify_bootstrap import log_looks_empty
 from kafkactl.storage.verify_log import SegmentFacts
 from kafkactl.storage.verify_model import (
     DIES,
@@ -23,6 +22,7 @@ from kafkactl.storage.verify_model import (
     tells,
     warns,
 )
+from kafkactl.storage.verify_state import log_looks_empty
 from kafkactl.storage.verify_voters import other_voters
 
 _FROM_OTHERS = "Start the other voters first: the node fetches from them what it lost."

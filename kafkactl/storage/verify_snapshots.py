@@ -25,6 +25,8 @@ from kafkactl.storage.verify_model import (
     stops,
     warns,
 )
+from kafkactl.storage.verify_state import log_looks_empty
+from kafkactl.storage.verify_voters import other_voters
 
 _OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
 _METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -157,7 +159,7 @@ def _newest_snapshot(situation: Situation) -> Iterator[Trouble]:
             next_step="Restore the missing segments or the snapshot, or let the node fetch all from other voters.",
             start_offset=start,
         )
-    if snapshot is None or not _snapshot_is_read(situation):
+    if snapshot is None or not snapshot_is_read(situation):
         return
     if snapshot.error is not None:
         yield _cannot_open(situation, snapshot)
@@ -165,20 +167,20 @@ def _newest_snapshot(situation: Situation) -> Iterator[Trouble]:
     fatal = _fatal_in_snapshot(snapshot) or _voters_at_minus_one(situation, snapshot)
     if fatal is not None:
         yield _broken_snapshot(situation, snapshot, fatal)
-    elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(situation):
+    elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(situation, snapshot):
         yield _empty_snapshot(situation, snapshot)
-    elif snapshot.stop is not None:
+    elif snapshot.is_cut or snapshot.stop is not None:
         yield from _cut_snapshot(situation, snapshot)
 
 
-def _snapshot_is_read(situation: Situation) -> bool:
+def snapshot_is_read(situation: Situation) -> bool:
     """Up to 3.5 a snapshot is read only if the log begins behind offset 0 (`updateListenersProgress`)."""
     return situation.at_least(3, 6) or situation.log.start_offset > 0
 
 
-def _loader_needs_header(situation: Situation) -> bool:
+def _loader_needs_header(situation: Situation, snapshot: SnapshotFacts) -> bool:
     """Up to 4.2 the metadata loader gets the 0-0 checkpoint too, and one without its first batch kills it."""
-    return not situation.at_least(4, 3)
+    return not snapshot.is_first or not situation.at_least(4, 3)
 
 
 def _empty_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
@@ -188,7 +190,7 @@ def _empty_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
         file_subject(f"{situation.log.path}/{snapshot.name}"),
         "Not one batch of the checkpoint is whole. It is passed over while voters are looked for, and kills the node"
         " when there is a leader.",
-        says="Unhandled fault in MetadataLoader#handleLoadSnapshot",
+        says="java.util.NoSuchElementException: No value present",
         next_step=_checkpoint_remedy(snapshot),
         size_bytes=snapshot.size_bytes,
     )
@@ -269,18 +271,26 @@ def _checkpoint_remedy(snapshot: SnapshotFacts) -> str:
 
 
 def _cut_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Iterator[Trouble]:
-    assert snapshot.stop is not None and snapshot.contents is not None
-    has_footer = snapshot.contents.control.get("SNAPSHOT_FOOTER", 0) > 0
+    """Nothing is lost if what is missing is the footer, or stands behind it."""
     subject = file_subject(f"{situation.log.path}/{snapshot.name}")
-    stop = snapshot.stop
-    message = f"The checkpoint is cut at byte {stop.position}: {stop.message}. A node ignores the rest."
-    if has_footer or snapshot.is_first:
+    stop, contents = snapshot.stop, snapshot.contents
+    assert contents is not None
+    where = "before its footer" if stop is None else f"at byte {stop.position} ({stop.message})"
+    message = f"The checkpoint is cut {where}. A node does not notice."
+    only_footer = bool(contents.control.get("SNAPSHOT_FOOTER")) or (stop is not None and stop.control)
+    levels_are_there = stop is None and bool(contents.features)
+    if only_footer or levels_are_there or snapshot.is_first:
         yield warns("checkpoint-cut", subject, message, next_step=_checkpoint_remedy(snapshot))
-        return
-    yield loses(
-        "checkpoint-cut",
-        subject,
-        message,
-        Loss(what="metadata-records", subject=subject, message="Records of the snapshot behind the cut are gone."),
-        next_step=_checkpoint_remedy(snapshot),
-    )
+    else:
+        loss = _cut_loss(situation, subject)
+        yield loses("checkpoint-cut", subject, message, loss, next_step=_checkpoint_remedy(snapshot))
+
+
+def _cut_loss(situation: Situation, subject: str) -> Loss:
+    """A snapshot without its levels makes a lone controller found its cluster again."""
+    if situation.is_controller and log_looks_empty(situation) and not other_voters(situation):
+        text = (
+            "The controller finds no metadata.version and founds a new cluster: topics, configurations, users are gone."
+        )
+        return Loss(what="metadata-log", subject=subject, message=text)
+    return Loss(what="metadata-records", subject=subject, message="Records of the snapshot behind the cut are gone.")

@@ -78,3 +78,10 @@ def test_several_directories_under_an_old_level(node):
     answer = made.verify()
     assert answer.will_start is True
     assert "several-directories-not-supported" in {finding.id for finding in answer.findings}
+
+
+def test_a_broker_in_zookeeper_mode_is_not_judged(node):
+    made = node("3.9.2").format(static=True)
+    made.file.write_text("broker.id=1\nzookeeper.connect=localhost:2181\nlog.dirs=/nowhere\n")
+    answer = made.verify()
+    assert (answer.will_start, answer.findings[-1].id) == (None, "zookeeper-mode-not-verified")
