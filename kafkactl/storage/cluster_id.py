@@ -17,6 +17,7 @@ from kafkactl.values import Uuid
 APACHE_IMAGE_ID = "5L6g3nShT-eMCtK--X86sw"
 _SUBJECT = "cluster id"
 _MAKE_ONE = "Make one id for the whole cluster with `kafkactl storage random-uuid`."
+_COMPARE = "Compare it with /cluster/id in ZooKeeper: in a migration it is right if, and only if, they are the same."
 
 
 @frozen
@@ -41,7 +42,7 @@ def check_cluster_id(text: str, release: Release, *, migration: bool = False) ->
         _not_ascii(text),
         _empty(text),
         _blanks(text),
-        _not_a_uuid(text, uuid, release, reencoded=reencoded),
+        _not_a_uuid(text, uuid, release, reencoded=reencoded, next_step=_COMPARE if migration else _MAKE_ONE),
         _not_canonical(text, uuid, stored, release),
         _well_known(stored),
     ]
@@ -95,7 +96,9 @@ def _blanks(text: str) -> Finding | None:
     )
 
 
-def _not_a_uuid(text: str, uuid: Uuid | None, release: Release, *, reencoded: bool) -> Finding | None:
+def _not_a_uuid(
+    text: str, uuid: Uuid | None, release: Release, *, reencoded: bool, next_step: str
+) -> Finding | None:
     if uuid or (not text and not reencoded):
         return None
     message = f"the cluster id {text!r} is not a uuid in URL-safe base64"
@@ -107,7 +110,7 @@ def _not_a_uuid(text: str, uuid: Uuid | None, release: Release, *, reencoded: bo
         subject=_SUBJECT,
         message=message,
         evidence={"cluster_id": text},
-        next_step=_MAKE_ONE,
+        next_step=next_step,
     )
 
 

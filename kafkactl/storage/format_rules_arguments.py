@@ -67,7 +67,7 @@ def check_voter_flags(request: FormatRequest, config: NodeConfig, release: Relea
         yield blocker(
             "voter-flag-missing",
             f"node {config.node_id}",
-            "Because controller.quorum.voters is not set on this controller, you must specify one of the following:"
+            "a controller without controller.quorum.voters: you must specify one of the following:"
             " --standalone, --initial-controllers, or --no-initial-controllers",
             "--standalone for the first controller of a new cluster, --initial-controllers with all voters for"
             " several at once, --no-initial-controllers for one that joins a running quorum.",

@@ -91,3 +91,10 @@ def test_a_migrated_cluster_keeps_its_id(release: str):
         assert checked.stored == text
         assert blockers(checked.findings) == []
     assert ids("clüster", release, migration=True)[0] == "cluster-id-not-ascii"
+
+
+def test_in_a_migration_a_strange_id_is_compared_and_never_made_anew():
+    (finding,) = check_cluster_id("my-old-id", find_release("3.9"), migration=True).findings
+    assert finding.id == "cluster-id-not-a-uuid"
+    assert "/cluster/id in ZooKeeper" in finding.next_step
+    assert "random-uuid" not in finding.next_step
