@@ -88,7 +88,7 @@ class Connection:
     def is_stale(self, now_ms: float) -> bool:
         """Whether it is of no more use: hung up on, or its SASL session about to end (KIP-368)."""
         expired = self._expires_at_ms is not None and now_ms >= self._expires_at_ms
-        return expired or self._transport.is_stale()
+        return expired or self._framing.broken is not None or self._transport.is_stale()
 
     def close(self) -> None:
         """Hang up; harmless twice."""
@@ -110,6 +110,7 @@ class Connection:
         """
         if version is None:
             version = usable_version(message(f"{name}Request"), self.versions, peer=str(self.address))
+        self._check_sound()
         request = self._framing.send(name, version, body)
         try:
             self._transport.send(request, deadline)
@@ -153,6 +154,13 @@ class Connection:
                 next_step="See that node's log; it may be starting or stopping.",
             )
         return node_versions(version, response.body)
+
+    def _check_sound(self) -> None:
+        """Nothing is sent where more came after the last answer than belongs to it."""
+        if (broken := self._framing.broken) is not None:
+            self.close()
+            reason = _malformed(broken)
+            raise NotSentError(reason.message, id=reason.id, cause=reason.cause, next_step=reason.next_step)
 
     def _answer(self, deadline: Deadline) -> Response:
         """The response to the one open request. Every error closes the connection."""

@@ -8,8 +8,11 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.errors import KafkactlError
 from kafkactl.frozen import frozen
 
-# What may be over in a moment: a node that starts, stops, or is being replaced. Everything else stays as it is.
-_TRANSIENT = frozenset({"connection-refused", "connection-closed", "connection-timed-out", "connection-failed"})
+# What may be over in a moment: a node that starts, stops, or is being replaced; bytes that something in between has
+# spoilt. Everything else stays as it is.
+_TRANSIENT = frozenset(
+    {"connection-refused", "connection-closed", "connection-timed-out", "connection-failed", "malformed-response"}
+)
 
 
 @frozen

@@ -69,6 +69,11 @@ class Framing:
         return len(self._open)
 
     @property
+    def broken(self) -> DecodeError | None:
+        """Why the conversation cannot go on; None while it can."""
+        return self._broken
+
+    @property
     def has_part_of_response(self) -> bool:
         """Whether some bytes of a response have come, but not all."""
         return bool(self._received)
@@ -91,7 +96,8 @@ class Framing:
         """The responses that are complete with these bytes, oldest first.
 
         Raises DecodeError `invalid-response-size`, `response-too-large`, `unexpected-response`,
-        `correlation-id-mismatch`, `trailing-bytes` and the codec's; the same again when called once more.
+        `correlation-id-mismatch`, `trailing-bytes` and the codec's; the same again when called once more. Good
+        responses before the bad bytes are not lost: they are returned, and the next call raises.
         """
         self._check_sound()
         self._received += data
@@ -101,7 +107,8 @@ class Framing:
                 responses.append(self._read(frame))
         except DecodeError as error:
             self._broken = error
-            raise
+            if not responses:
+                raise
         return responses
 
     def _check_sound(self) -> None:

@@ -137,6 +137,16 @@ class TestReceiving:
             conversation.receive(wire)
         assert caught.value.id == "unexpected-response"
 
+    def test_a_good_answer_is_not_lost_to_what_follows_it(self) -> None:
+        conversation = framing()
+        conversation.send("DescribeCluster", 0, {})
+        wire = answered("DescribeCluster", 0, CLUSTER)
+        assert len(conversation.receive(wire + wire)) == 1
+        assert conversation.broken is not None
+        with pytest.raises(DecodeError) as caught:
+            conversation.receive(b"")
+        assert caught.value.id == "unexpected-response"
+
     def test_a_size_is_judged_before_the_rest_has_come(self) -> None:
         conversation = framing(max_response_bytes=100)
         conversation.send("DescribeCluster", 0, {})
