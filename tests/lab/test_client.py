@@ -14,10 +14,12 @@ from kafkactl.adapters.client import Client, Limits
 from kafkactl.adapters.clock import Deadline, SystemClock
 from kafkactl.adapters.cluster_view import ClusterView, Role
 from kafkactl.adapters.connection import Access, connect
+from kafkactl.adapters.retries import Backoff
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.catalog import features_of
 from kafkactl.features.releases import find_release
+from tests.fakes.proxy import Fault, FaultyProxy
 from tests.lab import config, releases
 from tests.lab.node import KafkaNode
 from tests.lab.storage_tool import StorageToolServer
@@ -32,6 +34,7 @@ EVERY = [
 ASKED_ONCE_SINCE = (3, 9)
 CONTROLLERS_HIDE_LEVELS = {"3.3"}  # their answer has no finalized features, and -1 as their epoch
 INVALID_REQUEST = 42
+UPDATE_FEATURES, DESCRIBE_QUORUM = 57, 55
 QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
 
 
@@ -171,3 +174,24 @@ def test_a_paused_node_and_a_killed_one(storage_tool: StorageToolServer, tmp_pat
         (error,) = Client([controller], Role.CONTROLLER, limits=limits).versions([controller]).values()
         assert isinstance(error, KafkactlError)
         assert error.id == "connection-refused"
+
+
+def test_a_network_that_fails_in_every_way(
+    storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort
+) -> None:
+    limits = Limits(timeout_ms=4000, request_timeout_ms=500, backoff=Backoff(first_ms=1, rounds=3))
+    update = {"timeoutMs": 5000, "FeatureUpdates": [], "ValidateOnly": True}
+    with combined_node("4.4.0", storage_tool, tmp_path, free_port) as (_, broker, controller):
+        for address, role in ((broker, Role.BROKER), (controller, Role.CONTROLLER)):
+            for fault in Fault:
+                with FaultyProxy(address) as network, Client([network.address], role, limits=limits) as client:
+                    network.arm(fault, UPDATE_FEATURES)
+                    if fault.answers:
+                        assert client.ask_active_controller("UpdateFeatures", update, changes=True).body
+                    else:
+                        with pytest.raises(UnknownOutcomeError):
+                            client.ask_active_controller("UpdateFeatures", update, changes=True)
+                    network.arm(fault, DESCRIBE_QUORUM)
+                    answer = client.ask_active_controller("DescribeQuorum", QUORUM)
+                    assert answer.body["Topics"][0]["Partitions"][0]["LeaderId"] == 1
+                    assert network.struck == 2
