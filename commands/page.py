@@ -6,12 +6,13 @@ A page knows nothing of terminals. `plain.py` writes it for pipes and files, `te
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkactl.frozen import frozen
 
 
-class Word(NamedTuple):
+@frozen(kw_only=False)
+class Word:
     """A piece of text with a tone: good, bad, warn, dim, strong or plain. Tone never carries meaning alone."""
 
     text: str

@@ -81,6 +81,8 @@ def _is_integer(text: str) -> bool:
 def parse_double(text: str) -> float | None:
     """`Double.parseDouble`: None where Java throws NumberFormatException."""
     trimmed = trim(text)
+    if trimmed.isascii() and trimmed.replace(".", "", 1).isdigit():  # nearly all: `0.5`, `10`
+        return float(trimmed)
     if match := re.fullmatch(_DECIMAL_DOUBLE, trimmed, re.ASCII):
         return float("".join(match.groups()))
     if match := re.fullmatch(_HEX_DOUBLE, trimmed, re.ASCII):
