@@ -53,7 +53,7 @@ def unknown_features(case: Case) -> tuple[str, ...]:
     """Features that are asked for and that neither a node nor kafkactl has heard of."""
     heard = {name for member in case.state.members for name in member.supported or ()} | set(case.state.finalized)
     return tuple(
-        change.name for change in case.moving if change.name not in heard and not is_known_level(change.name, 1)
+        change.name for change in case.changes if change.name not in heard and not is_known_level(change.name, 1)
     )
 
 

@@ -23,7 +23,7 @@ from kafkactl.features.checks_levels import (
     check_semantics,
     dependencies,
 )
-from kafkactl.features.checks_nodes import check_nodes
+from kafkactl.features.checks_nodes import check_nodes, unknown_features
 from kafkactl.features.checks_quorum import check_kraft_version, check_view
 from kafkactl.features.consequences import level_name
 from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION
@@ -156,8 +156,8 @@ def check_unmoved(plan: FeaturePlan, state: FeatureState) -> list[Finding]:
 
 
 def _matters(case: Case) -> bool:
-    """A wish that is already fulfilled needs no checks, unless nobody could say what is fulfilled."""
-    return bool(case.moving) or case.state.active_controller is None
+    """A wish that is already fulfilled needs no checks, unless nobody could say what it means or what is fulfilled."""
+    return bool(case.moving or unknown_features(case)) or case.state.active_controller is None
 
 
 def _steps(case: Case) -> tuple[FeatureStep, ...]:

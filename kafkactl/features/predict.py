@@ -46,7 +46,7 @@ def _accepts(
         return _accepts_metadata_version(state, rules, before, after)
     if name == KRAFT_VERSION and (rules.kraft_version == "converts" or after < before):
         return _accepts_conversion(state, rules, before, after)
-    return not rules.checks_dependencies or _has_what_it_needs(state, levels, name)
+    return _has_what_it_needs(state, levels, name) if rules.checks_dependencies else True
 
 
 def _asked(state: FeatureState, rules: UpdateRules) -> Iterator[Mapping[str, Versions]]:
@@ -87,9 +87,10 @@ def _accepts_conversion(state: FeatureState, rules: UpdateRules, before: int, af
     return True
 
 
-def _has_what_it_needs(state: FeatureState, levels: Mapping[str, int], name: str) -> bool:
+def _has_what_it_needs(state: FeatureState, levels: Mapping[str, int], name: str) -> bool | None:
     facts = features_of(rules_release(state)).get(name)
-    rows = () if facts is None else facts.levels
-    needs = next((row.dependencies for row in rows if row.level == levels[name]), {})
+    if facts is None:  # 4.x looks its name up here, level 0 included
+        return None if state.controller_release is None else False
+    needs = next((row.dependencies for row in facts.levels if row.level == levels[name]), {})
     proposed = {METADATA_VERSION: state.level(METADATA_VERSION), **state.finalized, **levels}
     return all(proposed.get(needed, 0) >= least for needed, least in needs.items())

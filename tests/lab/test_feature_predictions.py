@@ -1,0 +1,101 @@
+"""What is predicted of a feature change, against what real controllers answer to a dry run of it.
+
+Every level of every feature in each of the three directions, and pairs of features, on a node of each kind of rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.clock import Deadline, SystemClock
+from kafkactl.adapters.connection import Access, Connection, connect
+from kafkactl.adapters.transport import Address
+from kafkactl.features.change import UpgradeType
+from kafkactl.features.predict import predicted_acceptance
+from kafkactl.features.results import Reply, read_response, update_features_request
+from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
+from kafkactl.metadata.registrations import BrokerRegistration, Registrations
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.values import Uuid
+from tests.lab import config
+from tests.lab.node import KafkaNode
+from tests.lab.storage_tool import StorageToolServer
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
+DIRECTORY = Uuid(b"\1" * 16)
+KRAFT = "kraft.version"
+EVERY = [
+    pytest.param("3.9.2", "3.8-IV0"),
+    pytest.param("4.3.1", "4.0-IV1"),
+    pytest.param("3.7.2", "3.6-IV2", marks=pytest.mark.campaign),
+    pytest.param("4.0.2", "4.0-IV1", marks=pytest.mark.campaign),
+    pytest.param("4.4.0", "4.3-IV0", marks=pytest.mark.campaign),
+]
+
+
+def deadline() -> Deadline:
+    return Deadline.after(10_000, SystemClock())
+
+
+def observed(versions: NodeVersions) -> FeatureState:
+    """The cluster of one combined node, as it says itself."""
+    broker = BrokerRegistration(
+        id=1, epoch=1, incarnation_id=DIRECTORY, fenced=False, in_controlled_shutdown=False,
+        features=versions.supported, endpoints=(), directory_ids=(),
+    )  # fmt: skip
+    nodes = tuple(NodeSeen(id=1, role=role, answers=True, versions=versions) for role in Role)
+    return FeatureState(
+        cluster_id=CLUSTER_ID,
+        finalized=versions.finalized,
+        active_controller=1,
+        nodes=nodes,
+        registrations=Registrations(brokers={1: broker}, controllers={}, levels=versions.finalized),
+        voters=(QuorumNode(id=1, directory_id=DIRECTORY, fetching=True),),
+    )
+
+
+def wishes(versions: NodeVersions) -> Iterator[dict[str, int]]:
+    """Every level from below to above what is supported, of every feature and of one that there is not; some pairs."""
+    for name, supported in [*versions.supported.items(), ("foo.version", None)]:
+        levels = range(max(supported.lowest - 1, 0), supported.highest + 2) if supported else range(2)
+        yield from ({name: level} for level in levels)
+    metadata = versions.finalized["metadata.version"]
+    for name, level, step in product(versions.supported, (0, 1), (-1, 0, 1)):
+        if name not in (KRAFT, "metadata.version"):
+            yield {name: level, "metadata.version": metadata + step}
+
+
+def asked(connection: Connection, levels: dict[str, int], kind: UpgradeType) -> dict[str, Reply]:
+    body = update_features_request(levels, kind, validate_only=True, timeout_ms=5000)
+    answer = connection.ask("UpdateFeatures", body, deadline=deadline())
+    return {result.name: result.reply for result in read_response(levels, answer.version, answer.body)}
+
+
+@pytest.mark.parametrize(("release", "level"), EVERY)
+def test_dry_runs_end_as_predicted(
+    storage_tool: StorageToolServer, tmp_path: Path, free_port: Callable[[], int], release: str, level: str
+) -> None:
+    broker_port, controller_port = free_port(), free_port()
+    settings = config.combined(
+        node_id=1, log_dirs=[tmp_path / "data"], broker_port=broker_port, controller_port=controller_port,
+        quorum=config.static_quorum({1: controller_port}),
+    )  # fmt: skip
+    node = KafkaNode(release, settings, tmp_path)
+    result = storage_tool.run(release, ["format", "-t", CLUSTER_ID, "-c", node.config_file, "-r", level])
+    assert result.exit_code == 0, result
+    with node:
+        node.start().wait_ready()
+        with connect(Address("127.0.0.1", controller_port), Access(), deadline()) as connection:
+            state, differing, compared = observed(connection.versions), [], 0
+            for levels, kind in product(wishes(connection.versions), UpgradeType):
+                answers = asked(connection, levels, kind)
+                for name, foreseen in predicted_acceptance(state, levels, kind).items():
+                    compared += foreseen is not None
+                    if foreseen is not None and answers[name] is not (Reply.ACCEPTED if foreseen else Reply.REFUSED):
+                        differing.append((levels, kind.name, name, answers[name].value))
+    assert differing == []
+    assert compared >= 60
