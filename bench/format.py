@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,9 @@ CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 RUNS = 11
 RATIO_GOAL = 0.10
 NODES = 500
+CONTROLLERS = 5
+HOST = "bench"
+FLEET_RUNS = 3
 FLEET_GOAL_S = 5.0
 
 
@@ -72,10 +76,60 @@ def _formatting(folder: Path, command: list[str], environment: dict[str, str]) -
     return run
 
 
-def _properties(node_id: int, disk: Path) -> str:
-    port = 10_000 + node_id
-    return (
-        f"process.roles=controller\nnode.id={node_id}\ncontroller.listener.names=CONTROLLER\n"
-        f"controller.quorum.bootstrap.servers=127.0.0.1:{port}\nlisteners=CONTROLLER://127.0.0.1:{port}\n"
-        f"log.dirs={disk}\n"
+def _fleet(folder: Path) -> None:
+    program = str(installed_bin() / "kafkactl")
+    (folder / "fleet.toml").write_text(_inventory(folder), encoding="utf-8")
+    plan = folder / "plan.json"
+    planned, applied = [], []
+    for _ in range(FLEET_RUNS):
+        for leftover in (plan, Path(f"{plan}.receipts"), folder / "disks"):
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink(missing_ok=True)
+        planned.append(measure([program, "storage", "plan", str(folder / "fleet.toml"), "--out", str(plan)]))
+        applied.append(measure([program, "storage", "apply", str(plan), "--host", HOST, "--yes"]))
+    formatted = len(list((folder / "disks").glob("*/meta.properties")))
+    if formatted != NODES:
+        raise RuntimeError(f"{formatted} of {NODES} nodes were formatted")
+    plan_s, apply_s = (statistics.median(one.wall_ms for one in runs) / 1000 for runs in (planned, applied))
+    total = plan_s + apply_s
+    record(
+        "Planning and formatting a fleet",
+        "\n".join(
+            [
+                f"{NODES} nodes, {CONTROLLERS} of them controllers, all on one disk; installed wheel; medians of "
+                f"{FLEET_RUNS} runs; {circumstances()}.\n",
+                "| command | wall s |",
+                "|---|---|",
+                f"| `storage plan` | {plan_s:.2f} |",
+                f"| `storage apply` (all nodes, every file synced to disk) | {apply_s:.2f} |",
+                f"| both | {total:.2f} |",
+                "",
+                f"Goal: at most {FLEET_GOAL_S:.0f} s. Measured: {total:.2f} s "
+                f"({'met' if total <= FLEET_GOAL_S else 'missed'}).",
+            ]
+        ),
     )
+
+
+def _inventory(folder: Path) -> str:
+    parts = [f'cluster_id = "new"\nkafka_version = "{KAFKA}"\n']
+    for node_id in range(1, NODES + 1):
+        config = folder / f"{node_id}.properties"
+        config.write_text(_properties(node_id, folder / "disks" / str(node_id)), encoding="utf-8")
+        parts.append(f'[[nodes]]\nid = {node_id}\nhost = "{HOST}"\nconfig = "{config}"\n')
+    return "\n".join(parts)
+
+
+def _properties(node_id: int, disk: Path) -> str:
+    """A controller, or a broker where the id is beyond those of the controllers."""
+    bootstrap = ",".join(f"127.0.0.1:{10_000 + one}" for one in range(1, CONTROLLERS + 1))
+    role, listener = ("controller", "CONTROLLER") if node_id <= CONTROLLERS else ("broker", "PLAINTEXT")
+    return (
+        f"process.roles={role}\nnode.id={node_id}\ncontroller.listener.names=CONTROLLER\n"
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
+        f"controller.quorum.bootstrap.servers={bootstrap}\n"
+        f"listeners={listener}://127.0.0.1:{10_000 + node_id}\nlog.dirs={disk}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -99,10 +99,16 @@ def show_format(page: Page, answer: Mapping[str, Any]) -> None:
     page.table(
         ("directory", "role", "action", "directory id", "files"),
         (
-            (one["path"], one["role"], _action(one), one["directory_id"], _files(one) or None)
+            (one["path"], one["role"], _action(one), one["directory_id"], len(one["files"]) or None)
             for one in answer["directories"]
         ),
     )
+    if outcome == "planned":
+        page.groups(
+            (Word(file["path"], "strong"), [(f"{file['size']} bytes", f"sha256 {file['sha256']}")])
+            for one in answer["directories"]
+            for file in one["files"]
+        )
     page.findings(answer["findings"])
 
 
@@ -118,7 +124,3 @@ def _action(directory: Mapping[str, Any]) -> Word:
     tones = {"done": "good", "unchanged": "good"}
     words = {"done": "formatted", "unchanged": "formatted before"}
     return Word(words.get(progress, progress), tones.get(progress, "bad"))
-
-
-def _files(directory: Mapping[str, Any]) -> str:
-    return ", ".join(PurePosixPath(file["path"]).name for file in directory["files"])

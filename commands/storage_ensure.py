@@ -51,6 +51,6 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     plan = plan_ensure(request, node, observe_node(node), release, SystemSource())
     applied = None if dry_run else apply_plan(plan, OsFilesystem())
     outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)
-    digests = current_settings().output != "table"  # people are shown none
+    digests = dry_run or current_settings().output != "table"  # people see them in a dry run
     answer = format_answer(plan, outcome=outcome, findings=[*findings, *said], applied=applied, digests=digests)
     emit("storage.ensure", answer, render=show_format, exit_code=outcome.exit_code)

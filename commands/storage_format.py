@@ -55,6 +55,6 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     plan = plan_format(request, node, observe_node(node), release, SystemSource())
     applied = None if dry_run else apply_plan(plan, OsFilesystem())
     outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)
-    digests = current_settings().output != "table"  # people are shown none
+    digests = dry_run or current_settings().output != "table"  # people see them in a dry run
     answer = format_answer(plan, outcome=outcome, findings=[*findings, *said], applied=applied, digests=digests)
     emit("storage.format", answer, render=show_format, exit_code=outcome.exit_code)

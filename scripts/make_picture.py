@@ -5,6 +5,7 @@ Each command runs on a terminal of 100 columns; what it printed, colours and all
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -19,8 +20,8 @@ PROGRAM = Path(sys.executable).with_name("kafkactl")
 COLUMNS = 100
 KAFKA = "4.3.1"
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-# Two disks of one controller; short, for it is printed.
-DISKS = Path("/var/tmp/kafka")
+# Two disks of one controller; short, for it is printed, and not where systems clean out, for that is told.
+DISKS = Path(os.environ.get("KAFKACTL_PICTURE_DISKS", "/srv/kafka"))
 CONFIG = """process.roles=controller
 node.id=1
 controller.quorum.bootstrap.servers=controller-1:9093
@@ -35,7 +36,10 @@ def main() -> None:
     """Run the scene, write the picture, leave nothing behind."""
     if DISKS.exists():
         sys.exit(f"error: {DISKS} exists; it is where the picture is taken. Remove it first.")
-    DISKS.mkdir(parents=True)
+    try:
+        DISKS.mkdir(parents=True)
+    except OSError as trouble:
+        sys.exit(f"error: {DISKS}: {trouble.strerror}. Name a folder that you may make: KAFKACTL_PICTURE_DISKS.")
     try:
         text = "\n".join(_scene(DISKS))
     finally:

@@ -56,7 +56,10 @@ def quote(command: str, lines: Sequence[str]) -> None:
     print(f"\n{_painted('1', f'$ {command}')}", flush=True)
     for line in lines:
         words = " ".join(line.split())
-        print(textwrap.fill(words, WIDTH, initial_indent="  ", subsequent_indent="      "), flush=True)
+        print(
+            textwrap.fill(words, WIDTH, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False),
+            flush=True,
+        )
 
 
 def _painted(code: str, text: str) -> str:
