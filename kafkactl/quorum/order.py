@@ -94,11 +94,16 @@ class _Search:
         self.voters, self.target, self.alive, self.leader = voters, target, alive, leader
         self.queues = _queues(voters, target, alive, leader)
         self.kinds = list(self.queues)
+        self.rows = list(self.queues.values())
+        # For each kind, the position of the one it waits for; -1 for none.
+        self.waits = [-1 if kind.waits_for is None else self.kinds.index(kind.waits_for) for kind in self.kinds]
         self.end: _State = tuple(len(queue) for queue in self.queues.values())
         self.cap = max(tolerates(voters, alive), tolerates(target, alive))
         self.floor = -len(voters | target) - 1
         self.most = len(voters | target)
         self.cost_from = functools.cache(self._cost_from)
+        self.cost_of = functools.cache(self._cost_of)
+        self.members = functools.cache(self._members)
 
     def best(self) -> tuple[Move, ...]:
         """The smallest bound on the size of a set that costs no tolerance, and the best path under it."""
@@ -128,40 +133,40 @@ class _Search:
     def _options(self, state: _State, bound: int) -> list[tuple[_Cost, int, Move, _State]]:
         found = []
         for position, kind in enumerate(self.kinds):
-            following = self._moved(state, position, kind)
+            following = self._moved(state, position)
             rest = None if following is None else self.cost_from(following, bound)
             if following is not None and rest is not None:
-                move = Move(turn=kind.turn, key=self.queues[kind][state[position]])
-                cost = _plus(self._cost_of(following), rest)
+                move = Move(turn=kind.turn, key=self.rows[position][state[position]])
+                cost = _plus(self.cost_of(following), rest)
                 found.append((cost, move.key.node_id, move, following))
         return found
 
     def _cost_from(self, state: _State, bound: int) -> _Cost | None:
         """What the best way from here costs; None where no way stays within the bound."""
-        if len(self._set(state)) > bound:
+        if len(self.members(state)) > bound:
             return None
         if state == self.end:
             return (0,) * (self.cap - self.floor + 2)
         return min((cost for cost, *_ in self._options(state, bound)), default=None)
 
-    def _moved(self, state: _State, position: int, kind: _Kind) -> _State | None:
+    def _moved(self, state: _State, position: int) -> _State | None:
         made = state[position]
         if made == self.end[position]:
             return None
-        if kind.waits_for is not None and state[self.kinds.index(kind.waits_for)] <= made:
+        if self.waits[position] >= 0 and state[self.waits[position]] <= made:
             return None
         return (*state[:position], made + 1, *state[position + 1 :])
 
-    def _set(self, state: _State) -> VoterKeys:
+    def _members(self, state: _State) -> VoterKeys:
         members = set(self.voters)
-        for kind, made in zip(self.kinds, state, strict=True):
-            moved = self.queues[kind][:made]
-            members = members | set(moved) if kind.turn is Turn.ADD else members - set(moved)
+        for kind, row, made in zip(self.kinds, self.rows, state, strict=True):
+            if made:
+                members = members.union(row[:made]) if kind.turn is Turn.ADD else members.difference(row[:made])
         return frozenset(members)
 
     def _cost_of(self, state: _State) -> _Cost:
         """Steps at each tolerance from the lowest up; dead voters still there; whether the leader is gone already."""
-        members = self._set(state)
+        members = self.members(state)
         level = min(tolerates(members, self.alive), self.cap)
         at_level = tuple(int(level == one) for one in range(self.floor, self.cap))
         dead = len(members - self.target - self.alive)
