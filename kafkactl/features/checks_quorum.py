@@ -117,14 +117,13 @@ def _voters(case: Case) -> Iterator[Finding]:
                 "supports kraft.version 1, and a voter that is away cannot learn of the new voter set",
                 "Start it and wait until it has caught up.",
             )
-        elif voter.directory_id is None:
-            yield warning(
-                "voter-not-reported",
-                f"controller {voter.id}",
-                f"the leader does not show a directory id of controller {voter.id}: it may not have reported to this "
-                "leader yet, which it does some seconds after every election; the change is then refused",
-                "Wait some seconds, and look at the server's dry run.",
-            )
+    yield note(
+        "voters-report-after-elections",
+        f"feature {KRAFT_VERSION}",
+        "every voter tells a new leader what it supports, some seconds after the election; whether all have, the "
+        "leader alone knows (DescribeQuorum shows no directory ids before the conversion)",
+        "If the controller answers that not all of the voters support it, wait some seconds and try again.",
+    )
 
 
 def _is_away(case: Case, voter: QuorumNode) -> bool:

@@ -45,7 +45,7 @@ def _accepts(
     if name == METADATA_VERSION:
         return _accepts_metadata_version(state, rules, before, after)
     if name == KRAFT_VERSION and (rules.kraft_version == "converts" or after < before):
-        return _accepts_conversion(state, rules, before, after)
+        return _accepts_conversion(rules, before, after)
     return _has_what_it_needs(state, levels, name) if rules.checks_dependencies else True
 
 
@@ -77,14 +77,11 @@ def _accepts_metadata_version(state: FeatureState, rules: UpdateRules, before: i
     return after >= before or not metadata_changes(rules_release(state), after, before)
 
 
-def _accepts_conversion(state: FeatureState, rules: UpdateRules, before: int, after: int) -> bool | None:
-    """Up: only where every voter has reported to this leader, which the leader alone knows. Down: never, from 4.1."""
-    if after <= before:
-        return after == before if rules.kraft_version == "converts" else None
-    voters = state.voters
-    if voters is None or any(voter.directory_id is None or voter.fetching is False for voter in voters):
-        return None
-    return True
+def _accepts_conversion(rules: UpdateRules, before: int, after: int) -> bool | None:
+    """Up: where every voter has reported to this leader, which it alone knows. Down: never, from 4.1 on."""
+    if after == before:
+        return True
+    return False if after < before and rules.kraft_version == "converts" else None
 
 
 def _has_what_it_needs(state: FeatureState, levels: Mapping[str, int], name: str) -> bool | None:

@@ -7,7 +7,7 @@
 
 Words behind the ids: `kafka=V` (what it runs, 4.3 if not said), `listed=V` (what its registration says, if that
 differs), `gone` (a broker: fenced, no answer; a controller: no answer, no vote), `silent` (no answer, the rest as
-if it lived), `unregistered`, `observer`, `unasked`, `unreported` (the leader knows no directory id), `hosts=N`,
+if it lived), `unregistered`, `observer`, `unasked`, `hosts=N`,
 `levels:NAME=L` (what this node shows). Lines of one word: `unread` (the log), `migrating`, `dynamic`, `quorumless`.
 """
 
@@ -141,10 +141,7 @@ class Cluster:
         return NodeSeen(id=node.id, role=node.role, answers=node.answers, versions=versions if node.answers else None)
 
     def _voter(self, node: Node) -> QuorumNode:
-        known = "unreported" not in node.words
-        return QuorumNode(
-            id=node.id, directory_id=directory_id(node.id) if known else None, fetching="silent" not in node.words
-        )
+        return QuorumNode(id=node.id, directory_id=directory_id(node.id), fetching="silent" not in node.words)
 
     def _registrations(self, voters: Iterable[Node]) -> Registrations:
         registered = [node for node in self.nodes if node.registered]
