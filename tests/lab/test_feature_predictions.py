@@ -5,22 +5,27 @@ Every level of every feature in each of the three directions, and pairs of featu
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from kafkactl.adapters.client import Client
 from kafkactl.adapters.clock import Deadline, SystemClock
+from kafkactl.adapters.cluster_view import Role as ClientRole
 from kafkactl.adapters.connection import Access, Connection, connect
 from kafkactl.adapters.transport import Address
+from kafkactl.errors import UnknownOutcomeError
 from kafkactl.features.change import UpgradeType
 from kafkactl.features.predict import predicted_acceptance
 from kafkactl.features.results import Reply, read_response, update_features_request
 from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
 from kafkactl.metadata.registrations import BrokerRegistration, Registrations
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.values import Uuid
+from kafkactl.values import ZERO_UUID, Uuid
 from tests.lab import config
 from tests.lab.node import KafkaNode
 from tests.lab.storage_tool import StorageToolServer
@@ -28,6 +33,7 @@ from tests.lab.storage_tool import StorageToolServer
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 DIRECTORY = Uuid(b"\1" * 16)
 KRAFT = "kraft.version"
+QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
 EVERY = [
     pytest.param("3.9.2", "3.8-IV0"),
     pytest.param("4.3.1", "4.0-IV1"),
@@ -99,3 +105,39 @@ def test_dry_runs_end_as_predicted(
                         differing.append((levels, kind.name, name, answers[name].value))
     assert differing == []
     assert compared >= 60
+
+
+@pytest.mark.parametrize("release", ["4.3.1", pytest.param("4.4.0", marks=pytest.mark.campaign)])
+def test_whether_all_voters_have_reported_is_the_leaders_secret(
+    storage_tool: StorageToolServer, tmp_path: Path, free_port: Callable[[], int], release: str
+) -> None:
+    """Some seconds after the election the dry run is accepted, and DescribeQuorum looks as it did before."""
+    ports = {1: free_port(), 2: free_port()}
+    quorum = config.static_quorum(ports)
+    settings = [
+        config.controller(node_id=one, log_dirs=[tmp_path / str(one)], port=port, quorum=quorum)
+        for one, port in ports.items()
+    ]
+    nodes = [KafkaNode(release, one, tmp_path) for one in settings]
+    for node in nodes:
+        assert storage_tool.run(release, ["format", "-t", CLUSTER_ID, "-c", node.config_file]).exit_code == 0
+    body = update_features_request({KRAFT: 1}, UpgradeType.UPGRADE, validate_only=True, timeout_ms=5000)
+    addresses = [Address("127.0.0.1", port) for port in ports.values()]
+    with nodes[0], nodes[1]:
+        for node in nodes:
+            node.start()
+        for node in nodes:
+            node.wait_ready()
+        until = time.monotonic() + 20
+        with Client(addresses, ClientRole.CONTROLLER) as client:
+            accepted = False
+            while not accepted and time.monotonic() < until:
+                with contextlib.suppress(UnknownOutcomeError):  # elected, and not yet active
+                    answer = client.ask_active_controller("UpdateFeatures", body, changes=True)
+                    (result,) = read_response([KRAFT], answer.version, answer.body)
+                    assert result.error_code in (0, 95), result
+                    accepted = result.reply is Reply.ACCEPTED
+                time.sleep(0.2)
+            shown = client.ask_active_controller("DescribeQuorum", QUORUM).body["Topics"][0]["Partitions"][0]
+    assert accepted
+    assert {voter["ReplicaDirectoryId"] for voter in shown["CurrentVoters"]} == {ZERO_UUID}
