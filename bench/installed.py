@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -15,6 +16,14 @@ HOME = ROOT / "build" / "bench"
 
 def installed_bin() -> Path:
     """The `bin` folder of a virtual environment with the wheel of this tree; built again when the tree changed."""
+    HOME.mkdir(parents=True, exist_ok=True)
+    with (HOME / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _install()
+    return HOME / "venv" / "bin"
+
+
+def _install() -> None:
     mark = HOME / "wheel.sha256"
     wheel = _built_wheel()
     digest = _content_digest(wheel)
@@ -24,7 +33,6 @@ def installed_bin() -> Path:
         pip = [str(HOME / "venv/bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         subprocess.run([*pip, str(wheel)], check=True)
         mark.write_text(digest)
-    return HOME / "venv" / "bin"
 
 
 def _built_wheel() -> Path:
