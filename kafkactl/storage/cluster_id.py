@@ -96,9 +96,7 @@ def _blanks(text: str) -> Finding | None:
     )
 
 
-def _not_a_uuid(
-    text: str, uuid: Uuid | None, release: Release, *, reencoded: bool, next_step: str
-) -> Finding | None:
+def _not_a_uuid(text: str, uuid: Uuid | None, release: Release, *, reencoded: bool, next_step: str) -> Finding | None:
     if uuid or (not text and not reencoded):
         return None
     message = f"the cluster id {text!r} is not a uuid in URL-safe base64"
