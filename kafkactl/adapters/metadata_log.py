@@ -25,6 +25,7 @@ from kafkactl.storage.verify_log import (
 )
 
 PIECE_BYTES = 16 * 1024 * 1024
+_GAPS_TOLD = 10
 _OFFSETS_OF_A_SEGMENT = 2**31  # an index keeps offsets as int32, relative to the base
 _SEGMENT = re.compile(r"(\d{20})\.log")
 # Opened for writing too, like segments (LogSegment.open, OffsetIndex, TimeIndex).
@@ -73,7 +74,7 @@ def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[Seg
     mixed = False
     for index, name in enumerate(wanted):
         base_offset = int(name.removesuffix(".log"))
-        expected = max(base_offset, found[-1].end_offset if found else base_offset)
+        expected = found[-1].end_offset if found else base_offset
         segment, ascends = _segment(path, name, base_offset, expected, contents)
         found.append(segment)
         mixed = mixed or not ascends
@@ -87,12 +88,15 @@ def _segment(path: str, name: str, base_offset: int, expected: int, contents: Co
     size, pieces = _pieces(file)
     first: int | None = None
     out_of_range: int | None = None
+    gaps: list[tuple[int, int]] = []
     ascends, stop = True, None
     for found in walk_batches(pieces, size, file=file):
         if isinstance(found, Stop):
             stop = found
             break
         first = found.header.base_offset if first is None else first
+        if found.header.base_offset > expected and len(gaps) < _GAPS_TOLD:
+            gaps.append((expected, found.header.base_offset))
         ascends = ascends and found.header.base_offset >= expected and found.header.last_offset_delta >= 0
         expected = max(expected, found.header.last_offset + 1)
         if out_of_range is None and not 0 <= found.header.last_offset - base_offset < _OFFSETS_OF_A_SEGMENT:
@@ -107,6 +111,7 @@ def _segment(path: str, name: str, base_offset: int, expected: int, contents: Co
         end_offset=end_offset,
         stop=stop,
         out_of_range=out_of_range,
+        gaps=tuple(gaps),
     )
     return facts, ascends
 

@@ -28,6 +28,7 @@ class SegmentFacts:
     """One segment as a recovery reads it: `stop` says where it breaks off, `end_offset` is one behind what is left.
 
     `out_of_range` is the first offset in it that its indexes cannot hold: below its base, or 2^31 and more above.
+    `gaps` are the first offsets that are missing before or in it, each as (first, one behind the last).
     """
 
     name: str
@@ -37,6 +38,7 @@ class SegmentFacts:
     end_offset: int
     stop: Stop | None = None
     out_of_range: int | None = None
+    gaps: tuple[tuple[int, int], ...] = ()
 
 
 @frozen

@@ -22,7 +22,7 @@ from kafkactl.storage.verify_model import (
     tells,
     warns,
 )
-from kafkactl.storage.verify_state import log_looks_empty
+from kafkactl.storage.verify_state import loaded_snapshot, log_looks_empty
 from kafkactl.storage.verify_voters import other_voters
 
 _FROM_OTHERS = "Start the other voters first: the node fetches from them what it lost."
@@ -34,6 +34,7 @@ def recovery_rules(situation: Situation) -> Iterator[Trouble]:
     damaged = situation.log.damaged_segment
     if damaged is not None:
         yield from _damage(situation, damaged)
+    yield from _gaps(situation)
     if contents.unknown_control is not None or contents.undecodable is not None:
         yield _undecodable(situation)
     yield from _record_versions(situation)
@@ -108,6 +109,26 @@ def _whole_log(subject: str) -> Loss:
         " registrations are gone, and brokers treat their replicas as strays."
     )
     return Loss(what="metadata-log", subject=subject, message=text)
+
+
+def _gaps(situation: Situation) -> Iterator[Trouble]:
+    """Nobody notices missing offsets: a start goes on behind them, and a follower fetches only from its end on."""
+    snapshot = loaded_snapshot(situation)
+    since = 0 if snapshot is None else snapshot.offset
+    gaps = [gap for segment in situation.log.segments for gap in segment.gaps if gap[1] > since]
+    if not gaps:
+        return
+    subject = f"metadata log in {situation.config.metadata_log_dir}"
+    first, behind = gaps[0]
+    text = f"All metadata changes from offset {max(first, since)} to {behind - 1}."
+    yield loses(
+        "metadata-log-gap",
+        subject,
+        f"The log goes from offset {first} to {behind}: a segment is missing. A start does not notice.",
+        Loss(what="metadata-records", subject=subject, message=text),
+        next_step="Restore the segment; if another voter has the log, empty this one and let the node fetch it all.",
+        gaps=[list(gap) for gap in gaps],
+    )
 
 
 def _future_magic(subject: str, stop: Stop) -> Trouble:

@@ -8,8 +8,9 @@ with the start itself.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tests.lab.releases import VERSIONS, release
 from tests.lab.verify_damage import (
@@ -26,6 +27,7 @@ from tests.lab.verify_damage import (
     flipped,
     folder,
     holds,
+    in_snapshot,
     linked,
     property_of,
     removed,
@@ -55,7 +57,14 @@ class Node:
     more: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
+OFTEN = {
+    "metadata.log.max.record.bytes.between.snapshots": "1",
+    "metadata.log.max.snapshot.interval.ms": "600",
+    "metadata.max.idle.interval.ms": "100",
+}
 ONE = Node()
+SNAPSHOTS = Node(more=OFTEN)
+"""Writes a snapshot about every second; a first start goes on until there are several."""
 TWO = Node(log_dirs=("d1", "d2"))
 APART = Node(metadata_log_dir="m")
 STANDALONE = Node(dynamic=True, flags=("--standalone",))
@@ -373,6 +382,29 @@ def _metadata_log() -> Iterator[Case]:
         yield Case(name=name, releases=FEW, damage=damage, started_once=True)
 
 
+def _snapshots() -> Iterator[Case]:
+    releases = ("3.6.2", "3.9.2", "4.0.2", "4.3.1", "4.4.0")
+    newest: dict[str, Callable[[str], Damage]] = {
+        "whole": lambda name: untouched,
+        "wrong bit": lambda name: flipped(name, 1, 70),
+        "wrong bit in the footer": lambda name: flipped(name, -1, 66),
+        "empty": lambda name: holds(name, ""),
+        "of 8 bytes": lambda name: cut(name, 8),
+        "cut in the first batch": lambda name: cut(name, 40),
+        "cut behind the first batch": lambda name: cut_in_batch(name, 1, 0),
+        "cut in the second batch": lambda name: cut_in_batch(name, 1, 30),
+        "without footer": lambda name: cut_in_batch(name, -1, 0),
+        "missing": removed,
+    }
+    rest: dict[str, Any] = {"releases": releases, "node": SNAPSHOTS, "started_once": True}
+    for name, damage in newest.items():
+        yield Case(name=f"newest snapshot {name}", damage=in_snapshot(-1, damage), **rest)
+    older = in_snapshot(-2, lambda name: flipped(name, 1, 70))
+    yield Case(name="older snapshot wrong bit", damage=older, **rest)
+    yield Case(name="metadata log wrong bit before the snapshot", damage=flipped(SEGMENT, 1, 80), **rest)
+    yield Case(name="metadata log missing behind a snapshot", damage=removed(SEGMENT), **rest)
+
+
 def _offset_checkpoints() -> Iterator[Case]:
     for file in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint"):
         for directory in TWO.log_dirs:
@@ -426,6 +458,7 @@ CASES: tuple[Case, ...] = (
     *_voters(),
     *_quorum_state(),
     *_metadata_log(),
+    *_snapshots(),
     *_offset_checkpoints(),
     *_other_releases(),
 )

@@ -128,6 +128,18 @@ def flipped(name: str, batch: int, offset: int) -> Damage:
     return changed(name, change)
 
 
+def in_snapshot(age: int, damage: Callable[[str], Damage]) -> Damage:
+    """Damage to a snapshot behind the first offset: -1 is the newest, -2 the one before."""
+
+    def run(root: Path) -> None:
+        names = sorted(
+            file.name for file in (root / METADATA).glob("*.checkpoint") if not file.name.startswith("0" * 20)
+        )
+        damage(f"{METADATA}/{names[age]}")(root)
+
+    return run
+
+
 def batches(data: bytes) -> list[tuple[int, int]]:
     """Position and size of the whole batches of a file, told by their lengths alone."""
     found, position = [], 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,8 +78,18 @@ class Disks:
         if started_once:
             with KafkaNode(release, file, folder) as running:
                 running.start().wait_ready()
+                _wait_for_snapshots(folder, node)
                 assert running.stop() is not None
         return folder
+
+
+def _wait_for_snapshots(folder: Path, node: Node) -> None:
+    """Where snapshots are asked for often, until there are three."""
+    deadline = time.monotonic() + 60
+    while node.more and "metadata.log.max.snapshot.interval.ms" in node.more and time.monotonic() < deadline:
+        if len(list(folder.glob("d1/__cluster_metadata-0/*-0000000001.checkpoint"))) >= 3:
+            return
+        time.sleep(0.1)
 
 
 @contextmanager

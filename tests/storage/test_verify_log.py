@@ -93,7 +93,7 @@ def segment(api_key: int, version: int) -> bytes:
     """A batch with one record of that type and version, content invented."""
     value = encode_record(metadata_record(20), 0, {})
     record = bytes([value[0], api_key, version]) + value[3:]
-    return encode_batch([(None, record)], base_offset=10, timestamp_ms=NOW_MS)
+    return encode_batch([(None, record)], base_offset=4, timestamp_ms=NOW_MS)
 
 
 RECORDS = [
@@ -153,3 +153,14 @@ def test_nothing_is_written(node):
     before = {file: file.read_bytes() for file in made.root.rglob("*") if file.is_file()}
     made.verify()
     assert {file: file.read_bytes() for file in made.root.rglob("*") if file.is_file()} == before
+
+
+def test_a_missing_segment_is_noticed_by_nobody_else(node):
+    made = node("4.3.1").format(static=True).started_once()
+    data = made.path(LOG).read_bytes()
+    later = encode_batch([(None, encode_record(metadata_record(20), 0, {}))], base_offset=20, timestamp_ms=NOW_MS)
+    made.path(f"{FOLDER}/00000000000000000020.log").write_bytes(later)
+    answer = made.verify()
+    assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["metadata-records"])
+    assert blocker_ids(answer) == ["metadata-log-gap"]
+    assert made.path(LOG).read_bytes() == data
