@@ -73,9 +73,9 @@ def bootstrap_rules(situation: Situation) -> Iterator[Trouble]:
 def founding_records(situation: Situation) -> BootstrapRecords:
     """The records that the node would found a cluster with."""
     newest = situation.log.latest_snapshot  # a newer snapshot, even a broken one, hides the 0-0 checkpoint
-    is_first = newest is not None and newest.is_first
-    if situation.release.layout >= 4 and is_first and newest.contents is not None and newest.contents.features:
-        return _of(newest.contents, FIRST_CHECKPOINT)
+    held = newest.contents if newest is not None and newest.is_first else None
+    if situation.release.layout >= 4 and held is not None and held.features:
+        return _of(held, FIRST_CHECKPOINT)
     read = situation.metadata_directory.observed.bootstrap_checkpoint
     if read is not None and read.content is not None:
         return _of(_read_file(situation, read).contents, BOOTSTRAP_CHECKPOINT)

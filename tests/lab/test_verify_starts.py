@@ -32,7 +32,7 @@ from tests.lab.verify_cases import CASES, REPRESENTATIVES, Case, case_named
 from tests.lab.verify_disks import Disks, lock_held
 
 PROOF = Path(__file__).parents[2] / "docs" / "proof" / "verify.md"
-WAITS_S, STARTS_S, DIES_LATER_S = 20.0, 90.0, 20.0
+WAITS_S, STARTS_S, DIES_LATER_S = 15.0, 90.0, 20.0
 RETRIED_BOOTSTRAP = ("the default bootstrap", "the configured bootstrap")
 
 
@@ -130,7 +130,7 @@ def _wrong_loss(played: Played) -> str | None:
     }
     if wrong:
         return f"foretold {sorted(foretold)}, seen {wrong}"
-    if "features" in foretold and set(played.levels_after) != {"metadata.version"}:
+    if "features" in foretold and "metadata-log" not in foretold and set(played.levels_after) != {"metadata.version"}:
         return f"features were to be lost, the log has {played.levels_after}"
     return None
 
@@ -175,6 +175,7 @@ def test_the_whole_catalogue_is_foretold(disks: Disks) -> None:
     for case, release in _every_start():
         one = play(case, release, disks)
         played.append(one)
+        print(f"{len(played):5} {release} {case.name}: {one.kind} {one.mismatch or ''}", flush=True)
         if one.mismatch is not None:
             mismatches.append(f"{case.name} under {release}: {one.mismatch}")
     PROOF.write_text(_proof(played, mismatches, time.monotonic() - started), encoding="utf-8")
