@@ -16,6 +16,7 @@ _GROUP_OR_OTHER_READ = 0o044
 def hygiene_rules(situation: Situation) -> Iterator[Trouble]:
     """All of them."""
     yield from _leftovers(situation)
+    yield from _as_root(situation)
     yield from _owners(situation)
     yield from _readable_secrets(situation)
     yield from _unequal_bootstrap(situation)
@@ -34,6 +35,20 @@ def _leftovers(situation: Situation) -> Iterator[Trouble]:
                 next_step="A node removes or ignores them.",
                 names=left,
             )
+
+
+def _as_root(situation: Situation) -> Iterator[Trouble]:
+    """root may read and write everything, so nothing can be said of permissions; Kafka seldom runs as root."""
+    owners = sorted({one.observed.owner_uid for one in situation.directories})
+    if situation.observed.process_uid == 0 and any(owners):
+        yield tells(
+            "judged-as-root",
+            f"node {situation.config.node_id}",
+            f"verify runs as root, and the directories belong to user {', '.join(map(str, owners))}: what that user may"
+            " read and write was not judged.",
+            next_step="Run it as the user that runs Kafka.",
+            owners=owners,
+        )
 
 
 def _owners(situation: Situation) -> Iterator[Trouble]:

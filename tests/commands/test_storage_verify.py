@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from tests.commands.fleet_on_disk import FleetOnDisk
 from tests.lab.verify_damage import flipped, holds, removed
+from tests.storage.fleets import FleetBuilder
 from tests.storage.verify_nodes import SEGMENT, VerifyNode
 
 
@@ -89,3 +91,13 @@ def test_every_form_of_output(kafkactl, node):
     made = node("4.4.0").format(static=True)
     assert json.loads(verify(kafkactl, made, "-o", "jsonl").stdout)["will_start"] is True
     assert "will_start: true" in verify(kafkactl, made, "-o", "yaml").stdout
+
+
+def test_every_node_of_a_planned_fleet_starts(kafkactl, tmp_path):
+    fleet = FleetOnDisk(tmp_path, FleetBuilder(controllers=(1, 2, 3), brokers=(4, 5, 6)))
+    kafkactl("storage", "plan", fleet.inventory, "--out", fleet.plan)
+    for node_id in (1, 2, 3, 4, 5, 6):
+        assert kafkactl("storage", "apply", fleet.plan, "--node", node_id, "--yes").code == 0
+        run = kafkactl("storage", "verify", "-c", fleet.config(node_id), "--kafka-version", "4.3", "-o", "json")
+        assert (run.code, run.json["will_start"]) == (0, True), run.json["findings"]
+        assert "needs-other-nodes" in {finding["id"] for finding in run.json["findings"]}

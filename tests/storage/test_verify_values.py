@@ -94,3 +94,13 @@ def test_a_directory_id_that_cannot_be_written(node):
     kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("directory.id"))
     made.path("d1/meta.properties").write_text(kept)
     assert blocker_ids(verify(made, d1=DENIED))[0] == "meta-properties-not-writable"
+
+
+def test_root_cannot_judge_for_others(node):
+    made = node("4.3.1").format(static=True)
+    config = made.config()
+    observed = observe_node(config)
+    directories = tuple(replace(one, owner_uid=4711) for one in observed.directories)
+    seen = replace(observed, directories=directories, process_uid=0)
+    answer = verify_node(config, seen, find_release("4.3.1"), scan_metadata_log(config.metadata_log_dir))
+    assert "judged-as-root" in {finding.id for finding in answer.findings}
