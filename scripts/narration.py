@@ -35,7 +35,10 @@ def say(text: str) -> None:
 
 def kafkactl(*arguments: str, expect: int = 0) -> None:
     """Show a command line, run it, show what it prints; it has to end with this exit code."""
-    print(f"\n{_painted('1', f'$ kafkactl {shlex.join(arguments)}')}", flush=True)
+    line = textwrap.wrap(
+        f"$ kafkactl {shlex.join(arguments)}", WIDTH - 2, break_long_words=False, break_on_hyphens=False
+    )
+    print("\n" + _painted("1", " \\\n    ".join(line)), flush=True)
     color = {} if _has_color() else {"NO_COLOR": "1"}
     code, text = on_a_terminal([str(PROGRAM), *arguments], folder=ROOT, columns=COLUMNS, environment=color)
     print(f"{text}{_painted('2', f'(exit code {code})')}", flush=True)
