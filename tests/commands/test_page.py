@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.commands import plain
+from kafkactl.commands.page import Page, Word
+from kafkactl.commands.terminal import fitted
+
+
+@pytest.mark.parametrize(
+    ("widths", "available", "expected"),
+    [
+        ([5, 40, 22], 80, [5, 40, 22]),
+        ([5, 40, 22], 60, [5, 33, 22]),
+        ([5, 40, 22], 40, [5, 17, 17]),
+        ([5, 40, 22], 2, [1, 1, 1]),
+        ([], 10, []),
+    ],
+)
+def test_the_widest_columns_give_way_first(widths, available, expected):
+    assert fitted(widths, available) == expected
+
+
+def test_rows_of_groups_line_up_over_all_groups():
+    page = Page()
+    page.groups([("node 1", [("data", "/a"), ("metadata", None)]), (Word("node 2", "bad"), [("data", "/bbbb")])])
+    assert plain.render(page, color=False) == "node 1\n  data      /a\n  metadata  -\nnode 2\n  data      /bbbb\n"
+
+
+def test_blocks_are_set_apart_and_empty_ones_leave_nothing():
+    page = Page()
+    page.heading("Title")
+    page.table(("a", "b"), [])
+    page.fields([("gone", None)])
+    page.findings([])
+    page.groups([])
+    page.line("one")
+    page.line("two")
+    assert plain.render(page, color=False) == "Title\n\none\ntwo\n"
+
+
+def test_colour_does_not_move_columns():
+    page = Page()
+    page.table(("name", "n"), [(Word("x", "good"), 1), ("long", 22)])
+    colored = plain.render(page, color=True)
+    assert "\x1b[32mx\x1b[0m     1" in colored
+    assert plain.render(page, color=False) == "NAME  N\nx     1\nlong  22\n"
