@@ -85,7 +85,9 @@ def show_format(page: Page, answer: Mapping[str, Any]) -> None:
     """The same answer for people."""
     outcome = answer["outcome"]
     page.heading(_TITLES[outcome].format(**answer), _TONES[outcome])
-    if outcome != "refused":
+    if outcome == "nothing-to-do":  # what was asked beyond the id is not what stands on the disks
+        page.fields((("cluster id", answer["cluster_id"]),))
+    elif outcome != "refused":
         version = answer["metadata_version"]
         page.fields(
             (

@@ -108,7 +108,7 @@ def plan_format(
         metadata_version_name=levels.metadata_version.name,
         kraft_version=levels.kraft_version,
         features=dict(levels.features),
-        voters=first or (),
+        voters=first or () if _writes_metadata_directory(directories) else (),  # else their ids are on no disk
         directories=_untouched(facts) if outcome is Outcome.REFUSED else directories,
         findings=tuple(findings),
         owner=request.owner,
@@ -234,6 +234,10 @@ def _warn_of_taken_id(facts: _Facts, voters: Sequence[DynamicVoter] | None) -> I
                 f" {facts.config.metadata_log_dir}: the node will not start",
                 next_step="Give this node's voter another directory id, on all nodes.",
             )
+
+
+def _writes_metadata_directory(directories: Sequence[PlannedDirectory]) -> bool:
+    return any(one.role == "metadata" and one.action is Action.FORMAT for one in directories)
 
 
 def _own_voter(voters: Sequence[DynamicVoter] | None, node_id: int) -> DynamicVoter | None:

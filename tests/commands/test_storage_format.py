@@ -113,6 +113,7 @@ def test_again_without_ignore_formatted_is_refused_and_with_it_nothing_is_to_do(
     assert (again.code, again.json["outcome"], blockers(again)) == (3, "refused", ["already-formatted"] * 2)
     kept = format_("-s", "-g")
     assert (kept.code, kept.json["outcome"]) == (0, "nothing-to-do")
+    assert kept.json["voters"] == []  # a new id would be on no disk
     assert [one["action"] for one in kept.json["directories"]] == ["keep", "keep"]
     assert node.tree() == before
 
