@@ -328,7 +328,8 @@ class Contents:
         try:
             decoded = decode_record(record.value or b"", file=file, base=record.value_position)
         except DecodeError as error:
-            self._remember(error, record.offset, False)
+            if error.id != "invalid-utf8":  # Java reads such a string with replacement characters
+                self._remember(error, record.offset, False)
             return
         self._apply_data(decoded.api_key, decoded.data, record.offset)
 

@@ -7,7 +7,7 @@ taken to be there and healthy; a finding says where the answer rests on that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.features.releases import Release, known_releases
@@ -16,6 +16,7 @@ from kafkactl.storage.model import QUORUM_STATE, ObservedNode
 from kafkactl.storage.node_config import NodeConfig
 from kafkactl.storage.verify_bootstrap import bootstrap_rules
 from kafkactl.storage.verify_features import feature_rules, snapshot_level_rules
+from kafkactl.storage.verify_files import file_rules
 from kafkactl.storage.verify_hygiene import hygiene_rules
 from kafkactl.storage.verify_log import MetadataLogFacts
 from kafkactl.storage.verify_losses import loss_rules
@@ -42,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     offline_rules,
     bootstrap_rules,
     offset_rules,
+    file_rules,
     snapshot_rules,
     snapshot_level_rules,
     recovery_rules,
@@ -103,10 +105,15 @@ def _answer(situation: Situation, troubles: list[Trouble], warnings: Iterable[Fi
     return Verification(
         will_start=will_start,
         expected_failure=failures[0] if failures else None,
-        would_lose=tuple(loss for trouble in troubles for loss in trouble.losses),
+        would_lose=() if _ends_untouched(failures) else tuple(loss for one in troubles for loss in one.losses),
         directories=tuple(_directory(situation, facts) for facts in situation.directories),
         findings=(*warnings, *(trouble.finding for trouble in troubles)),
     )
+
+
+def _ends_untouched(failures: Sequence[Failure]) -> bool:
+    """Whether the node is gone before it opens its metadata log: such a start drops nothing and makes nothing anew."""
+    return bool(failures) and failures[0].phase < Phase.METADATA_LOG
 
 
 def _directory(situation: Situation, facts: DirectoryFacts) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.storage.model import METADATA_LOG, QUORUM_STATE
+from kafkactl.storage.model import METADATA_LOG, NODE_LOCK, QUORUM_STATE
 from kafkactl.storage.verify_model import (
     DirectoryFacts,
     Loss,
@@ -29,7 +29,7 @@ _TRACES = frozenset(
         "log-start-offset-checkpoint",
         "recovery-point-offset-checkpoint",
         "replication-offset-checkpoint",
-        ".lock",
+        NODE_LOCK,
     }
 )
 _STEP = "Do not start it: find the metadata log first (another disk? metadata.log.dir? a backup?)."
@@ -89,7 +89,8 @@ def _can_lead_alone(situation: Situation) -> bool:
 def _traces(situation: Situation, directory: DirectoryFacts) -> Iterator[str]:
     """Names that say: a node has run on this directory."""
     for entry in directory.observed.entries:
-        if entry.name in _TRACES:
+        being_held = entry.name == NODE_LOCK and directory.observed.locked_by_process
+        if entry.name in _TRACES and not being_held:
             yield f"{directory.path}/{entry.name}"
     if directory.path == situation.config.metadata_log_dir and QUORUM_STATE in directory.observed.metadata_files:
         yield f"{directory.path}/{METADATA_LOG}/{QUORUM_STATE}"

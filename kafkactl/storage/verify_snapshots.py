@@ -1,4 +1,4 @@
-"""The folder of the metadata log and the snapshots in it, as a node opens them.
+"""The snapshots in the folder of the metadata log, as a node opens them.
 
 From 3.8 on a node reads the newest snapshot and the whole log before anything else, for the voters in them
 (`KafkaRaftClient.initialize`, `KRaftControlRecordStateMachine`); before, both are read once there is a leader. A wrong
@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.metadata.log_scan import Contents, Stop
-from kafkactl.protocol.java_text import parse_int
-from kafkactl.storage.model import FileRead
-from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, SnapshotFacts
+from kafkactl.storage.verify_log import SnapshotFacts
 from kafkactl.storage.verify_model import (
     DIES,
     Loss,
@@ -28,125 +26,9 @@ from kafkactl.storage.verify_model import (
 from kafkactl.storage.verify_state import log_looks_empty
 from kafkactl.storage.verify_voters import other_voters
 
-_OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
-_METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-
 
 def snapshot_rules(situation: Situation) -> Iterator[Trouble]:
-    """Files that cannot be opened, the small files, the newest snapshot."""
-    yield from _files_usable(situation)
-    yield from _file_names(situation)
-    yield from _small_files(situation)
-    yield from _newest_snapshot(situation)
-
-
-# --- files ----------------------------------------------------------------------------------------------------------
-
-
-def _files_usable(situation: Situation) -> Iterator[Trouble]:
-    log = situation.log
-    if log.state == "unreadable":
-        yield stops(
-            "metadata-log-unreadable",
-            Phase.METADATA_DIRECTORY,
-            f"directory {log.path}",
-            f"The directory cannot be listed: {log.error}.",
-            says=f"{log.path}",
-            next_step="Give it to the user that runs Kafka.",
-        )
-    for name, error in log.unreadable:
-        yield stops(
-            "metadata-log-unreadable",
-            Phase.METADATA_LOG,
-            file_subject(f"{log.path}/{name}"),
-            f"The file cannot be opened as a node opens it: {error}.",
-            says=_open_words(f"{log.path}/{name}", error),
-            next_step="Give all files of the node to the user that runs Kafka.",
-        )
-
-
-def _open_words(path: str, error: str) -> str:
-    if error.endswith("to write"):
-        return f"java.nio.file.AccessDeniedException: {path}"
-    return f"Could not read file {path}"
-
-
-def _file_names(situation: Situation) -> Iterator[Trouble]:
-    """Segments, indexes and producer snapshots are named by an offset; a node parses the name of each such file."""
-    for entry in situation.metadata_directory.observed.metadata_log or ():
-        stem, dot, _ = entry.name.partition(".")
-        if entry.kind == "file" and dot and entry.name.endswith(_OFFSET_NAMED) and parse_int(stem, 64) is None:
-            yield stops(
-                "file-not-named-by-offset",
-                Phase.METADATA_LOG,
-                file_subject(f"{situation.log.path}/{entry.name}"),
-                "A file of this kind is named by an offset of 20 digits; this one is not.",
-                says=f'For input string: "{stem}"',
-                next_step="Move the file away.",
-            )
-
-
-def _small_files(situation: Situation) -> Iterator[Trouble]:
-    found = situation.log.small_files.get(PARTITION_METADATA)
-    if found is not None and found.content is not None:
-        yield from _partition_metadata(found)
-    found = situation.log.small_files.get(LEADER_EPOCH_CHECKPOINT)
-    if found is not None and found.content is not None:
-        yield from _leader_epochs(found)
-
-
-def _partition_metadata(found: FileRead) -> Iterator[Trouble]:
-    """Two lines, `version: 0` and `topic_id: …` (`PartitionMetadataFile`)."""
-    lines = (found.content or b"").decode("utf-8", "replace").splitlines()
-    fields = dict(line.split(": ", 1) for line in lines if ": " in line)
-    topic_id = fields.get("topic_id", "").strip()
-    if fields.get("version", "").strip() == "0" and topic_id == _METADATA_TOPIC_ID:
-        return
-    readable = fields.get("version", "").strip() == "0" and topic_id
-    yield stops(
-        "broken-partition-metadata",
-        Phase.METADATA_LOG,
-        file_subject(found.path),
-        "The file does not name the metadata topic.",
-        says=_partition_metadata_words(topic_id if readable else None, found.content or b""),
-        next_step="Remove the file; a node writes it again.",
-        topic_id=topic_id or None,
-    )
-
-
-def _partition_metadata_words(topic_id: str | None, content: bytes) -> str:
-    if topic_id is not None:
-        return f"log already contained topic ID {topic_id}"
-    return "Malformed line in" if content.strip() else 'because "this.text" is null'
-
-
-def _leader_epochs(found: FileRead) -> Iterator[Trouble]:
-    """`0`, the number of entries, then `epoch offset` a line (`LeaderEpochCheckpointFile`)."""
-    text = (found.content or b"").decode("utf-8", "replace")
-    lines = text.splitlines()
-    if not lines:
-        return
-    try:
-        version, count = int(lines[0]), int(lines[1])
-        entries = [tuple(int(number) for number in line.split()) for line in lines[2:]]
-        sound = version == 0 and count == len(entries) and all(len(entry) == 2 for entry in entries)
-    except (ValueError, IndexError):
-        sound = False
-    if not sound:
-        yield stops(
-            "broken-leader-epoch-checkpoint",
-            Phase.METADATA_LOG,
-            file_subject(found.path),
-            "The file is not one that a node can read.",
-            says="Malformed line in checkpoint file",
-            next_step="Remove the file; a node makes it again from the log.",
-        )
-
-
-# --- snapshots ------------------------------------------------------------------------------------------------------
-
-
-def _newest_snapshot(situation: Situation) -> Iterator[Trouble]:
+    """The newest snapshot: the only one that a start reads."""
     snapshot = situation.log.latest_snapshot
     start = situation.log.start_offset
     if start > 0 and (snapshot is None or snapshot.offset < start):
