@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kafkactl.errors import InputError
 from kafkactl.protocol.java_text import parse_int
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
-from kafkactl.storage.verify_model import DIES, Phase, Situation, Trouble, file_subject, stops
+from kafkactl.storage.verify_model import Phase, Situation, Trouble, file_subject, stops
 from kafkactl.values import ZERO_UUID, Uuid
 
 _OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
@@ -113,7 +114,7 @@ def _topic_id_problem(text: str) -> str | None:
     try:
         topic_id = Uuid.parse(text)
     except InputError:
-        return DIES
+        return "java.lang.IllegalArgumentException"
     if topic_id == _METADATA_TOPIC_ID:
         return None
     return "Invalid topic ID" if topic_id == ZERO_UUID else f"log already contained topic ID {topic_id}"
@@ -127,23 +128,56 @@ def _utf8(content: bytes) -> str | None:
 
 
 def _leader_epochs(found: FileRead) -> Iterator[Trouble]:
-    """`0`, the number of entries, then `epoch offset` a line (`LeaderEpochCheckpointFile`)."""
-    text = _utf8(found.content or b"")
-    lines = [] if text is None else text.splitlines()
-    if text is not None and not lines:
-        return
-    try:
-        version, count = int(lines[0]), int(lines[1])
-        entries = [tuple(int(number) for number in line.split()) for line in lines[2:]]
-        sound = version == 0 and count == len(entries) and all(len(entry) == 2 for entry in entries)
-    except (ValueError, IndexError):
-        sound = False
-    if not sound:
+    """Entries of epoch and offset (`LeaderEpochCheckpointFile`)."""
+    problem = checkpoint_problem(found.content or b"", parts=2)
+    if problem is not None:
         yield stops(
             "broken-leader-epoch-checkpoint",
             Phase.METADATA_LOG,
             file_subject(found.path),
-            "The file is not one that a node can read.",
-            says="Malformed line in checkpoint file" if text is not None else _NOT_UTF8,
+            f"The file is not one that a node can read: {problem.words}",
+            says=problem.words,
             next_step="Remove the file; a node makes it again from the log.",
         )
+
+
+# --- checkpoint files of text -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointProblem:
+    """What a reader says of a checkpoint file of text. `is_io`: as an I/O error, which puts a directory offline."""
+
+    words: str
+    is_io: bool = True
+
+
+def checkpoint_problem(content: bytes, *, parts: int) -> CheckpointProblem | None:
+    """Read `0`, a count, then that many lines of `parts` words, numbers but for a topic's name (`CheckpointFile`).
+
+    An empty file and one that ends behind its version are none.
+    """
+    text = _utf8(content)
+    if text is None:
+        return CheckpointProblem(words=_NOT_UTF8)
+    lines = text.splitlines()
+    numbers = [parse_int(line) for line in lines[:2]]
+    if None in numbers:
+        return CheckpointProblem(words="Malformed line in checkpoint file")
+    if numbers and numbers[0] != 0:
+        return CheckpointProblem(words="Unrecognised version:")
+    return None if len(lines) < 2 else _entries_problem(lines[2:], numbers[1] or 0, parts)
+
+
+def _entries_problem(lines: list[str], count: int, parts: int) -> CheckpointProblem | None:
+    if count < 0:
+        return CheckpointProblem(words="Illegal Capacity", is_io=False)
+    for line in lines:
+        words = re.split(r"\s+", line, flags=re.ASCII)
+        if len(words) != parts:
+            return CheckpointProblem(words="Malformed line in checkpoint file")
+        if parse_int(words[-2]) is None or parse_int(words[-1], 64) is None:
+            return CheckpointProblem(words="java.lang.NumberFormatException: For input string", is_io=False)
+    if count != len(lines):
+        return CheckpointProblem(words=f"Expected [{count}] entries in checkpoint file")
+    return None

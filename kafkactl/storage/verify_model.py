@@ -57,6 +57,8 @@ class DirectoryClass(IntEnum):
 
 # The line with which every release ends where an exception leaves the main thread; what stands below it varies.
 DIES = "Exiting Kafka due to fatal exception"
+# The line where it is thrown while the raft layer starts (3.3 had no such layer of its own).
+DIES_IN_RAFT = "Got exception while starting SharedServer"
 
 
 @frozen
@@ -149,6 +151,11 @@ class Situation:
             if directory.path == path:
                 return directory
         raise KeyError(path)
+
+    @property
+    def dies_in_raft(self) -> str:
+        """What is logged when the raft layer cannot start, whatever the reason."""
+        return DIES_IN_RAFT if self.at_least(3, 4) else DIES
 
     @property
     def takes_first_checkpoint_as_snapshot(self) -> bool:

@@ -6,11 +6,10 @@ whose metadata log lies in a failed directory too (`LogManager`, `ReplicaManager
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from kafkactl.protocol.java_text import parse_int
 from kafkactl.storage.model import LOG_STARTS, NODE_LOCK, RECOVERY_POINTS, FileRead
+from kafkactl.storage.verify_files import checkpoint_problem
 from kafkactl.storage.verify_model import (
     DirectoryClass,
     DirectoryFacts,
@@ -48,7 +47,7 @@ def _directory(situation: Situation, directory: DirectoryFacts) -> Iterator[Trou
             yield _given_up(situation, directory, f"it cannot be written: {seen.write_error}", NODE_LOCK, _OWNER_STEP)
         return
     for name, read in sorted(seen.offset_checkpoints.items()):
-        problem = checkpoint_problem(read)
+        problem = _problem(read)
         if problem is not None:
             yield _given_up(situation, directory, f"{name} cannot be read: {problem}", name, _FILE_STEP)
             return
@@ -101,29 +100,13 @@ def _ending(situation: Situation, directory: DirectoryFacts) -> str | None:
 def gives_up(directory: DirectoryFacts) -> bool:
     """Whether a broker goes on without this directory."""
     seen = directory.observed
-    broken = any(checkpoint_problem(read) is not None for read in seen.offset_checkpoints.values())
+    broken = any(_problem(read) is not None for read in seen.offset_checkpoints.values())
     return directory.kind is not DirectoryClass.GOOD or not seen.writable or broken
 
 
-def checkpoint_problem(read: FileRead) -> str | None:
-    """What is wrong with an offset checkpoint: `0`, a count, then `topic partition offset` a line (`CheckpointFile`).
-
-    An empty file is none.
-    """
+def _problem(read: FileRead) -> str | None:
+    """An I/O error puts the directory offline; any other error of the reader makes a broker go on from offset 0."""
     if read.content is None:
         return read.error or "unreadable"
-    lines = read.content.decode("utf-8", "replace").splitlines()
-    if len(lines) < 2:
-        return None if not lines or parse_int(lines[0]) == 0 else f"the first line is {lines[0][:40]!r}"
-    version, count = parse_int(lines[0]), parse_int(lines[1])
-    if version != 0 or count is None:
-        return f"the first lines are {lines[0][:40]!r} and {lines[1][:40]!r}"
-    if count != len(lines) - 2:
-        return f"{count} entries are announced, {len(lines) - 2} are there"
-    bad = [line for line in lines[2:] if not _is_entry(line)]
-    return f"{bad[0][:60]!r} is no entry" if bad else None
-
-
-def _is_entry(line: str) -> bool:
-    parts = re.split(r"\s+", line)
-    return len(parts) == 3 and parse_int(parts[1]) is not None and parse_int(parts[2], 64) is not None
+    found = checkpoint_problem(read.content, parts=3)
+    return found.words if found is not None and found.is_io else None

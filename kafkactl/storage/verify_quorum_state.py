@@ -22,7 +22,7 @@ from kafkactl.storage.verify_model import (
 from kafkactl.storage.verify_voters import other_voters
 from kafkactl.values import ZERO_UUID
 
-_NO_FIELD = "QuorumStateData: unable to locate field"
+_NO_FIELD = "unable to locate field"
 
 
 def quorum_state_rules(situation: Situation) -> Iterator[Trouble]:

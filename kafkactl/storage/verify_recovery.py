@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from kafkactl.metadata.log_scan import Contents, Stop
 from kafkactl.storage.verify_log import SegmentFacts
 from kafkactl.storage.verify_model import (
-    DIES,
     Loss,
     Phase,
     Situation,
@@ -151,7 +150,7 @@ def _undecodable(situation: Situation) -> Trouble:
         Phase.METADATA_LOG,
         f"metadata log in {situation.config.metadata_log_dir}",
         f"A record of the log does not decode although its CRC is right: {problem}",
-        says="Failed to deserialize record" if _is_plain_record(contents) else DIES,
+        says="Failed to deserialize record" if _is_plain_record(contents) else situation.dies_in_raft,
         next_step="Was the log written by a newer Kafka? Start that release.",
         problem=problem,
     )

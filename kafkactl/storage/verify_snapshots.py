@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from kafkactl.metadata.log_scan import Contents, Stop
 from kafkactl.storage.verify_log import SnapshotFacts
 from kafkactl.storage.verify_model import (
-    DIES,
+    DIES_IN_RAFT,
     Loss,
     Phase,
     Situation,
@@ -113,7 +113,7 @@ def _fatal_content(contents: Contents) -> str | None:
         return "Unknown control record type"
     if contents.undecodable is not None:
         broken = contents.undecodable
-        return DIES if broken.whole_batch or broken.control else "Failed to deserialize record"
+        return DIES_IN_RAFT if broken.whole_batch or broken.control else "Failed to deserialize record"
     return None
 
 
