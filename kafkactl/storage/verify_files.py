@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
 from kafkactl.protocol.java_text import parse_int
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
@@ -144,7 +144,7 @@ def _leader_epochs(found: FileRead) -> Iterator[Trouble]:
 # --- checkpoint files of text -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckpointProblem:
     """What a reader says of a checkpoint file of text. `is_io`: as an I/O error, which puts a directory offline."""
 

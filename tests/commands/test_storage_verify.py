@@ -47,7 +47,11 @@ def test_a_node_that_ends(kafkactl, node):
 def test_a_start_that_ends_before_the_metadata_log_loses_nothing(kafkactl, node):
     made = node("4.3.1").format(static=True)
     removed("d1/bootstrap.checkpoint")(made.root)
-    assert [one["what"] for one in verify(kafkactl, made, "-o", "json").json["would_lose"]] == ["release", "features", "scram"]
+    assert [one["what"] for one in verify(kafkactl, made, "-o", "json").json["would_lose"]] == [
+        "release",
+        "features",
+        "scram",
+    ]
     removed("d1/meta.properties")(made.root)
     assert verify(kafkactl, made, "-o", "json").json["would_lose"] == []
 
