@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
+from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.quorum.voters import DynamicVoter, hash_order
 from kafkactl.storage.cluster_id import check_cluster_id
@@ -43,7 +44,6 @@ from kafkactl.storage.model import (
     ObservedNode,
     PlannedDirectory,
     Source,
-    Voter,
 )
 from kafkactl.storage.node_config import NodeConfig
 from kafkactl.storage.node_files import NodeFiles

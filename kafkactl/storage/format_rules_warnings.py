@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
+from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity
 from kafkactl.storage.format_rules import blocker, warning
 from kafkactl.storage.format_rules_disks import ClassifiedDirectory
@@ -20,7 +21,6 @@ from kafkactl.storage.model import (
     FormatRequest,
     ObservedDirectory,
     ObservedNode,
-    Voter,
 )
 from kafkactl.storage.node_config import NodeConfig
 

@@ -12,8 +12,9 @@ from enum import StrEnum
 from typing import Protocol
 
 from kafkactl.frozen import frozen
+from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Outcome
-from kafkactl.values import Endpoint, Uuid
+from kafkactl.values import Uuid
 
 META_PROPERTIES = "meta.properties"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
@@ -237,15 +238,6 @@ class PlannedDirectory:
     directory_id: Uuid | None
     action: Action
     files: tuple[PlannedFile, ...] = ()
-
-
-@frozen
-class Voter:
-    """One voter of the first voter set."""
-
-    node_id: int
-    directory_id: Uuid
-    endpoints: tuple[Endpoint, ...]
 
 
 @frozen

@@ -16,7 +16,7 @@ from kafkactl.errors import SchemaError
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.metadata.checkpoint import decode_checkpoint, encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.voters import Voter as SnapshotVoter
+from kafkactl.metadata.voters import Voter
 from kafkactl.schema.definitions import message
 from kafkactl.storage.meta_properties import parse_meta_properties, render_meta_properties
 from kafkactl.storage.model import (
@@ -25,7 +25,6 @@ from kafkactl.storage.model import (
     META_PROPERTIES,
     METADATA_LOG,
     PlannedFile,
-    Voter,
 )
 from kafkactl.storage.scram import ScramCredential
 from kafkactl.values import Uuid
@@ -84,11 +83,10 @@ class NodeFiles:
             if not self.is_controller:
                 return None
             records = self.records
-        voters = None if self.voters is None else tuple(_snapshot_voter(voter) for voter in self.voters)
         content = encode_first_checkpoint(
-            now_ms=self.now_ms, kraft_version=self.kraft_version or None, voters=voters, records=records
+            now_ms=self.now_ms, kraft_version=self.kraft_version or None, voters=self.voters, records=records
         )
-        _must_decode(content, records, voters)
+        _must_decode(content, records, self.voters)
         return PlannedFile(name=f"{METADATA_LOG}/{FIRST_CHECKPOINT}", content=content, mode=_SNAPSHOT_MODE)
 
     def _meta_properties(self, directory_id: Uuid | None) -> PlannedFile:
@@ -112,11 +110,7 @@ def _record(type_: str, data: dict[str, object]) -> MetadataRecord:
     return MetadataRecord(type=type_, api_key=api_key, version=0, data=data)
 
 
-def _snapshot_voter(voter: Voter) -> SnapshotVoter:
-    return SnapshotVoter(node_id=voter.node_id, directory_id=voter.directory_id, endpoints=voter.endpoints)
-
-
-def _must_decode(content: bytes, records: Sequence[MetadataRecord], voters: Sequence[SnapshotVoter] | None) -> None:
+def _must_decode(content: bytes, records: Sequence[MetadataRecord], voters: Sequence[Voter] | None) -> None:
     """What we are about to write must say, to a reader, what was meant; apply then compares bytes with these."""
     read = decode_checkpoint(content)
     found = [

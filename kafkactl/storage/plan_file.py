@@ -22,6 +22,7 @@ from typing import Any
 
 from kafkactl.errors import InputError, RefusedError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Outcome, Severity
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
@@ -32,7 +33,6 @@ from kafkactl.storage.model import (
     FormatPlan,
     PlannedDirectory,
     PlannedFile,
-    Voter,
     VoterMode,
 )
 from kafkactl.values import Endpoint, Uuid

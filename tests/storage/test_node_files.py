@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from kafkactl.metadata.checkpoint import decode_checkpoint
+from kafkactl.metadata.voters import Voter
 from kafkactl.protocol.crc32c import crc32c
-from kafkactl.storage.model import FIRST_CHECKPOINT, METADATA_LOG, Voter
+from kafkactl.storage.model import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.storage.node_files import NodeFiles
 from kafkactl.values import Endpoint, Uuid
 

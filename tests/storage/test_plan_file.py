@@ -7,8 +7,9 @@ import json
 import pytest
 
 from kafkactl.errors import InputError, RefusedError
+from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Outcome, Severity
-from kafkactl.storage.model import Action, PlannedDirectory, PlannedFile, Voter, VoterMode
+from kafkactl.storage.model import Action, PlannedDirectory, PlannedFile, VoterMode
 from kafkactl.storage.plan_file import FleetPlan, PlannedNode, node_format_plan, parse_plan, render_plan, shown_plan
 from kafkactl.values import Endpoint, Uuid
 
