@@ -72,6 +72,8 @@ class FaultyFilesystem:
     def lock(self, path: str) -> int:
         there = os.path.lexists(path)
         descriptor: int = self._step("lock", self.real.lock, path)
+        found = os.fstat(descriptor)
+        self._contents[found.st_ino], self._paths[found.st_ino] = found.st_size, path
         if not there:
             self._changed(path, lambda: _remove(path))
         return descriptor
