@@ -38,10 +38,11 @@ KEY_VERSION = 0
 
 @frozen
 class ControlRecord:
-    """A control record; `data` is keyed by the field names of its definition."""
+    """A control record; `data` is keyed by the field names of its definition, `version` the one that it was read in."""
 
     type: ControlType
     data: Message
+    version: int = 0
 
 
 def encode_control_record(record_type: ControlType, data: Mapping[str, Any]) -> tuple[bytes, bytes]:
@@ -70,8 +71,10 @@ def decode_control_record(
         raise _error(f"a {record_type.name} record without a value", "null-not-allowed", value_base, file)
     spec = control_record(record_type)
     if record_type in _MARKERS:
-        return ControlRecord(type=record_type, data=_decode_marker(spec, value, file=file, base=value_base))
-    return ControlRecord(type=record_type, data=_decode_value(spec, value, file=file, base=value_base))
+        data = _decode_marker(spec, value, file=file, base=value_base)
+        return ControlRecord(type=record_type, data=data, version=data[_VERSION])
+    data, version = _decode_value(spec, value, file=file, base=value_base)
+    return ControlRecord(type=record_type, data=data, version=version)
 
 
 def _decode_type(key: bytes | None, *, file: str | None, base: int) -> ControlType:
@@ -91,18 +94,18 @@ def _decode_type(key: bytes | None, *, file: str | None, base: int) -> ControlTy
         raise reader.error(message, id="unknown-control-record", position=2) from None
 
 
-def _decode_value(spec: MessageSpec, value: bytes, *, file: str | None, base: int) -> Message:
-    """The message, at the version that its own first field names.
+def _decode_value(spec: MessageSpec, value: bytes, *, file: str | None, base: int) -> tuple[Message, int]:
+    """The message and its version: the one that its own first field names.
 
     Kafka up to 4.4 writes and reads every version of LeaderChangeMessage in the form of version 0
     (`ControlRecordUtils.java`), so where the named version does not fit the bytes, version 0 is tried.
     """
     version = _version_named(spec, int.from_bytes(value[:2], "big", signed=True))
     try:
-        return _decode_whole(spec, version, value, file=file, base=base)
+        return _decode_whole(spec, version, value, file=file, base=base), version
     except DecodeError as error:
         try:
-            return _decode_whole(spec, 0, value, file=file, base=base)
+            return _decode_whole(spec, 0, value, file=file, base=base), 0
         except DecodeError:
             raise error from None
 

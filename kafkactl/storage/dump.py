@@ -17,6 +17,7 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.quorum_state import decode_quorum_state
+from kafkactl.metadata.redact import redacted
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.json_form import definition_name, to_json
@@ -25,10 +26,6 @@ from kafkactl.schema.definitions import message
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 
-REDACTED = "<redacted>"
-# Fields of records that are secrets, and configurations whose value is one.
-_SECRET_FIELDS = {"UserScramCredentialRecord": ("Salt", "StoredKey", "ServerKey")}
-_SECRET_CONFIG = re.compile(r"password|secret|jaas|credential|keystore\.key|token", re.IGNORECASE)
 _META_PROPERTIES_TEXT = re.compile(rb"(?m)^[ \t]*(version|cluster\.id|node\.id|broker\.id)[ \t]*[=:]")
 
 
@@ -200,17 +197,6 @@ def _record(offset: int, record: MetadataRecord, show_secrets: bool) -> dict[str
         "version": record.version,
         "data": data if show_secrets else redacted(record.type, data),
     }
-
-
-def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record's JSON without its secrets: SCRAM keys, and the values of configurations that hold passwords."""
-    hidden = dict(data)
-    for name in _SECRET_FIELDS.get(record_type, ()):
-        if name in hidden:
-            hidden[name] = REDACTED
-    if record_type == "ConfigRecord" and hidden.get("Value") and _SECRET_CONFIG.search(str(hidden.get("Name"))):
-        hidden["Value"] = REDACTED
-    return hidden
 
 
 _DUMPERS = {

@@ -7,8 +7,9 @@ import pytest
 from kafkactl.errors import InputError
 from kafkactl.metadata.checkpoint import encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.redact import REDACTED
 from kafkactl.metadata.voters import Voter
-from kafkactl.storage.dump import REDACTED, dump_file, file_type
+from kafkactl.storage.dump import dump_file, file_type
 from kafkactl.values import Endpoint, Uuid
 
 KEY = b"stored-key-stored-key-stored-key"

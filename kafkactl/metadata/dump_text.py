@@ -1,0 +1,180 @@
+"""A record of the metadata log as JSON text: the usual ones fast, all others by the reference codec, the same bytes.
+
+The form is that of Kafka's JSON converters (`generator/.../JsonConverterGenerator.java`) with the field names of the
+definition: uuids as base64 text, byte strings as base64, tagged fields only where they do not hold their default. In
+one respect it is stricter: fields that are tagged in the record's version stand behind all others.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import math
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from json import dumps
+from json.encoder import encode_basestring
+from typing import Any
+
+from kafkactl.errors import DecodeError
+from kafkactl.metadata.dump_source import text_source
+from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.redact import REDACTED, is_secret_config, redacted
+from kafkactl.protocol.codec import TAGS, decode_message
+from kafkactl.protocol.compiled_runtime import GIVES_UP, IrregularError, longer_string_length, longer_varint
+from kafkactl.protocol.form import Form
+from kafkactl.protocol.json_form import definition_name, to_json
+from kafkactl.schema.definitions import message
+from kafkactl.schema.spec import MessageSpec
+from kafkactl.values import Uuid
+
+MAY_GIVE_UP = (*GIVES_UP, DecodeError)
+TextMaker = Callable[[bytes, int, int], str]
+
+# What a memory of texts holds at most. A log has few brokers, lists of replicas and topics at a time, but a hostile
+# one may have a million of each.
+_MOST_KEPT = 32_768
+_LONGEST_KEPT_BYTES = 256
+
+
+def careful_text(record: MetadataRecord, *, hide: bool) -> str:
+    """The JSON object of a record that the codec has read."""
+    return compact_json(record_json(record, hide=hide))
+
+
+def record_json(record: MetadataRecord, *, hide: bool) -> dict[str, Any]:
+    """The same as a value of JSON's types. With `hide` secrets are left out."""
+    spec = message(record.type)
+    shown = to_json(spec, record.version, record.data, naming=definition_name)
+    ordered = tagged_last(spec, record.version, shown)
+    return redacted(record.type, ordered) if hide else ordered
+
+
+def tagged_last(spec: MessageSpec, version: int, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """The same keys, those of fields that are tagged in this version behind the others."""
+    form = Form(version, spec.is_flexible(version))
+    tagged = {field.name for field in spec.fields if form.tags(field)}
+    return {name: shown[name] for name in sorted(shown, key=tagged.__contains__)}
+
+
+def compact_json(value: Any) -> str:
+    """JSON without blanks; letters beyond ASCII stand as they are."""
+    return dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def text_maker(spec: MessageSpec, version: int, *, hide: bool) -> TextMaker:
+    """A function of data, begin and end of a message: its JSON without the braces.
+
+    It raises one of MAY_GIVE_UP where the message is rare in form or wrong; which of the two, the codec tells.
+    """
+    source = text_source(spec, version, hide=hide)
+    tails = _Memory(_tail_maker(spec, version))
+    names: dict[str, Any] = {**_RUNTIME, **source.constants, "tails": tails, "tail_of": tails.__missing__}
+    exec(compile(source.text(), f"<text {spec.name} {version}>", "exec"), names)
+    maker: TextMaker = names["text"]
+    return maker
+
+
+class _Memory(dict[bytes, str]):
+    """Texts by the bytes that they stand for; made when first asked for, and never too many."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[bytes], str]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, raw: bytes) -> str:
+        text = self._make(raw)
+        if len(raw) <= _LONGEST_KEPT_BYTES:
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            self[raw] = text
+        return text
+
+
+def _tail_maker(spec: MessageSpec, version: int) -> Callable[[bytes], str]:
+    """The section of tagged fields as text: each pair led by a comma. Raises DecodeError, IrregularError."""
+    form = Form(version, flexible=True)
+    only = replace(spec, fields=tuple(field for field in spec.fields if form.has(field) and form.tags(field)))
+
+    def make(raw: bytes) -> str:
+        value, end = decode_message(only, version, raw)
+        if end != len(raw) or TAGS in value:
+            raise IrregularError
+        shown = compact_json(to_json(only, version, value, naming=definition_name))[1:-1]
+        return f",{shown}" if shown else ""
+
+    return make
+
+
+# --- texts of single values ---------------------------------------------------------------------------------------
+
+
+def _string(raw: bytes) -> str:
+    return encode_basestring(raw.decode())
+
+
+def _blob(raw: bytes) -> str:
+    return f'"{base64.b64encode(raw).decode("ascii")}"'
+
+
+def _uuid(raw: bytes) -> str:
+    return f'"{Uuid(raw)}"'
+
+
+def _uuid_list(raw: bytes) -> str:
+    if len(raw) % 16:
+        raise IrregularError
+    return f"[{','.join(_uuid(raw[at : at + 16]) for at in range(0, len(raw), 16))}]"
+
+
+def _number_list(code: str) -> Callable[[bytes], str]:
+    size = struct.calcsize(">" + code)
+
+    def make(raw: bytes) -> str:
+        if len(raw) % size:
+            raise IrregularError
+        return f"[{','.join(map(str, struct.unpack(f'>{len(raw) // size}{code}', raw)))}]"
+
+    return make
+
+
+def _number(value: float) -> str:
+    """As in `json_form`: JSON has no infinity and no NaN."""
+    if not math.isfinite(value):
+        return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+    return float.__repr__(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _config_value(name: str, value: str) -> str:
+    """The text of a configuration's value, both given as JSON text."""
+    if value in ("null", '""') or not is_secret_config(_unquoted(name)):
+        return value
+    return f'"{REDACTED}"'
+
+
+def _unquoted(text: str) -> str:
+    from json import loads
+
+    return str(loads(text))
+
+
+_RUNTIME: dict[str, Any] = {
+    "IrregularError": IrregularError,
+    "longer_varint": longer_varint,
+    "longer_string_length": longer_string_length,
+    "bools": ("false", "true"),
+    "number": _number,
+    "config_value": _config_value,
+    "strings": _Memory(_string),
+    "blobs": _Memory(_blob),
+    "uuids": _Memory(_uuid),
+    "lists_of_uuid": _Memory(_uuid_list),
+    **{
+        f"lists_of_{kind}": _Memory(_number_list(code))
+        for kind, code in {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}.items()
+    },
+}
