@@ -1,0 +1,102 @@
+"""The rules that an active controller plays by, from its release and the finalized levels.
+
+What differs between releases is schemas/features/election_rules.toml; what depends on levels is here:
+`MetadataVersion.java` (record versions, directories, leader epoch on a smaller ISR) and KIP-966 (ELR).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafkactl.dryrun.election import ElectionRules
+from kafkactl.errors import SchemaError
+from kafkactl.features.levels import METADATA_VERSION
+from kafkactl.features.releases import Release, release_names
+from kafkactl.frozen import frozen
+from kafkactl.schema.source import read_data
+
+ELR: Final = "eligible.leader.replicas.version"
+LEVEL_OF_SILENCE: Final = 1  # of metadata.version in a log that never told one
+_EPOCH_STAYS_FROM, _DIRECTORIES_FROM, CORDONED_FROM, CONTROLLERS_REGISTER_FROM = 12, 17, 30, 15
+_LATEST: Final = {
+    # record type: (from metadata.version, version), newest first; version 0 below
+    "PartitionRecord": ((23, 2), (17, 1)),
+    "PartitionChangeRecord": ((23, 2), (17, 1)),
+    "RegisterBrokerRecord": ((30, 4), (17, 3), (8, 2), (7, 1)),
+}
+_RELEASE_FIELDS: Final = {
+    "last_known_must_live",
+    "last_known_of_any_loss",
+    "completes_without_all",
+    "fences_again_after_shutdown",
+    "zookeeper_mode",
+}
+
+
+@frozen
+class Rules:
+    """`elections` decides about partitions; `fences_again_after_shutdown`: a broker that left by a controlled
+    shutdown is fenced a second time when its session expires (4.0 on, measured). `cordons`: brokers tell of cordoned
+    directories at each start (metadata.version 4.3-IV0)."""
+
+    elections: ElectionRules
+    metadata_version: int
+    fences_again_after_shutdown: bool
+
+    @property
+    def cordons(self) -> bool:
+        """Whether a starting broker reports its cordoned directories."""
+        return self.metadata_version >= CORDONED_FROM
+
+    def version_of(self, record_type: str) -> int:
+        """The version in which a record is written at this metadata.version; 0 where there is but one."""
+        rows = _LATEST.get(record_type, ())
+        return next((version for level, version in rows if self.metadata_version >= level), 0)
+
+
+def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: bool = False) -> Rules:
+    """The rules of a release at these levels; `migration_enabled` is zookeeper.metadata.migration.enable (to 3.9)."""
+    of_release = dict(_rows()[release.name])
+    for patch in _patches():
+        if patch["release"] == release.name and release.patch in patch["patches"]:
+            of_release |= {name: value for name, value in patch.items() if name in _RELEASE_FIELDS}
+    again, zookeeper = of_release.pop("fences_again_after_shutdown"), of_release.pop("zookeeper_mode")
+    level = levels.get(METADATA_VERSION, LEVEL_OF_SILENCE)
+    return Rules(
+        elections=ElectionRules(
+            elr=levels.get(ELR, 0) > 0,
+            directories=level >= _DIRECTORIES_FROM,
+            epoch_on_shrink=level < _EPOCH_STAYS_FROM or (zookeeper and migration_enabled),
+            **of_release,
+        ),
+        metadata_version=level,
+        fences_again_after_shutdown=again,
+    )
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    import tomli
+
+    return tomli.loads(read_data("features/election_rules.toml").decode())
+
+
+def _patches() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _table()["patch"]
+    return found
+
+
+@functools.cache
+def _rows() -> dict[str, dict[str, bool]]:
+    """Release name -> its fields, rows without one of their own like the row before."""
+    rows = {row["from"]: row for row in _table()["release"]}
+    filled: dict[str, bool] = {}
+    found = {}
+    for name in release_names():
+        filled = filled | {key: value for key, value in rows.get(name, {}).items() if key != "from"}
+        if set(filled) != _RELEASE_FIELDS:
+            raise SchemaError(f"election_rules.toml, {name}: wrong or missing fields", id="invalid-release-table")
+        found[name] = filled
+    return found
