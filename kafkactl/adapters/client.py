@@ -95,6 +95,12 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def sibling(self, role: Role, bootstrap: Sequence[Address]) -> Client:
+        """A client with the same way in and the same limits for other nodes of the cluster; closed by itself."""
+        return Client(
+            bootstrap, role, access=self._access, limits=self._limits, clock=self._clock, randomness=self._randomness
+        )
+
     def close(self) -> None:
         """Hang up everywhere."""
         with self._lines_lock:
@@ -102,6 +108,11 @@ class Client:
         for line in lines:
             if line.connection is not None:
                 line.connection.close()
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that its time limits are measured by."""
+        return self._clock
 
     # --- who is there ---
 
@@ -133,9 +144,9 @@ class Client:
 
         return self._search(lambda: self._controllers(deadline), ask, deadline)
 
-    def open_connection(self, address: Address) -> Connection:
+    def open_connection(self, address: Address, deadline: Deadline | None = None) -> Connection:
         """A connection of the caller's own, to watch while others wait. Raises UnreachableError."""
-        return connect(address, self._access, self._request(self._deadline()))
+        return connect(address, self._access, self._request(deadline or self._deadline()))
 
     # --- asking ---
 

@@ -1,0 +1,94 @@
+"""Record batches that came over the network: nothing of them is believed before it was checked."""
+
+from __future__ import annotations
+
+from kafkactl.errors import DecodeError, UnreachableError
+from kafkactl.frozen import frozen
+from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_header, verify_crc
+
+
+@frozen
+class FetchedPiece:
+    """Whole record batches of the log, byte for byte as on disk; `end_offset` is that behind the last record."""
+
+    base_offset: int
+    end_offset: int
+    data: bytes
+
+
+class SoundBatches:
+    """Takes answers in their order and gives out what follows what it gave out before.
+
+    `last_epoch` is the epoch of the record before `next_offset`, None where nobody knows it.
+    """
+
+    def __init__(self, next_offset: int, *, last_epoch: int | None) -> None:
+        self.next_offset = next_offset
+        self.last_epoch = last_epoch
+        self._may_begin_below = next_offset > 0  # a batch is given whole, though its middle was asked for
+
+    def jump(self, next_offset: int, last_epoch: int) -> None:
+        """Go on behind a snapshot."""
+        self.next_offset, self.last_epoch, self._may_begin_below = next_offset, last_epoch, False
+
+    def take(self, data: bytes, *, end: int, committed: int, leader_epoch: int) -> FetchedPiece | None:
+        """The batches of an answer that begin below `end`; None where there are none.
+
+        None of them may reach above `committed`: followers acknowledge whole batches. A batch that is cut at the end
+        of an answer is left for the next one. Raises UnreachableError `unsound-fetch-answer`.
+        """
+        position, base_offset = 0, None
+        while position < len(data) and self.next_offset < end:
+            header = _header(data, position)
+            if header is None:
+                if base_offset is None:
+                    raise unsound(f"a batch at offset {self.next_offset} is cut short")
+                break
+            self._follow(header, leader_epoch)
+            if header.last_offset >= committed:
+                raise unsound(
+                    f"a batch ends at offset {header.last_offset}, and the log is committed up to {committed}"
+                )
+            base_offset = header.base_offset if base_offset is None else base_offset
+            position = header.end
+        if base_offset is None:
+            return None
+        return FetchedPiece(base_offset=base_offset, end_offset=self.next_offset, data=bytes(data[:position]))
+
+    def _follow(self, header: BatchHeader, leader_epoch: int) -> None:
+        begins_right = header.base_offset == self.next_offset
+        if self._may_begin_below and not begins_right:
+            begins_right = 0 <= header.base_offset < self.next_offset <= header.last_offset
+        if not begins_right or header.last_offset < header.base_offset:
+            raise unsound(
+                f"offset {self.next_offset} is next, and a batch of {header.base_offset} to {header.last_offset} came"
+            )
+        if not (self.last_epoch or 0) <= header.partition_leader_epoch <= leader_epoch:
+            raise unsound(
+                f"a batch of epoch {header.partition_leader_epoch} at offset {header.base_offset}, behind epoch "
+                f"{self.last_epoch}, from the leader of epoch {leader_epoch}"
+            )
+        self.next_offset, self.last_epoch = header.last_offset + 1, header.partition_leader_epoch
+        self._may_begin_below = False
+
+
+def unsound(what: str) -> UnreachableError:
+    """The error of an answer that cannot be true."""
+    return UnreachableError(
+        f"the metadata log that was answered is not sound: {what}",
+        id="unsound-fetch-answer",
+        next_step="Look for a proxy in between; if there is none, check that node's disk: kafkactl storage verify.",
+    )
+
+
+def _header(data: bytes, position: int) -> BatchHeader | None:
+    """The batch at `position`, checked; None where the answer ends within it."""
+    left = len(data) - position
+    if left < LENGTH_END or int.from_bytes(data[position + 8 : position + LENGTH_END], "big") > left - LENGTH_END:
+        return None
+    try:
+        header = decode_header(data, position)
+        verify_crc(data, header)
+    except DecodeError as error:
+        raise unsound(error.message) from error
+    return header
