@@ -10,7 +10,7 @@ import click
 from kafkactl.commands import exit_codes
 from kafkactl.commands.deadline import deadline
 from kafkactl.commands.lazy_group import write_examples
-from kafkactl.commands.options import COMMON_NAMES, CommonOption, common_options
+from kafkactl.commands.options import COMMON_NAMES, CommonOption, ConnectionOption, common_options
 from kafkactl.commands.settings import Invocation, Settings
 
 
@@ -41,16 +41,17 @@ class LeafCommand(click.Command):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The command's own options first, those that every command has in a section of their own."""
-        own: list[tuple[str, str]] = []
-        common: list[tuple[str, str]] = []
+        """The command's own options first, those that many or all commands have in sections of their own."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Connection options": [], "Common options": []}
         help_option = self.get_help_option(ctx)
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None and (record[1] or isinstance(param, click.Option)):
                 is_common = isinstance(param, CommonOption) or param is help_option
-                (common if is_common else own).append(record)
-        for title, records in (("Options", own), ("Common options", common)):
+                is_connection = isinstance(param, ConnectionOption)
+                title = "Common options" if is_common else "Connection options" if is_connection else "Options"
+                sections[title].append(record)
+        for title, records in sections.items():
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)

@@ -47,6 +47,10 @@ class CommonOption(click.Option):
     """An option that every command takes; shown in a section of its own."""
 
 
+class ConnectionOption(click.Option):
+    """An option of every command that speaks with a cluster; shown in a section of its own."""
+
+
 def common_options(timeout: str) -> Callable[[Function], Function]:
     """What every leaf command takes. `leaf_command` applies it; the values end up in `Settings`."""
     options = (

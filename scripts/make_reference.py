@@ -11,7 +11,7 @@ from kafkactl.commands.exit_codes import MEANINGS
 from kafkactl.commands.lazy_group import LazyGroup
 from kafkactl.commands.leaf import LeafCommand
 from kafkactl.commands.main import CONTEXT, PROGRAM, cli
-from kafkactl.commands.options import CommonOption
+from kafkactl.commands.options import CommonOption, ConnectionOption
 from kafkactl.schema.explanations import explanations
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -51,16 +51,32 @@ def _commands_page() -> str:
 
 
 def _common_section() -> str:
-    ctx, leaf = next((ctx, command) for ctx, command in every_command() if isinstance(command, LeafCommand))
-    common = [param for param in leaf.get_params(ctx) if isinstance(param, CommonOption)]
-    rows = [_option_row(option, option.envvar) for option in common]
     return "\n".join(
         [
             "Every command takes these options. An option on the command line wins over the environment.\n",
-            *_table(("option", "what it does", "environment"), rows),
+            *_options_of_kind(CommonOption),
             "",
+            *_connection_section(),
         ]
     )
+
+
+def _connection_section() -> list[str]:
+    rows = _options_of_kind(ConnectionOption)
+    text = (
+        "Commands that speak with a cluster take these, too, before the verb or behind it. What is typed wins over\n"
+        "the environment, and both win over a context.\n"
+    )
+    return ["## Connection options\n", text, *rows, ""] if rows else []
+
+
+def _options_of_kind(kind: type[click.Option]) -> list[str]:
+    """The table of the options of this kind, as the first command that has them tells of them."""
+    for ctx, command in every_command():
+        options = [param for param in command.get_params(ctx) if isinstance(param, kind)]
+        if options and isinstance(command, LeafCommand):
+            return _table(("option", "what it does", "environment"), [_option_row(one, one.envvar) for one in options])
+    return []
 
 
 def _command_section(ctx: click.Context, command: LeafCommand) -> Iterator[str]:
@@ -70,12 +86,16 @@ def _command_section(ctx: click.Context, command: LeafCommand) -> Iterator[str]:
     own = [
         param
         for param in command.params
-        if isinstance(param, click.Option) and not isinstance(param, CommonOption) and not param.hidden
+        if isinstance(param, click.Option)
+        and not isinstance(param, CommonOption | ConnectionOption)
+        and not param.hidden
     ]
     if own:
         rows = [_option_row(option, f"{ctx.auto_envvar_prefix}_{(option.name or '').upper()}") for option in own]
         yield from _table(("option", "what it does", "environment"), rows)
         yield ""
+    if any(isinstance(param, ConnectionOption) for param in command.params):
+        yield "Takes the [connection options](#connection-options).\n"
     yield "Examples:\n"
     yield from (f"    {example}" for example in command.examples)
     yield ""

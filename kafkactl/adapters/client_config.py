@@ -102,7 +102,8 @@ def client_of(
         raise InputError(
             "no node of the cluster is named",
             id="bootstrap-missing",
-            next_step="Give --bootstrap-server HOST:PORT, or --bootstrap-controller HOST:PORT.",
+            next_step="Give --bootstrap-server HOST:PORT or --bootstrap-controller HOST:PORT, or make a context with "
+            "`kafkactl config set`.",
         )
     role = Role.BROKER if brokers else Role.CONTROLLER
     return Client(parse_addresses(text), role, access=config.access(), limits=config.limits(timeout_ms))

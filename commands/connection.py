@@ -1,0 +1,154 @@
+"""How a command says which cluster it means: `--bootstrap-server` and its kin, before or after the sub-command.
+
+A leaf takes `@connection_options` and gets the parameter `connection`; its group takes the same decorator, so that the
+options may stand in front of the verb, as in Kafka's tools. What is nearer wins: the leaf's options before the
+group's, the command line before the environment, and all of them before a context.
+
+    @leaf_command("list", ...)
+    @connection_options
+    def command(*, connection: ConnectionArguments) -> None:
+        with open_client(connection) as client:
+            guard_cluster(client, connection)  # before the first change
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from kafkactl.commands.options import ConnectionOption
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.client import Client
+    from kafkactl.adapters.contexts import Target
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# The client gives up before the command does, so that it can still say who did not answer.
+_SHARE_OF_TIME = 0.9
+
+
+class ConnectionArguments(NamedTuple):
+    """What was said about the cluster; nothing is opened, no file is read. All None: the current context counts."""
+
+    bootstrap_server: str | None = None
+    bootstrap_controller: str | None = None
+    command_config: str | None = None
+    context: str | None = None
+
+
+def connection_options(function: Function) -> Function:
+    """Decorator for a leaf, which gets the parameter `connection`, and for a group, which gets nothing."""
+    takes_connection = "connection" in function.__annotations__
+
+    @wraps(function)
+    def call(**parameters: Any) -> Any:
+        for name in ConnectionArguments._fields:
+            parameters.pop(name)
+        if takes_connection:
+            parameters["connection"] = _gathered(click.get_current_context())
+        return function(**parameters)
+
+    decorated: Any = call
+    for option in reversed(_options()):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def open_client(connection: ConnectionArguments, *, timeout_ms: float | None = None) -> Client:
+    """A client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
+
+    One call of it may take `timeout_ms`; without, a little less than the command's --timeout. What the client's file
+    says and kafkactl does not do is told on stderr. Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
+    `unknown-context`, and those of the files).
+    """
+    from kafkactl.adapters.client_config import client_of, load_client_config
+    from kafkactl.commands import output
+    from kafkactl.commands.settings import current_settings
+
+    target = target_of(connection)
+    config = load_client_config(target.command_config)
+    for finding in config.findings:
+        output.say(f"{finding.severity.value}: {finding.message}", "warn")
+    if target.context is not None:
+        output.detail(f"context {target.context}")
+    if timeout_ms is None:
+        timeout_ms = min(_SHARE_OF_TIME * current_settings().timeout_ms, config.limits().timeout_ms)
+    return client_of(
+        config, brokers=target.bootstrap_server, controllers=target.bootstrap_controller, timeout_ms=timeout_ms
+    )
+
+
+def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
+    """Make sure that the cluster that answers is the context's, before anything is changed.
+
+    Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node tells the cluster's id. A context
+    without an id, and arguments without a context, are not held against anything.
+    """
+    expected = target_of(connection).cluster_id
+    if expected is None:
+        return
+    found = client.cluster().cluster_id
+    if found != expected:
+        from kafkactl.errors import RefusedError
+
+        raise RefusedError(
+            f"the cluster that answers has the id {found}, the context's is {expected}",
+            id="cluster-id-mismatch",
+            next_step="Nothing was changed. Check the addresses, and the context: kafkactl config view.",
+        )
+
+
+def target_of(connection: ConnectionArguments) -> Target:
+    """The arguments together with the context that they name, or the current one. Raises InputError."""
+    import os
+
+    from kafkactl.adapters.contexts import Contexts, contexts_file, load_contexts, resolve_target
+
+    file = contexts_file(os.environ)
+    needs_contexts = connection.context is not None or not (
+        connection.bootstrap_server or connection.bootstrap_controller
+    )
+    contexts = load_contexts(file) if needs_contexts else Contexts(file=str(file), by_name={})
+    return resolve_target(contexts, **connection._asdict())
+
+
+def _options() -> tuple[Callable[[Any], Any], ...]:
+    return (
+        _option("--bootstrap-server", "HOST:PORT,…", "Brokers to ask first."),
+        _option("--bootstrap-controller", "HOST:PORT,…", "Controllers to ask first, instead of brokers."),
+        _option("--command-config", "FILE", "Client properties: security, login, time-outs; as Kafka's tools read it."),
+        _option("--context", "NAME", "A context of `kafkactl config`, instead of the current one."),
+    )
+
+
+def _option(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
+    variable = "KAFKACTL_" + name.removeprefix("--").replace("-", "_").upper()
+    return click.option(name, cls=ConnectionOption, metavar=metavar, envvar=variable, help=text)
+
+
+def _gathered(ctx: click.Context) -> ConnectionArguments:
+    """The options of this command and of the groups around it, each from its nearest place."""
+    typed: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    scope: click.Context | None = ctx
+    while scope is not None:
+        for name in ConnectionArguments._fields:
+            if value := scope.params.get(name):
+                on_line = scope.get_parameter_source(name) is ParameterSource.COMMANDLINE
+                (typed if on_line else environment).setdefault(name, value)
+        scope = scope.parent
+    return ConnectionArguments(**_nearest(typed, environment))
+
+
+def _nearest(typed: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Typed words before those of the environment; where they name a cluster, the environment's does not count."""
+    if "context" in typed:
+        return dict(typed)
+    named = {"bootstrap_server", "bootstrap_controller"} & set(typed)
+    ignored = {"bootstrap_server", "bootstrap_controller", "context"} if named else set()
+    return {name: value for name, value in environment.items() if name not in ignored} | dict(typed)

@@ -1,0 +1,38 @@
+"""A group that speaks with a cluster, for the tests of what all such groups share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands import output
+from kafkactl.commands.connection import ConnectionArguments, connection_options, guard_cluster, open_client
+from kafkactl.commands.lazy_group import Entry, LazyGroup
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.page import Page
+
+
+@click.group("live", cls=LazyGroup, entries={"look": Entry("tests.commands.live_sample", "look", "Look.")})
+@connection_options
+def command() -> None:
+    """A group."""
+
+
+@leaf_command("look", examples=("kafkactl live look",))
+@connection_options
+@click.option("--open", "how", default="")
+def look(*, connection: ConnectionArguments, how: str) -> None:
+    """Show the connection, open it, or hold it against the context."""
+    answer: dict[str, Any] = connection._asdict()
+    if how:
+        with open_client(connection) as client:
+            if how == "guard":
+                guard_cluster(client, connection)
+            answer |= {"bootstrap": [str(one) for one in client.bootstrap], "role": client.role.word}
+    output.emit("live.look", answer, render=_show)
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    page.fields(answer.items())
