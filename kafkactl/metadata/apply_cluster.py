@@ -33,7 +33,7 @@ def register_broker(state: State, data: Message) -> None:
         in_controlled_shutdown=data["InControlledShutdown"],
         is_migrating_zk_broker=data["IsMigratingZkBroker"],
         directories=_sorted(data["LogDirs"]),
-        cordoned=None if cordoned is None else _sorted(cordoned),
+        cordoned=None if cordoned is None else tuple(cordoned),
     )
 
 
@@ -78,7 +78,7 @@ def change_broker(state: State, data: Message) -> None:
         fenced=fenced > 0 if fenced else held.fenced,
         in_controlled_shutdown=held.in_controlled_shutdown or leaving == 1,
         directories=_sorted(data["LogDirs"]) if data["LogDirs"] else held.directories,
-        cordoned=held.cordoned if cordoned is None else _sorted(cordoned),
+        cordoned=held.cordoned if cordoned is None else tuple(cordoned),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.metadata.image import METADATA_VERSION, ProducerIds, QuotaEntity
+from kafkactl.metadata.image import METADATA_VERSION, QuotaEntity
 from kafkactl.metadata.replay_state import ContradictionError, State
 from kafkactl.metadata.voters import voters_of
 from kafkactl.plan import Severity
@@ -50,13 +50,11 @@ def _entity(data: Message) -> QuotaEntity:
 
 def set_producer_ids(state: State, data: Message) -> None:
     """ProducerIdsRecord. The next id must grow (`ProducerIdControlManager`); the image takes any."""
-    held, next_id = state.producer_ids, data["NextProducerId"]
-    if held is not None and next_id <= held.next_producer_id:
-        text = f"the next producer id goes from {held.next_producer_id} to {next_id}; a controller cannot load this"
+    held, next_id = state.next_producer_id, data["NextProducerId"]
+    if held is not None and next_id <= held:
+        text = f"the next producer id goes from {held} to {next_id}; a controller cannot load this"
         state.note("producer-ids-go-back", Severity.BLOCKER, "producer ids", text)
-    state.producer_ids = ProducerIds(
-        broker_id=data["BrokerId"], broker_epoch=data["BrokerEpoch"], next_producer_id=next_id
-    )
+    state.next_producer_id = next_id
 
 
 def set_zk_migration(state: State, data: Message) -> None:

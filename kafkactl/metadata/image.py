@@ -151,8 +151,8 @@ class FeatureRange:
 class Broker:
     """A broker's registration (`BrokerRegistration.java`). `epoch` is the broker epoch.
 
-    `listeners` and `features` are ordered by name, directories by id; `cordoned` directories take no new partitions,
-    and None means that the record said nothing of them (metadata.version before 4.3-IV0).
+    `listeners`, `features` and `directories` are sorted. `cordoned` directories take no new partitions; None: the
+    broker has not said (metadata.version before 4.3-IV0).
     """
 
     id: int
@@ -177,15 +177,6 @@ class Controller:
     zk_migration_ready: bool
     listeners: tuple[Listener, ...]
     features: Mapping[str, FeatureRange]
-
-
-@frozen
-class ProducerIds:
-    """The last block of producer ids that was given out: who asked, and the first id of the next block."""
-
-    broker_id: int
-    broker_epoch: int
-    next_producer_id: int
 
 
 @frozen
@@ -249,12 +240,13 @@ class Image:
     """The state of a cluster after some record of its metadata log. Two equal images are equal states.
 
     `features` are the FeatureLevelRecords in force (level 0 takes a feature away); `zk_migration_state` is that of the
-    last ZkMigrationStateRecord. `kraft_version` and `voters` come from control records and are None where there were
-    none (a static quorum). `topic_ids` finds the id of a topic by its name.
+    last ZkMigrationStateRecord (0: NONE, `ZkMigrationState.java`). `kraft_version` and `voters` come from control
+    records and are None where there were none (a static quorum). `topic_ids` finds the id of a topic by its name. Of
+    producer ids Kafka's image keeps the first of the next block, not who had the last.
     """
 
     features: Mapping[str, int] = field(default_factory=dict)
-    zk_migration_state: int | None = None
+    zk_migration_state: int = 0
     kraft_version: int | None = None
     voters: tuple[Voter, ...] | None = None
     brokers: Mapping[int, Broker] = field(default_factory=dict)
@@ -263,7 +255,7 @@ class Image:
     topic_ids: Mapping[str, Uuid] = field(default_factory=dict)
     configs: Mapping[ConfigKey, Mapping[str, str]] = field(default_factory=dict)
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
-    producer_ids: ProducerIds | None = None
+    next_producer_id: int | None = None
     acls: Mapping[Uuid, Acl] = field(default_factory=dict)
     scram: Mapping[ScramKey, ScramCredential] = field(default_factory=dict)
     delegation_tokens: Mapping[str, DelegationToken] = field(default_factory=dict)

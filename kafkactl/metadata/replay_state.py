@@ -19,7 +19,6 @@ from kafkactl.metadata.image import (
     OpenTransaction,
     Partitions,
     PartitionState,
-    ProducerIds,
     QuotaEntity,
     ScramCredential,
     ScramKey,
@@ -113,7 +112,7 @@ class State:
         self.client_quotas: dict[QuotaEntity, dict[str, float]] = {
             entity: dict(held) for entity, held in start.client_quotas.items()
         }
-        self.producer_ids: ProducerIds | None = start.producer_ids
+        self.next_producer_id = start.next_producer_id
         self.acls: dict[Uuid, Acl] = dict(start.acls)
         self.scram: dict[ScramKey, ScramCredential] = dict(start.scram)
         self.delegation_tokens: dict[str, DelegationToken] = dict(start.delegation_tokens)
@@ -147,7 +146,7 @@ class State:
             topic_ids={name: Uuid(raw) for name, raw in self.topic_ids.items()},
             configs={key: dict(held) for key, held in self.configs.items()},
             client_quotas={entity: dict(held) for entity, held in self.client_quotas.items()},
-            producer_ids=self.producer_ids,
+            next_producer_id=self.next_producer_id,
             acls=dict(self.acls),
             scram=dict(self.scram),
             delegation_tokens=dict(self.delegation_tokens),

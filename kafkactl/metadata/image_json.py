@@ -1,0 +1,279 @@
+"""The canonical form of an image: JSON in which equal states have equal bytes, and its SHA-256.
+
+Fields have the names and kinds that they have in Kafka's records (uuids as text, bytes as base64); the parts around
+them are ours. Everything is sorted: topics by name, other things by their keys, lists of replicas as they are. Secrets
+are in it as they are in the log; whoever shows it withholds them. `image_text` gives it piece by piece, for the image
+of a large cluster takes hundreds of megabytes as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kafkactl.metadata.image import (
+    Acl,
+    Broker,
+    Controller,
+    DelegationToken,
+    FeatureRange,
+    Image,
+    Listener,
+    OpenTransaction,
+    PartitionState,
+    ScramCredential,
+    ScramKey,
+    Topic,
+)
+from kafkactl.metadata.voters import Voter
+from kafkactl.values import Uuid
+
+_PIECE_BYTES = 64 * 1024
+
+
+def image_json(image: Image) -> dict[str, Any]:
+    """The image as one object of JSON values."""
+    found = {name: part(image) for name, part in _PARTS.items()}
+    found["topics"] = [_topic(topic) for topic in _topics(image)]
+    return {name: found[name] for name in PART_NAMES}
+
+
+def image_text(image: Image) -> Iterator[str]:
+    """The same object as text, in pieces: what `json.dumps(image_json(image), ...)` gives without spaces."""
+    renders = _Renders()
+    for name in PART_NAMES:
+        yield ("{" if name == PART_NAMES[0] else ",") + f'"{name}":'
+        if name == "topics":
+            yield from _topics_text(image, renders)
+        else:
+            yield _dumped(_PARTS[name](image))
+    yield "}"
+
+
+def image_sha256(image: Image) -> str:
+    """SHA-256, in hex, of the canonical text in UTF-8."""
+    digest = hashlib.sha256()
+    for piece in image_text(image):
+        digest.update(piece.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+# --- topics: the part that can be large ----------------------------------------------------------------------------
+
+
+def _topics(image: Image) -> list[Topic]:
+    return sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw))
+
+
+def _topic(topic: Topic) -> dict[str, Any]:
+    renders = _Renders()
+    states = topic.partitions.states
+    partitions = [json.loads(_partition_text(number, states[number], renders)) for number in sorted(states)]
+    return {"Name": topic.name, "TopicId": str(topic.id), "Partitions": partitions}
+
+
+def _topics_text(image: Image, renders: _Renders) -> Iterator[str]:
+    held, size, first = ["["], 0, True
+    for topic in _topics(image):
+        held.append("" if first else ",")
+        held.append(f'{{"Name":{_dumped(topic.name)},"TopicId":"{topic.id}","Partitions":[')
+        states = topic.partitions.states
+        text = ",".join([_partition_text(number, states[number], renders) for number in sorted(states)])
+        held.append(text + "]}")
+        size, first = size + len(text), False
+        if size > _PIECE_BYTES:
+            yield "".join(held)
+            held, size = [], 0
+    yield "".join(held) + "]"
+
+
+class _Renders(dict[Any, str]):
+    """Lists of node ids and of directory ids as text, each made once."""
+
+    def __missing__(self, key: tuple[int, ...] | bytes) -> str:
+        if isinstance(key, bytes):
+            held: list[Any] = [str(Uuid(key[at : at + 16])) for at in range(0, len(key), 16)]
+        else:
+            held = list(key)
+        self[key] = text = _dumped(held)
+        return text
+
+
+def _partition_text(number: int, state: PartitionState, renders: _Renders) -> str:
+    replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = state
+    return (
+        f'{{"PartitionId":{number},"Replicas":{renders[replicas]},"Isr":{renders[isr]},'
+        f'"RemovingReplicas":{renders[removing]},"AddingReplicas":{renders[adding]},"Leader":{leader},'
+        f'"LeaderRecoveryState":{recovery},"LeaderEpoch":{leader_epoch},"PartitionEpoch":{epoch},'
+        f'"Directories":{renders[directories]},"EligibleLeaderReplicas":{renders[elr]},'
+        f'"LastKnownElr":{renders[last_known]}}}'
+    )
+
+
+# --- the other parts -----------------------------------------------------------------------------------------------
+
+
+def _voters(voters: Sequence[Voter] | None) -> list[dict[str, Any]] | None:
+    if voters is None:
+        return None
+    return [_voter(one) for one in sorted(voters, key=lambda one: (one.node_id, one.directory_id))]
+
+
+def _voter(voter: Voter) -> dict[str, Any]:
+    return {
+        "VoterId": voter.node_id,
+        "VoterDirectoryId": str(voter.directory_id),
+        "Endpoints": [
+            {"Name": one.listener, "Host": one.host, "Port": one.port}
+            for one in sorted(voter.endpoints, key=lambda one: one.listener)
+        ],
+        "KRaftVersionFeature": {
+            "MinSupportedVersion": voter.min_kraft_version,
+            "MaxSupportedVersion": voter.max_kraft_version,
+        },
+    }
+
+
+def _broker(broker: Broker) -> dict[str, Any]:
+    return {
+        "BrokerId": broker.id,
+        "IsMigratingZkBroker": broker.is_migrating_zk_broker,
+        "IncarnationId": str(broker.incarnation_id),
+        "BrokerEpoch": broker.epoch,
+        "EndPoints": [_listener(one) for one in broker.listeners],
+        "Features": _features(broker.features),
+        "Rack": broker.rack,
+        "Fenced": broker.fenced,
+        "InControlledShutdown": broker.in_controlled_shutdown,
+        "LogDirs": [str(one) for one in broker.directories],
+        "CordonedLogDirs": None if broker.cordoned is None else [str(one) for one in broker.cordoned],
+    }
+
+
+def _controller(controller: Controller) -> dict[str, Any]:
+    return {
+        "ControllerId": controller.id,
+        "IncarnationId": str(controller.incarnation_id),
+        "ZkMigrationReady": controller.zk_migration_ready,
+        "EndPoints": [_listener(one) for one in controller.listeners],
+        "Features": _features(controller.features),
+    }
+
+
+def _listener(listener: Listener) -> dict[str, Any]:
+    return {
+        "Name": listener.name,
+        "Host": listener.host,
+        "Port": listener.port,
+        "SecurityProtocol": listener.security_protocol,
+    }
+
+
+def _features(features: Mapping[str, FeatureRange]) -> list[dict[str, Any]]:
+    return [
+        {"Name": name, "MinSupportedVersion": held.min, "MaxSupportedVersion": held.max}
+        for name, held in sorted(features.items())
+    ]
+
+
+def _configs(image: Image) -> list[dict[str, Any]]:
+    return [
+        {"ResourceType": kind, "ResourceName": name, "Configs": dict(sorted(held.items()))}
+        for (kind, name), held in sorted(image.configs.items())
+    ]
+
+
+def _client_quotas(image: Image) -> list[dict[str, Any]]:
+    entities = sorted(
+        image.client_quotas, key=lambda entity: [(kind, name is not None, name or "") for kind, name in entity]
+    )
+    return [
+        {
+            "Entity": [{"EntityType": kind, "EntityName": name} for kind, name in entity],
+            "Quotas": {key: _number(value) for key, value in sorted(image.client_quotas[entity].items())},
+        }
+        for entity in entities
+    ]
+
+
+def _number(value: float) -> float | str:
+    """As in `json_form`: JSON has no infinity and no NaN."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _producer_ids(image: Image) -> dict[str, Any] | None:
+    return None if image.next_producer_id is None else {"NextProducerId": image.next_producer_id}
+
+
+def _acl(acl: Acl) -> dict[str, Any]:
+    return {
+        "Id": str(acl.id),
+        "ResourceType": acl.resource_type,
+        "ResourceName": acl.resource_name,
+        "PatternType": acl.pattern_type,
+        "Principal": acl.principal,
+        "Host": acl.host,
+        "Operation": acl.operation,
+        "PermissionType": acl.permission_type,
+    }
+
+
+def _scram(key: ScramKey, held: ScramCredential) -> dict[str, Any]:
+    return {
+        "Name": key[1],
+        "Mechanism": key[0],
+        "Salt": _base64(held.salt),
+        "StoredKey": _base64(held.stored_key),
+        "ServerKey": _base64(held.server_key),
+        "Iterations": held.iterations,
+    }
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode("ascii")
+
+
+def _token(token: DelegationToken) -> dict[str, Any]:
+    return {
+        "Owner": token.owner,
+        "Requester": token.requester,
+        "Renewers": list(token.renewers),
+        "IssueTimestamp": token.issue_timestamp_ms,
+        "MaxTimestamp": token.max_timestamp_ms,
+        "ExpirationTimestamp": token.expiration_timestamp_ms,
+        "TokenId": token.token_id,
+    }
+
+
+def _transaction(held: OpenTransaction | None) -> dict[str, Any] | None:
+    if held is None:
+        return None
+    return {"BeginOffset": held.begin_offset, "Name": held.name, "Records": len(held.records)}
+
+
+_PARTS: Mapping[str, Callable[[Image], Any]] = {
+    "features": lambda image: dict(sorted(image.features.items())),
+    "zk_migration_state": lambda image: image.zk_migration_state,
+    "kraft_version": lambda image: image.kraft_version,
+    "voters": lambda image: _voters(image.voters),
+    "brokers": lambda image: [_broker(one) for _, one in sorted(image.brokers.items())],
+    "controllers": lambda image: [_controller(one) for _, one in sorted(image.controllers.items())],
+    "configs": _configs,
+    "client_quotas": _client_quotas,
+    "producer_ids": _producer_ids,
+    "acls": lambda image: [_acl(one) for _, one in sorted(image.acls.items())],
+    "scram": lambda image: [_scram(key, one) for key, one in sorted(image.scram.items())],
+    "delegation_tokens": lambda image: [_token(one) for _, one in sorted(image.delegation_tokens.items())],
+    "transaction": lambda image: _transaction(image.transaction),
+}
+PART_NAMES = (*list(_PARTS)[:6], "topics", *list(_PARTS)[6:])
