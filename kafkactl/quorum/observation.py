@@ -8,13 +8,15 @@ first, and who is alive from the nodes themselves. Ages are taken within one ans
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafkactl.frozen import frozen
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity
+from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, NO_LEADER, Mode, NodeFacts, Probe, QuorumState, Replica
 from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
@@ -85,22 +87,34 @@ def quorum_answer(body: Mapping[str, Any], *, version: int, asked: str) -> Quoru
 
 def quorum_state(
     *,
-    cluster_id: str,
+    cluster_id: str | None,
     answers: Sequence[QuorumAnswer] = (),
     nodes: Sequence[NodeFacts] = (),
     disks: Sequence[DiskSeen] = (),
     registrations: Registrations | None = None,
     probes: Sequence[Probe] = (),
+    heard: Mapping[str, NodeVersions] | None = None,
+    configured: Mapping[int, tuple[Endpoint, ...]] | None = None,
     alive_within_ms: int = ALIVE_WITHIN_MS,
 ) -> QuorumState:
-    """One state from everything that was heard and read."""
+    """One state from everything that was heard and read.
+
+    `heard` is what nodes whose id is not known said of themselves, by their address. `configured` are the voters of
+    controller.quorum.voters, which count in a static quorum without a leader. In a static quorum directory ids
+    are left out: no vote names them, and from 4.1 on a leader shows some and not others.
+    """
     by_id = {node.id: node for node in nodes}
     best = max(answers, key=lambda one: one.leader_epoch, default=None)
-    voters, voters_source = _voters(best, disks, registrations, by_id, alive_within_ms)
-    observers = () if best is None else _judged(best.observers, best, by_id, alive_within_ms)
-    kraft_version, kraft_source = _kraft_version(best, by_id, disks, registrations)
+    kraft_version, kraft_source = next(_levels(best, by_id, heard or {}, disks, registrations))
     is_static = kraft_version == 0 or _only_claimed(best, kraft_version)
     mode = None if kraft_version is None else (Mode.STATIC if is_static else Mode.DYNAMIC)
+    voters, voters_source = _voters(best, disks, registrations, by_id, alive_within_ms)
+    if not voters and is_static and configured:
+        voters = tuple(_configured(id, endpoints, disks, by_id) for id, endpoints in configured.items())
+        voters_source = "controller.quorum.voters"
+    observers = () if best is None else _judged(best.observers, best, by_id, alive_within_ms)
+    if is_static:
+        voters, observers = _nameless(voters), _nameless(observers)
     epochs = [disk.leader_epoch for disk in disks if disk.leader_epoch is not None]
     asked = "nobody leads" if best is None else best.asked
     return QuorumState(
@@ -206,6 +220,12 @@ def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeF
     )
 
 
+def _configured(
+    node_id: int, endpoints: tuple[Endpoint, ...], disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]
+) -> Replica:
+    return replace(_by_itself(node_id, disks, nodes), endpoints=endpoints)
+
+
 def _by_itself(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
     node = nodes.get(node_id)
     disk = next((one for one in disks if one.node_id == node_id), None)
@@ -219,26 +239,35 @@ def _by_itself(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, Node
 # --- kraft.version and contradictions -------------------------------------------------------------------------------
 
 
-def _kraft_version(
+def _levels(
     best: QuorumAnswer | None,
     nodes: Mapping[int, NodeFacts],
+    heard: Mapping[str, NodeVersions],
     disks: Sequence[DiskSeen],
     registrations: Registrations | None,
-) -> tuple[int | None, str]:
-    """The finalized level and who says so: the leader, then the highest of the others, then the log, then disks."""
+) -> Iterator[tuple[int | None, str]]:
+    """The finalized level and who says so: the leader, then the highest of the others, then the log, then disks.
+
+    A leader that answers in a version without directory ids is older than 3.9 and knows no level but 0.
+    """
     loaded = {id: node.versions for id, node in nodes.items() if node.versions and node.versions.finalized_epoch >= 0}
     if best is not None and best.leader_id in loaded:
-        return loaded[best.leader_id].finalized.get(KRAFT_VERSION, 0), f"node {best.leader_id}"
+        yield loaded[best.leader_id].finalized.get(KRAFT_VERSION, 0), f"node {best.leader_id}"
     if loaded:
         level, node_id = max((versions.finalized.get(KRAFT_VERSION, 0), -id) for id, versions in loaded.items())
-        return level, f"node {-node_id}"
+        yield level, f"node {-node_id}"
+    if best is not None and best.version < _FIRST_WITH_DIRECTORIES:
+        yield 0, "the leader's release"
+    for address, versions in heard.items():
+        if versions.finalized_epoch >= 0:
+            yield versions.finalized.get(KRAFT_VERSION, 0), address
     if registrations is not None and registrations.kraft_version is not None:
-        return registrations.kraft_version, "the metadata log"
+        yield registrations.kraft_version, "the metadata log"
     told = [(disk.kraft_version, disk.path) for disk in disks if disk.kraft_version is not None]
-    if not told:
-        return None, "nobody"
-    level, path = max(told)
-    return level, f"the log in {path}"
+    if told:
+        level, path = max(told)
+        yield level, f"the log in {path}"
+    yield None, "nobody"
 
 
 def _only_claimed(best: QuorumAnswer | None, kraft_version: int | None) -> bool:
@@ -288,6 +317,10 @@ def _replica(data: Mapping[str, Any], endpoints: Mapping[int, tuple[Endpoint, ..
 
 def _endpoints(listeners: Iterable[Mapping[str, Any]]) -> tuple[Endpoint, ...]:
     return tuple(Endpoint(listener=one["Name"], host=one["Host"], port=one["Port"]) for one in listeners)
+
+
+def _nameless(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
+    return tuple(replace(one, directory_id=None) for one in replicas)
 
 
 def _known(number: int | None) -> int | None:

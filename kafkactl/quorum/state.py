@@ -76,7 +76,9 @@ class NodeFacts:
     """What a node told when it was asked itself.
 
     `answers`: True it did, False it did not, None it was not asked. `is_controller`: whether that listener takes the
-    requests that voters send each other. `leader_id` is whom it believes to lead, None where it did not say.
+    requests that voters send each other. `leader_id` and `leader_epoch` are whom it believes to lead (-1: nobody), None
+    where it did not say. `auto_join`: whether it makes itself a voter (controller.quorum.auto.join.enable), None where
+    it did not tell.
     """
 
     id: int
@@ -84,7 +86,9 @@ class NodeFacts:
     is_controller: bool | None = None
     cluster_id: str | None = None
     leader_id: int | None = None
+    leader_epoch: int | None = None
     versions: NodeVersions | None = None
+    auto_join: bool | None = None
 
 
 @frozen
@@ -105,12 +109,13 @@ class Probe:
 class QuorumState:
     """A quorum at one moment.
 
-    `leader_id` is -1 where nobody leads; `high_watermark` None while the leader has committed nothing in its epoch.
+    `cluster_id` is None where nobody told it (controllers do from 3.7 on, to who may ALTER the cluster). `leader_id` is
+    -1 where nobody leads; `high_watermark` None while the leader has committed nothing in its epoch.
     `nodes` by id and `probes` are what we saw with our own eyes, `registrations` what the metadata log says.
     `sources` names, for each fact, who told it. `findings` are contradictions met while reading.
     """
 
-    cluster_id: str
+    cluster_id: str | None
     mode: Mode | None
     kraft_version: int | None
     leader_id: int

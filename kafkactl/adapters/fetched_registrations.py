@@ -1,0 +1,40 @@
+"""Who is registered, read out of the metadata log of a live cluster."""
+
+from __future__ import annotations
+
+from kafkactl.adapters.client import Client
+from kafkactl.adapters.metadata_fetch import iterate_metadata_log
+from kafkactl.metadata.frame import decode_record
+from kafkactl.metadata.registrations import READ_KEYS, RegistrationLog, Registrations
+from kafkactl.protocol.control_records import decode_control_record
+from kafkactl.protocol.record_batch import BatchHeader, decode_header, decode_records
+
+
+def fetch_registrations(client: Client) -> Registrations:
+    """What the committed log says of brokers, controllers, levels and voters, from its snapshot to its end.
+
+    Raises what `iterate_metadata_log` raises, and DecodeError for records that are no Kafka records.
+    """
+    log = RegistrationLog()
+    for part in iterate_metadata_log(client):
+        read_batches(log, part.data)
+    return log.registrations()
+
+
+def read_batches(log: RegistrationLog, data: bytes) -> None:
+    """Give every record of these whole batches to `log`; of data records only those that it reads are decoded."""
+    position = 0
+    while position < len(data):
+        header = decode_header(data, position)
+        _read_batch(log, data, header)
+        position = header.end
+
+
+def _read_batch(log: RegistrationLog, data: bytes, header: BatchHeader) -> None:
+    for record in decode_records(data, header):
+        value = record.value or b""
+        if header.is_control:
+            control = decode_control_record(record.key, record.value)
+            log.add_control(control)
+        elif len(value) < 2 or value[1] >= 0x80 or value[1] in READ_KEYS:
+            log.add(decode_record(value))
