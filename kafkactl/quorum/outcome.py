@@ -157,14 +157,17 @@ class Verdict:
     findings: tuple[Finding, ...]
 
 
-def judge(step: Step, answer: Answer, reads: Sequence[QuorumState], *, watched_ms: int = 0) -> Verdict:
+def judge(
+    step: Step, answer: Answer, reads: Sequence[QuorumState], *, watched_ms: int = 0, unread_ms: int = UNREAD_MS
+) -> Verdict:
     """What became of a step that was sent once.
 
     `reads` are the quorum as seen after the answer, oldest first, without those that found nobody to ask; `watched_ms`
-    is how long ago it was sent.
+    is how long ago it was sent, `unread_ms` how long it may lie somewhere before anybody reads it.
     """
     reading = reading_of(answer)
-    known = _known(step, reading, reads, watched_ms, answered=answer.code is not None)
+    is_read = answer.code is not None or watched_ms >= unread_ms
+    known = _known(step, reading, reads, is_read=is_read)
     is_open = known in (Known.STILL_PENDING, Known.UNKNOWN)
     return Verdict(
         known=known,
@@ -184,7 +187,7 @@ def is_applied(step: Step, state: QuorumState) -> bool:
     return state.mode is Mode.DYNAMIC
 
 
-def _known(step: Step, reading: Reading, reads: Sequence[QuorumState], watched_ms: int, *, answered: bool) -> Known:
+def _known(step: Step, reading: Reading, reads: Sequence[QuorumState], *, is_read: bool) -> Known:
     heard = [state for state in reads if state.has_leader]
     if not heard:
         no_record = reading.meaning in (Meaning.LATER, Meaning.REFUSED)
@@ -194,8 +197,7 @@ def _known(step: Step, reading: Reading, reads: Sequence[QuorumState], watched_m
         return Known.DONE if certain else Known.STILL_PENDING
     if reading.meaning in (Meaning.LATER, Meaning.REFUSED, Meaning.MOOT):
         return Known.FAILED
-    settled = _settled_without(step, heard) and (answered or watched_ms >= UNREAD_MS)
-    return Known.FAILED if settled else Known.STILL_PENDING
+    return Known.FAILED if is_read and _settled_without(step, heard) else Known.STILL_PENDING
 
 
 def _committed(step: Step, heard: Sequence[QuorumState]) -> bool:

@@ -173,9 +173,7 @@ def test_secrets_are_left_out(tmp_path):
 
 
 def test_where_it_is_kept():
-    assert (
-        journal_path("quorum", CLUSTER, {"HOME": "/a"}) == f"/a/.local/state/kafkactl/quorum-{CLUSTER}.jsonl"
-    )
+    assert journal_path("quorum", CLUSTER, {"HOME": "/a"}) == f"/a/.local/state/kafkactl/quorum-{CLUSTER}.jsonl"
     assert journal_path("quorum", "a/../b", {"XDG_STATE_HOME": "/s"}) == "/s/kafkactl/quorum-a%2f%2e%2e%2fb.jsonl"
 
 

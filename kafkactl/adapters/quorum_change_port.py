@@ -1,0 +1,130 @@
+"""The words of a change of the quorum while it runs: what it meets, how patient it is, what it tells, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+
+from kafkactl.frozen import frozen
+from kafkactl.plan import Finding, Outcome
+from kafkactl.quorum.catch_up import CatchUpLimits
+from kafkactl.quorum.guard import Circumstances
+from kafkactl.quorum.outcome import UNREAD_MS, Answer
+from kafkactl.quorum.state import QuorumState, ids_of
+from kafkactl.quorum.step import QuorumChange, Step
+from kafkactl.values import Endpoint, ReplicaKey
+
+Plan = Callable[[QuorumState, Circumstances], QuorumChange]
+
+
+class World(Protocol):
+    """The quorum of one cluster, as a change meets it: real, or played in a test."""
+
+    @property
+    def cluster_id(self) -> str:
+        """Of which cluster."""
+        ...
+
+    @property
+    def unread_ms(self) -> int:
+        """How long a request without an answer may still be on its way here."""
+        ...
+
+    def observe(self) -> QuorumState:
+        """Everything that can be seen: the leader's word, the nodes, registrations, probes. Raises UnreachableError."""
+        ...
+
+    def look(self) -> QuorumState:
+        """What the leader says now, and no more. Raises UnreachableError where nobody leads or answers."""
+        ...
+
+    def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
+        """Send the one request of a step, once, on a connection of its own.
+
+        Without an answer the code is None. Raises UnreachableError only where nothing was sent.
+        """
+        ...
+
+    def rehearse(self, step: Step) -> Answer:
+        """Ask the leader whether it would take this conversion (validateOnly). Raises UnreachableError."""
+        ...
+
+
+@frozen
+class Patience:
+    """How long a change waits, in milliseconds.
+
+    `look_every`: between looks. `step`: for the outcome of a request. `catch_up`: for a node to catch up, by `gate`.
+    `settle`: for the quorum to be well after a step. `apart`: between the two looks that show whether commits go on.
+    `stays_away`: how long a removed node is watched that may join again by itself. `attempts` a step.
+    """
+
+    look_every_ms: int = 500
+    step_ms: int = 60_000
+    catch_up_ms: int = 600_000
+    settle_ms: int = 20_000
+    apart_ms: int = 700
+    stays_away_ms: int = 8_000
+    attempts: int = 3
+    gate: CatchUpLimits = field(default_factory=CatchUpLimits)
+
+
+@frozen
+class Goal:
+    """What is to be reached. `words` are JSON values that say so, the same for the same goal (the journal keeps them).
+
+    `plan` makes the next steps out of what is seen; `endpoints` of voters to be added, where the operator gave them;
+    `circumstances` what he allowed. `replan`: go on where somebody else changed the voters meanwhile.
+    """
+
+    words: Mapping[str, Any]
+    plan: Plan
+    endpoints: Mapping[ReplicaKey, tuple[Endpoint, ...]] = field(default_factory=dict)
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    replan: bool = False
+
+
+@frozen
+class Event:
+    """Something to tell whoever watches: `kind` is plan, wait, send, look, done or note."""
+
+    kind: str
+    text: str
+    step: Step | None = None
+    state: QuorumState | None = None
+
+
+Tell = Callable[[Event], None]
+
+
+@frozen
+class ChangeResult:
+    """How a change ended. `before` and `after` are the quorum at its first and last sight.
+
+    `interrupted`: the operator stopped it, or its time was over; what was on its way then is `unknown` in `steps`.
+    """
+
+    outcome: Outcome
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...]
+    before: QuorumState | None
+    after: QuorumState | None
+    may_happen: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The payload of `quorum.change` (cli.md 4)."""
+        return {
+            "outcome": self.outcome.value,
+            "cluster_id": None if self.before is None else self.before.cluster_id,
+            "voters_before": [] if self.before is None else ids_of(self.before.voter_keys),
+            "voters_after": [] if self.after is None else ids_of(self.after.voter_keys),
+            "steps": [step.to_dict() for step in self.steps],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "may_happen": list(self.may_happen),
+            "interrupted": self.interrupted,
+        }
+
+
+__all__ = ["UNREAD_MS", "ChangeResult", "Event", "Goal", "Patience", "Plan", "Tell", "World"]
