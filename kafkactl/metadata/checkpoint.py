@@ -7,7 +7,7 @@ Reading tells everything that is wrong and everything that can be read, for an o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from kafkactl.errors import DecodeError, EncodeError
@@ -232,7 +232,7 @@ def encode_first_checkpoint(
     a RecordBatchTooLargeException there, while it spreads those of bootstrap.checkpoint over several (both tried).
     """
     framed = _framed(records)
-    if len(list(_chunks(framed))) > 1:
+    if len(list(batch_values(framed))) > 1:
         text = f"the bootstrap records take more than the {MAX_BATCH_BYTES} bytes of one batch"
         raise EncodeError(text, id="records-too-large", path="Checkpoint")
     head = [encode_control_record(ControlType.SNAPSHOT_HEADER, {"LastContainedLogTimestamp": now_ms})]
@@ -246,7 +246,7 @@ def encode_first_checkpoint(
 def _encoded(head: Sequence[tuple[bytes | None, bytes | None]], values: Sequence[bytes], now_ms: int) -> bytes:
     batches = [encode_batch(head, base_offset=0, timestamp_ms=now_ms, is_control=True)]
     offset = len(head)
-    for chunk in _chunks(values):
+    for chunk in batch_values(values):
         batches.append(encode_batch([(None, value) for value in chunk], base_offset=offset, timestamp_ms=now_ms))
         offset += len(chunk)
     footer = encode_control_record(ControlType.SNAPSHOT_FOOTER, {})
@@ -258,8 +258,8 @@ def _framed(records: Sequence[MetadataRecord]) -> list[bytes]:
     return [encode_record(message(one.type), one.version, one.data) for one in records]
 
 
-def _chunks(values: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """The records of each batch: as many as fit into Kafka's largest."""
+def batch_values(values: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The records of each batch of a snapshot: as many as fit into Kafka's largest."""
     chunk: list[bytes] = []
     size = HEADER_BYTES
     for value in values:
