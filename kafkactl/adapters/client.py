@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from kafkactl.adapters.attempts import Ask, NotLeaderError, all_at_once, one_after_another
@@ -95,10 +95,20 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def sibling(self, role: Role, bootstrap: Sequence[Address]) -> Client:
-        """A client with the same way in and the same limits for other nodes of the cluster; closed by itself."""
+    def sibling(self, role: Role, bootstrap: Sequence[Address], *, timeout_ms: float | None = None) -> Client:
+        """A client with the same way in for other nodes of the cluster, or with less time for a call; closed by itself.
+
+        Its limits are those of this one, and at most `timeout_ms`.
+        """
+        limits = self._limits
+        if timeout_ms is not None:
+            limits = replace(
+                limits,
+                timeout_ms=min(timeout_ms, limits.timeout_ms),
+                request_timeout_ms=min(timeout_ms, limits.request_timeout_ms),
+            )
         return Client(
-            bootstrap, role, access=self._access, limits=self._limits, clock=self._clock, randomness=self._randomness
+            bootstrap, role, access=self._access, limits=limits, clock=self._clock, randomness=self._randomness
         )
 
     def close(self) -> None:

@@ -57,6 +57,6 @@ def change_outcome(
     return Outcome.PARTIAL if reached is Outcome.DONE and not whole else reached
 
 
-def verify_answer(cluster_id: str, proof: Proof) -> dict[str, Any]:
+def verify_answer(cluster_id: str | None, proof: Proof) -> dict[str, Any]:
     """The answer of `features verify`."""
     return {"cluster_id": cluster_id, "proved": proof.holds, **proof.to_dict()}

@@ -44,7 +44,9 @@ def check_view(case: Case) -> Iterator[Finding]:
         yield warning(
             "registrations-not-read",
             "cluster",
-            "the metadata log could not be read: registrations of nodes that are gone stay unseen, and may block",
+            "the metadata log could not be read"
+            + (f" ({state.log_error})" if state.log_error else "")
+            + ": registrations of nodes that are gone stay unseen, and may block",
             "Give kafkactl CLUSTER_ACTION on the cluster and a controller to ask, or look at the server's dry run.",
         )
     yield from _disagreements(case)
@@ -147,8 +149,8 @@ def _disagreements(case: Case) -> Iterator[Finding]:
     """Nodes that see other levels than the active controller: a change is still on its way, or just happened."""
     levels = dict(case.state.finalized)
     for node in case.state.nodes:
-        seen = None if node.versions is None else dict(node.versions.finalized)
-        if seen is not None and seen != levels:
+        seen = node.levels
+        if seen is not None and dict(seen) != levels:
             names = sorted(name for name in {*seen, *levels} if seen.get(name, 0) != levels.get(name, 0))
             yield warning(
                 "node-levels-differ",

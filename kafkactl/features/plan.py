@@ -77,7 +77,7 @@ class FeatureStep:
 class FeaturePlan:
     """What a wish comes to on a cluster. `levels` are those of all features when it was planned."""
 
-    cluster_id: str
+    cluster_id: str | None
     request: FeatureRequest
     levels: Mapping[str, int]
     changes: tuple[FeatureChange, ...]

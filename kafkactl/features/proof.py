@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafkactl.features.case import blocker, warning
-from kafkactl.features.state import FeatureState, Member, NodeSeen
+from kafkactl.features.state import FeatureState, Member, NodeSeen, Role
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, blockers
+
+_MUTE_CONTROLLERS = frozenset({"3.3"})  # their ApiVersions answer carries no levels (measured)
 
 
 @frozen
@@ -44,7 +46,7 @@ class Proof:
     @property
     def holds(self) -> bool:
         """Whether nothing contradicts it and nothing is missing."""
-        return bool(self.nodes) and not blockers(self.findings)
+        return any(node.levels is not None for node in self.nodes) and not blockers(self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of `features.verify`."""
@@ -70,12 +72,12 @@ def prove(state: FeatureState, wanted: Mapping[str, int]) -> Proof:
 
 
 def _shown(node: NodeSeen, wanted: Mapping[str, int]) -> NodeProof:
-    versions = node.versions
+    versions, levels = node.versions, node.levels
     return NodeProof(
         node_id=node.id,
         role=node.role.value,
         finalized_epoch=None if versions is None or versions.finalized_epoch < 0 else versions.finalized_epoch,
-        levels=None if versions is None else {name: versions.finalized.get(name, 0) for name in wanted},
+        levels=None if levels is None else {name: levels.get(name, 0) for name in wanted},
     )
 
 
@@ -83,11 +85,11 @@ def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterato
     if node.versions is None:
         yield _gone(node) if member.stale else _silent(node)
         return
-    wrong = {
-        name: node.versions.finalized.get(name, 0)
-        for name, level in wanted.items()
-        if node.versions.finalized.get(name, 0) != level
-    }
+    levels = node.levels
+    if levels is None:
+        yield _never_tells(node) if _is_mute(member) else _no_levels_yet(node)
+        return
+    wrong = {name: levels.get(name, 0) for name, level in wanted.items() if levels.get(name, 0) != level}
     if wrong:
         yield blocker(
             "feature-level-not-on-node",
@@ -99,12 +101,37 @@ def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterato
 
 
 def _silent(node: NodeSeen) -> Finding:
+    asked = "did not answer" if node.answers is False else "could not be asked"
     return blocker(
         "node-not-proved",
         node.name,
-        f"{node.name} did not answer, so nothing is known of its levels",
+        f"{node.name} {asked}, so nothing is known of its levels",
         "Ask again when it answers.",
         {"answers": node.answers},
+    )
+
+
+def _no_levels_yet(node: NodeSeen) -> Finding:
+    return blocker(
+        "node-not-proved",
+        node.name,
+        f"{node.name} answers and shows no levels: it has not read the metadata log yet",
+        "Ask again in a moment.",
+        {"answers": True},
+    )
+
+
+def _is_mute(member: Member) -> bool:
+    return member.role is Role.CONTROLLER and member.release is not None and member.release.name in _MUTE_CONTROLLERS
+
+
+def _never_tells(node: NodeSeen) -> Finding:
+    return warning(
+        "node-tells-no-levels",
+        node.name,
+        f"{node.name} is a controller of Kafka 3.3, which never shows its levels: it is left out of the proof",
+        "What brokers show was committed by the controllers.",
+        {"answers": True},
     )
 
 

@@ -52,6 +52,16 @@ class NodeSeen:
         """`broker 4`, the subject of findings."""
         return f"{self.role.value} {self.id}"
 
+    @property
+    def levels(self) -> Mapping[str, int] | None:
+        """The finalized levels that it shows, level 0 left out; None where it shows none.
+
+        A node without metadata yet says epoch -1 and no levels, and so do the controllers of 3.3 at all times.
+        """
+        if self.versions is None or (self.versions.finalized_epoch < 0 and not self.versions.finalized):
+            return None
+        return self.versions.finalized
+
 
 @frozen
 class QuorumNode:
@@ -76,10 +86,11 @@ class FeatureState:
 
     `active_controller` is the leader's node id, None where there is none. `finalized` are the levels as it sees them
     (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of
-    DescribeQuorum, None where nobody told.
+    DescribeQuorum, None where nobody told. `cluster_id` is None where no node tells it (controllers before 3.7).
+    `log_error` is why the log was not read, where it was tried.
     """
 
-    cluster_id: str
+    cluster_id: str | None
     finalized: Mapping[str, int]
     finalized_epoch: int | None = None
     active_controller: int | None = None
@@ -88,6 +99,7 @@ class FeatureState:
     voters: tuple[QuorumNode, ...] | None = None
     observers: tuple[QuorumNode, ...] = ()
     leader_epoch: int | None = None
+    log_error: str | None = None
 
     def level(self, feature: str) -> int:
         """The finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""

@@ -34,7 +34,7 @@ _DEFINITE = frozenset({31, 35, 42})
 class UnregisterPlan:
     """What unregistering a node comes to. `role` is None where it cannot be told which registration is meant."""
 
-    cluster_id: str
+    cluster_id: str | None
     node_id: int
     role: Role | None
     findings: tuple[Finding, ...]

@@ -1,0 +1,285 @@
+"""The feature levels of a live cluster as a value: every node asked, the quorum, the registrations out of the log.
+
+The law: what was not seen is None and told by a finding, never filled in. Whoever speaks with us in any way is not
+called silent: a listener that refuses this user, or is of another kind, leaves its node unknown. One node that hangs
+costs `patience_ms` and nobody else's answer. Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from kafkactl.adapters.client import Client
+from kafkactl.adapters.cluster_view import ClusterView
+from kafkactl.adapters.cluster_view import Role as Listener
+from kafkactl.adapters.cluster_view import role_of
+from kafkactl.adapters.controllers import Place, controller_places, describe_quorum
+from kafkactl.adapters.feature_places import Seat, seats
+from kafkactl.adapters.fetched_registrations import fetch_registrations
+from kafkactl.adapters.retries import is_transient
+from kafkactl.adapters.transport import Address
+from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
+from kafkactl.features.case import warning
+from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
+from kafkactl.frozen import frozen
+from kafkactl.metadata.registrations import Registrations
+from kafkactl.plan import Finding
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.quorum.observation import QuorumAnswer, quorum_state
+from kafkactl.quorum.state import Replica
+
+PATIENCE_MS = 5_000.0
+# How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
+# expects TLS, so it says nothing.
+_SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed", "unknown-host"})
+_LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
+Answers = Mapping[Address, NodeVersions | KafkactlError]
+
+
+@frozen
+class FeatureView:
+    """A state, what there is to say about how it was seen, and whom to ask again."""
+
+    state: FeatureState
+    findings: tuple[Finding, ...]
+    seats: tuple[Seat, ...]
+
+
+def observe_features(client: Client, *, with_log: bool = True, patience_ms: float = PATIENCE_MS) -> FeatureView:
+    """One look at everything that bears on feature levels.
+
+    Without `with_log` the metadata log is read only where a node would stay unknown: it costs time on large clusters,
+    and is needed to plan. Raises UnreachableError where none of the nodes named at the start speaks Kafka with us, or
+    they are of the other kind.
+    """
+    with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms) as patient:
+        return _Look(patient).view(with_log=with_log)
+
+
+def observe_levels(client: Client, view: FeatureView, *, patience_ms: float = PATIENCE_MS) -> FeatureView:
+    """The same nodes once more: their levels and who leads now; the log is not read again. Raises nothing."""
+    with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms) as patient:
+        look = _Look(patient)
+        look.registrations = view.state.registrations
+        look.ask_quorum()
+        state = look.state(view.seats, cluster_id=view.state.cluster_id)
+        return FeatureView(state=state, findings=tuple(look.findings), seats=view.seats)
+
+
+class _Look:
+    """What was heard so far, and the findings of what was not."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.quorum: QuorumAnswer | None = None
+        self.cluster: ClusterView | None = None
+        self.registrations: Registrations | None = None
+        self.log_error: str | None = None
+        self.findings: list[Finding] = []
+
+    def view(self, *, with_log: bool) -> FeatureView:
+        errors = [error for error in (self.ask_quorum(), self._ask_cluster()) if error is not None]
+        if len(errors) == 2:
+            self._check_anybody_there(errors)
+        places = self._places()
+        found = self._seats(places)
+        if with_log or self._somebody_is_missing(found):
+            self._read_log()
+            found = self._seats(places)
+            if any(not seat.addresses for seat in found):
+                places += self._places_by_brokers(found)
+                found = self._seats(places)
+        if self._client.role is Listener.CONTROLLER and self.registrations is None:
+            self.findings.append(_brokers_not_known())
+        state = self.state(found, cluster_id=self._cluster_id(found))
+        return FeatureView(state=state, findings=tuple(self.findings), seats=found)
+
+    def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> FeatureState:
+        """The value of what was heard, after asking everybody for his levels."""
+        addresses = dict.fromkeys(address for seat in found for address in seat.addresses)
+        answers = self._client.versions(tuple(addresses))
+        nodes = tuple(self._node(seat, answers) for seat in found)
+        active = self._active(found)
+        judged = quorum_state(cluster_id=cluster_id, answers=() if self.quorum is None else (self.quorum,))
+        finalized, epoch = _finalized(nodes, active, self.registrations)
+        return FeatureState(
+            cluster_id=cluster_id,
+            finalized=finalized,
+            finalized_epoch=epoch,
+            active_controller=active,
+            nodes=nodes,
+            registrations=self.registrations,
+            voters=None if self.quorum is None else tuple(_quorum_nodes(judged.voters)),
+            observers=tuple(_quorum_nodes(judged.observers)),
+            leader_epoch=None if self.quorum is None else self.quorum.leader_epoch,
+            log_error=self.log_error,
+        )
+
+    # --- what is asked of the cluster as a whole ---
+
+    def ask_quorum(self) -> UnreachableError | None:
+        try:
+            self.quorum = describe_quorum(self._client)
+        except UnreachableError as error:
+            self.findings.append(_not_seen("quorum-not-seen", "quorum", "who leads and who votes is not known", error))
+            return error
+        return None
+
+    def _ask_cluster(self) -> UnreachableError | None:
+        try:
+            self.cluster = self._client.cluster()
+        except UnreachableError as error:
+            self.findings.append(
+                _not_seen("cluster-not-seen", "cluster", "the cluster's id and its nodes were not told", error)
+            )
+            return error
+        return None
+
+    def _check_anybody_there(self, errors: Sequence[UnreachableError]) -> None:
+        for error in errors:
+            if error.id == "wrong-endpoint-type":
+                raise error
+        answers = self._client.versions(self._client.bootstrap).values()
+        failures = [one for one in answers if isinstance(one, KafkactlError)]
+        if len(failures) == len(answers):
+            raise min(failures, key=is_transient)
+
+    def _read_log(self) -> None:
+        try:
+            self.registrations = fetch_registrations(self._client)
+        except (UnreachableError, DecodeError) as error:
+            self.log_error = error.message
+            self.findings.append(
+                _not_seen("metadata-log-not-read", "metadata log", "who is registered is not known", error)
+            )
+
+    # --- who is where ---
+
+    def _seats(self, places: Iterable[Place]) -> tuple[Seat, ...]:
+        return seats(
+            quorum=self.quorum,
+            view=self.cluster,
+            listener=self._client.role,
+            registrations=self.registrations,
+            places=places,
+        )
+
+    def _places(self) -> tuple[Place, ...]:
+        """Controllers that only the configuration of brokers names, or, of them, the one that leads."""
+        if self.quorum is None or all(voter.endpoints for voter in self.quorum.voters):
+            return ()
+        if self._client.role is Listener.BROKER:
+            return controller_places(self._client, self.quorum)
+        try:
+            return (Place(node_id=self.quorum.leader_id, address=self._client.find_leader()),)
+        except UnreachableError:
+            return ()
+
+    def _places_by_brokers(self, found: Sequence[Seat]) -> tuple[Place, ...]:
+        """Controllers that do not register (before 3.7) name nobody else; registered brokers do."""
+        brokers = _brokers(found)
+        if self._client.role is Listener.BROKER or not brokers:
+            return ()
+        with self._client.sibling(Listener.BROKER, brokers) as client:
+            return controller_places(client, self.quorum)
+
+    def _cluster_id(self, found: Sequence[Seat]) -> str | None:
+        """As the nodes named at the start tell it, else brokers that were found on the way."""
+        brokers = _brokers(found)
+        if self.cluster is not None or self._client.role is Listener.BROKER or not brokers:
+            return None if self.cluster is None else self.cluster.cluster_id
+        with self._client.sibling(Listener.BROKER, brokers) as client:
+            try:
+                cluster_id = client.cluster().cluster_id
+            except UnreachableError:
+                return None
+        self.findings = [one for one in self.findings if one.id != "cluster-not-seen"]
+        return cluster_id
+
+    def _somebody_is_missing(self, found: Sequence[Seat]) -> bool:
+        known = {seat.id for seat in found if seat.addresses}
+        replicas = () if self.quorum is None else (*self.quorum.voters, *self.quorum.observers)
+        return self._client.role is Listener.CONTROLLER or any(one.id not in known for one in replicas)
+
+    def _active(self, found: Sequence[Seat]) -> int | None:
+        if self.quorum is not None:
+            return self.quorum.leader_id if self.quorum.leader_id >= 0 else None
+        told = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
+        return told if any(seat.id == told and seat.role is Role.CONTROLLER for seat in found) else None
+
+    def _node(self, seat: Seat, answers: Answers) -> NodeSeen:
+        """The node by the first of its addresses that answers as what it should be."""
+        said = [answers[address] for address in seat.addresses]
+        versions = next((one for one in said if _is_of(seat.role, one)), None)
+        node = NodeSeen(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
+        if isinstance(versions, NodeVersions):
+            return replace(node, answers=True, versions=versions)
+        errors = [one for one in said if isinstance(one, KafkactlError)]
+        if errors and all(error.id in _SILENT for error in errors) and len(errors) == len(said):
+            return replace(node, answers=False)
+        self.findings.append(_not_asked(node, seat, [error for error in errors if error.id not in _SILENT]))
+        return node
+
+
+def _brokers(found: Iterable[Seat]) -> list[Address]:
+    return [address for seat in found if seat.role is Role.BROKER for address in seat.addresses]
+
+
+def _is_of(role: Role, answer: NodeVersions | KafkactlError) -> bool:
+    return isinstance(answer, NodeVersions) and role_of(answer) is _LISTENERS[role]
+
+
+def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
+    for one in replicas:
+        yield QuorumNode(id=one.id, directory_id=one.directory_id, fetching=one.alive)
+
+
+def _finalized(
+    nodes: Sequence[NodeSeen], active: int | None, registrations: Registrations | None
+) -> tuple[dict[str, int], int | None]:
+    """The levels and the epoch of them: as the active controller has them, else whoever read furthest, else the log.
+
+    An epoch of -1 is of a node that has no metadata yet, and of the controllers of 3.3, which never tell.
+    """
+    telling = [(node, node.versions) for node in nodes if node.versions and node.versions.finalized_epoch >= 0]
+    for node, versions in telling:
+        if node.role is Role.CONTROLLER and node.id == active:
+            return dict(versions.finalized), versions.finalized_epoch
+    if telling:
+        # Only brokers' epochs grow with what they have read.
+        _, versions = max(telling, key=lambda one: (one[0].role is Role.BROKER, one[1].finalized_epoch, -one[0].id))
+        return dict(versions.finalized), versions.finalized_epoch
+    if registrations is None:
+        return {}, None
+    kraft = {"kraft.version": registrations.kraft_version} if registrations.kraft_version else {}
+    return {**registrations.levels, **kraft}, None
+
+
+# --- what there is to say -------------------------------------------------------------------------------------------
+
+
+def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding:
+    cause = f"{error.message} ({error.cause})" if error.cause else error.message
+    return warning(id, subject, f"{what}: {cause}", error.next_step or "Ask again.", {"error": error.id})
+
+
+def _not_asked(node: NodeSeen, seat: Seat, errors: Sequence[KafkactlError]) -> Finding:
+    at = ", ".join(str(address) for address in seat.addresses)
+    if not seat.addresses:
+        reason, step = "nobody tells where it answers", "Name it with --bootstrap-server or --bootstrap-controller."
+    elif errors:
+        reason, step = errors[0].message, errors[0].next_step or "Look at its listeners."
+    else:
+        reason, step = f"no {node.role.value} answers at {at}", f"Compare {at} with the node's `listeners`."
+    evidence = {"addresses": [str(address) for address in seat.addresses], "errors": [error.id for error in errors]}
+    return warning("node-not-asked", node.name, f"{node.name} could not be asked: {reason}", step, evidence)
+
+
+def _brokers_not_known() -> Finding:
+    return warning(
+        "brokers-not-known",
+        "cluster",
+        "controllers name brokers only in the metadata log, which could not be read: no broker was asked",
+        "Give --bootstrap-server instead, or let the user read the log (CLUSTER_ACTION).",
+    )
