@@ -1,5 +1,6 @@
 """The lab's fixtures for the tests beside it."""
 
+from tests.lab.cluster_fixtures import cluster_of, new_cluster
 from tests.lab.fixtures import (
     free_port,
     lab_pool,
@@ -10,8 +11,10 @@ from tests.lab.fixtures import (
 )
 
 __all__ = [
+    "cluster_of",
     "free_port",
     "lab_pool",
+    "new_cluster",
     "pytest_collection_modifyitems",
     "pytest_runtest_makereport",
     "pytest_runtest_setup",
