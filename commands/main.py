@@ -17,6 +17,7 @@ CONTEXT = {
 
 COMMANDS = {
     "storage": Entry("kafkactl.commands.storage", "command", "Format nodes before their first start, and prove it."),
+    "config": Entry("kafkactl.commands.config", "command", "Clusters under names: where they are, how to get in."),
     "explain": Entry("kafkactl.commands.explain", "command", "Cause, consequence and remedy of an error or finding."),
     "schema": Entry("kafkactl.commands.schema", "command", "The JSON Schema of what a command prints."),
     "completion": Entry("kafkactl.commands.completion", "command", "The completion script for a shell."),

@@ -87,6 +87,15 @@ def writing_options(function: Function) -> Function:
     return _all_of(options)(function)
 
 
+def unasked_writing_options(function: Function) -> Function:
+    """`--dry-run`, for what is too harmless to ask about: parameter `dry_run`. `--yes` is taken and changes nothing."""
+    options = (
+        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
+        click.option("--yes", is_flag=True, expose_value=False, help="Changes nothing: this command does not ask."),
+    )
+    return _all_of(options)(function)
+
+
 def confirm_option(function: Function) -> Function:
     """`--confirm CLUSTER_ID`, for what cannot be undone: parameter `confirm`."""
     option = click.option(

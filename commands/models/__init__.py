@@ -6,6 +6,7 @@ the models. Fields are added freely; a field that goes or changes its meaning ra
 
 from __future__ import annotations
 
+_CONFIG = "kafkactl.commands.models.config"
 _SHARED = "kafkactl.commands.models.shared"
 _STORAGE = "kafkactl.commands.models.storage"
 _READING = "kafkactl.commands.models.storage_reading"
@@ -13,6 +14,8 @@ _TOOL = "kafkactl.commands.models.tool"
 
 KINDS: dict[str, tuple[str, str]] = {
     "completion": (_TOOL, "Completion"),
+    "config.change": (_CONFIG, "ConfigChange"),
+    "config.view": (_CONFIG, "ConfigView"),
     "error": (_SHARED, "Error"),
     "explain": (_TOOL, "Explain"),
     "explain.list": (_TOOL, "ExplainList"),

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+
+Config = Callable[..., Run]
+
+
+@pytest.fixture
+def config(kafkactl: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Config:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return lambda *arguments: kafkactl("config", *arguments, "-o", "json")
+
+
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "kafkactl" / "config.toml"
+
+
+def test_from_nothing_to_a_current_context(config: Config, tmp_path: Path) -> None:
+    empty = config("view")
+    assert (empty.code, empty.json["contexts"], empty.json["current"]) == (0, [], None)
+    made = config("set", "prod", "--bootstrap-server", "b:9092", "--cluster-id", "abc")
+    assert (made.code, made.json["outcome"], made.json["before"]) == (0, "done", None)
+    assert made.json["after"]["bootstrap_server"] == "b:9092"
+    assert config("use", "prod").json["after"]["current"] is True
+    shown = config("view").json
+    assert shown["file"] == str(file(tmp_path))
+    assert shown["current"] == "prod"
+    assert shown["contexts"] == [
+        {
+            "name": "prod",
+            "current": True,
+            "bootstrap_server": "b:9092",
+            "bootstrap_controller": None,
+            "command_config": None,
+            "cluster_id": "abc",
+        }
+    ]
+    assert config("use", "prod").json["outcome"] == "nothing-to-do"
+    assert config("unset", "prod", "cluster-id").json["after"]["cluster_id"] is None
+    assert config("delete", "prod").json["after"] is None
+    assert config("view").json["current"] is None
+
+
+def test_a_dry_run_writes_nothing(config: Config, tmp_path: Path) -> None:
+    run = config("set", "prod", "--cluster-id", "abc", "--dry-run")
+    assert (run.code, run.json["outcome"]) == (0, "planned")
+    assert not file(tmp_path).exists()
+
+
+def test_the_path_of_the_client_properties_is_kept_whole(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("client.properties").write_text("security.protocol=SSL\nstrange.key=1\n")
+    run = config("set", "prod", "--command-config", "client.properties")
+    assert run.json["after"]["command_config"] == str(tmp_path / "client.properties")
+    assert run.json["findings"]  # the strange key
+
+
+def test_client_properties_that_are_not_there_yet(config: Config) -> None:
+    run = config("set", "prod", "--command-config", "/none/client.properties")
+    assert (run.code, run.json["outcome"]) == (0, "done")
+    assert [(one["id"], one["severity"]) for one in run.json["findings"]] == [("unreadable-client-config", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "id"),
+    [
+        (("set", "prod"), 2, "wrong-usage"),
+        (("set", "a b", "--cluster-id", "x"), 2, "invalid-context-name"),
+        (("set", "a", "--bootstrap-server", "b:1", "--bootstrap-controller", "c:1"), 2, "wrong-usage"),
+        (("set", "a", "--bootstrap-server", "b"), 2, "invalid-bootstrap-address"),
+        (("use", "nobody"), 2, "unknown-context"),
+        (("delete", "nobody"), 2, "unknown-context"),
+        (("unset", "nobody", "cluster-id"), 2, "unknown-context"),
+        (("unset", "nobody", "password"), 2, "invalid-option-value"),
+        (("view", "nobody"), 2, "unknown-context"),
+    ],
+)
+def test_what_is_refused(config: Config, tmp_path: Path, words: tuple[str, ...], code: int, id: str) -> None:
+    run = config(*words)
+    assert (run.code, run.error["id"]) == (code, id)
+    assert run.error["next_step"]
+    assert not file(tmp_path).exists()
+
+
+def test_a_password_in_the_file_is_never_shown(config: Config, tmp_path: Path) -> None:
+    file(tmp_path).parent.mkdir()
+    file(tmp_path).write_text('[contexts.prod]\npassword = "hunter2"\n')
+    file(tmp_path).chmod(0o600)
+    for words in (("view",), ("use", "prod"), ("set", "prod", "--cluster-id", "x")):
+        run = config(*words)
+        assert (run.code, run.error["id"]) == (2, "malformed-contexts-file")
+        assert "hunter2" not in run.stdout + run.stderr
+
+
+def test_for_people(kafkactl: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "my.toml"))
+    assert "No contexts" in kafkactl("config", "view").stdout
+    run = kafkactl("config", "set", "prod", "--bootstrap-controller", "c:9093")
+    assert "Changed context prod" in run.stdout
+    assert "bootstrap_controller" in run.stdout
+    kafkactl("config", "use", "prod")
+    shown = kafkactl("config", "view").stdout
+    assert "controllers c:9093" in shown and "*" in shown
