@@ -96,7 +96,10 @@ def not_sent(step: Step, error: UnreachableError) -> Finding:
 def _back_again(eyes: Eyes, step: Step, state: QuorumState) -> Finding | None:
     """Auto-join (4.2+): a removed controller that still runs may add itself again within seconds."""
     release = release_of_node(state.nodes.get(step.id or 0))
+    node = state.nodes.get(step.id or 0)
     runs = any(one.key == step.key and one.alive for one in state.observers)
+    if node is not None and node.auto_join is False:
+        return None
     able = release is None or tuple(int(part) for part in release.name.split(".")) >= FIRST_WITH_AUTO_JOIN
     if not runs or not able or stays_away(eyes, step):
         return None

@@ -130,15 +130,18 @@ def _wedge(step: Step) -> Finding:
 
 
 def _auto_join(state: QuorumState, running: Sequence[int], known: Collection[int] | None) -> Iterator[Finding]:
+    """`known` is what the caller knows; what a node told of itself comes before it."""
+    told = {node_id: state.nodes[node_id].auto_join for node_id in running if node_id in state.nodes}
     for node_id in running:
-        if known is not None and node_id in known:
+        if told.get(node_id) or (told.get(node_id) is None and node_id in (known or ())):
             yield blocker(
                 "removed-node-still-runs",
                 f"controller {node_id}",
                 f"controller {node_id} runs with controller.quorum.auto.join.enable: once removed it adds itself again",
                 "Stop the node right before it is removed, or set the option to false there.",
             )
-    able = [node_id for node_id in running if known is None and _may_join(release_of_node(state.nodes.get(node_id)))]
+    unknown = [node_id for node_id in running if told.get(node_id) is None and known is None]
+    able = [node_id for node_id in unknown if _may_join(release_of_node(state.nodes.get(node_id)))]
     if able:
         yield warning(
             "auto-join-possible",

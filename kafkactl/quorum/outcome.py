@@ -207,10 +207,18 @@ def _committed(step: Step, heard: Sequence[QuorumState]) -> bool:
 
 
 def _settled_without(step: Step, heard: Sequence[QuorumState]) -> bool:
-    """Whether a leader without the step in its set committed its whole log in its own epoch: a record that is not in
-    that log is truncated wherever it is."""
+    """Whether a leader without the step in its set went on to commit more than it had then, in the same epoch.
+
+    So it was the leader of a majority after that sight, and a record that is not in its log is truncated wherever it
+    is. To have committed what it had then would not do: a leader that is cut off can say that, too.
+    """
     last = heard[-1]
-    return any(not is_applied(step, first) and is_committed(first, last) for first in heard[:-1])
+    return any(not is_applied(step, first) and is_committed(first, last) and _grew(first, last) for first in heard[:-1])
+
+
+def _grew(first: QuorumState, last: QuorumState) -> bool:
+    end = None if first.leader is None else first.leader.log_end_offset
+    return end is not None and last.high_watermark is not None and last.high_watermark > end
 
 
 # --- what is told ---------------------------------------------------------------------------------------------------

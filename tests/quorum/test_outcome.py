@@ -99,8 +99,14 @@ CASES = {
     "timed out, not seen, log committed past it: gone": (
         REMOVE,
         TIMED_OUT,
-        [_read("1 2 3"), _read("1 2 3", high_watermark=1_001, end=1_002)],
+        [_read("1 2 3"), _read("1 2 3", high_watermark=1_002, end=1_003)],
         Known.FAILED,
+    ),
+    "timed out, not seen, and a leader that may be cut off says what it said before": (
+        REMOVE,
+        TIMED_OUT,
+        [_read("1 2 3", high_watermark=1_001), _read("1 2 3", high_watermark=1_001, end=1_003)],
+        Known.STILL_PENDING,
     ),
     "timed out, not seen, nothing committed since": (REMOVE, TIMED_OUT, [_read("1 2 3")], Known.STILL_PENDING),
     "not the leader any longer, and the next one has it": (
@@ -150,7 +156,7 @@ def test_reading_decides(name):
 
 
 def test_a_request_without_an_answer_is_given_up_after_a_while():
-    reads = [_read("1 2 3"), _read("1 2 3", high_watermark=1_001, end=1_002)]
+    reads = [_read("1 2 3"), _read("1 2 3", high_watermark=1_002, end=1_003)]
     assert judge(REMOVE, LOST, reads, watched_ms=10_000).known is Known.FAILED
 
 
@@ -183,7 +189,7 @@ def test_a_failed_step_may_be_planned_again_where_asking_again_is_of_use():
 
 
 def test_a_removed_voter_that_votes_again_is_told():
-    reads = [_read("1 2"), _read("1 2 3", end=1_005), _read("1 2 3", high_watermark=1_005, end=1_006)]
+    reads = [_read("1 2"), _read("1 2 3", end=1_005), _read("1 2 3", high_watermark=1_006, end=1_007)]
     verdict = judge(REMOVE, Answer(code=0), reads)
     assert verdict.known is Known.FAILED
     assert verdict.findings[0].id == "voter-came-back"

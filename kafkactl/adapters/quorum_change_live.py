@@ -1,0 +1,231 @@
+"""A live quorum as a change meets it: looked at on connections of its own, asked for each change once.
+
+The law: a look asks every controller and believes the leader of the highest epoch; a request goes out once, on a
+connection that nobody looks through (a server reads nothing from a connection on which it still owes an answer).
+Through a broker a request may be on its way for longer: it forwards to the controller for up to 60 s
+(`NodeToControllerChannelManager`), so an unanswered one is given up only after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from kafkactl.adapters.attempts import all_at_once
+from kafkactl.adapters.client import Client
+from kafkactl.adapters.clock import Deadline
+from kafkactl.adapters.cluster_view import Role
+from kafkactl.adapters.metadata_fetch import FetchedSnapshot, iterate_metadata_log
+from kafkactl.adapters.quorum_view import PATIENCE_MS, QuorumObserver, assembled, nodes_of
+from kafkactl.adapters.quorum_visit import Visit, visit
+from kafkactl.adapters.transport import Address
+from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.features.change import UpgradeType
+from kafkactl.features.results import read_response, update_features_request
+from kafkactl.metadata.registrations import RegistrationLog, Registrations
+from kafkactl.plan import Finding
+from kafkactl.protocol.record_batch import decode_header
+from kafkactl.quorum.guard import warning
+from kafkactl.quorum.outcome import UNREAD_MS, Answer
+from kafkactl.quorum.plan import KRAFT_VERSION
+from kafkactl.quorum.state import Probe, QuorumState
+from kafkactl.quorum.step import Action, Step
+from kafkactl.values import Endpoint
+
+FORWARDED_MS = 65_000
+REQUEST_MS = 20_000.0
+_NOT_LEADER = 6
+
+
+class LiveQuorum:
+    """The quorum of a client's cluster; a context manager, which does not close the client.
+
+    `endpoints` are those of a node to be added, by its id, where the operator named them: they are probed, too.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        endpoints: Mapping[int, Sequence[Endpoint]] | None = None,
+        patience_ms: float = PATIENCE_MS,
+    ) -> None:
+        self.cluster_id = client.cluster().cluster_id
+        self.unread_ms = FORWARDED_MS if client.role is Role.BROKER else UNREAD_MS
+        self._client = client
+        self._endpoints = dict(endpoints or {})
+        self._patience_ms = patience_ms
+        self._watcher = QuorumObserver(client, identify=False, patience_ms=patience_ms)
+        self._observer = QuorumObserver(client, patience_ms=patience_ms)
+        self._log = _RegistrationReader(client)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up everywhere but on the client."""
+        self._watcher.close()
+        self._observer.close()
+
+    def observe(self) -> QuorumState:
+        """Everything: the quorum, every controller, registrations out of the log, probes of what was named."""
+        state = self._observer.look()
+        if not state.has_leader:
+            return self._named(state)
+        try:
+            registrations = self._log.read()
+        except KafkactlError as error:
+            return self._named(replace(state, findings=(*state.findings, _log_not_read(error))))
+        return self._named(assembled(self._observer.visits, registrations=registrations))
+
+    def look(self) -> QuorumState:
+        """What the leader says; every controller is asked who it is. Raises UnreachableError."""
+        state = self._watcher.look()
+        if not state.has_leader:
+            raise UnreachableError(
+                "nobody leads the quorum",
+                id="no-active-controller",
+                next_step="See `kafkactl quorum describe`: it asks every controller.",
+            )
+        return state
+
+    def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
+        """One request, once, on connections that are used for nothing else."""
+        name, body = _request(step, self.cluster_id, endpoints)
+        with self._client.sibling(self._client.role, self._client.bootstrap, timeout_ms=REQUEST_MS) as sender:
+            try:
+                response = sender.ask_active_controller(name, body, changes=True)
+            except UnknownOutcomeError as error:
+                return _unanswered(error)
+        return _answer(step, response.version, response.body)
+
+    def rehearse(self, step: Step) -> Answer:
+        """The leader's own dry run of a conversion."""
+        body = _conversion(validate_only=True)
+        response = self._client.ask_active_controller("UpdateFeatures", body)
+        return _answer(step, response.version, response.body)
+
+    def _named(self, state: QuorumState) -> QuorumState:
+        """The state with what is found at the endpoints that the operator named."""
+        if not self._endpoints:
+            return state
+        wanted = {Address(one.host, one.port): id for id, several in self._endpoints.items() for one in several}
+
+        def ask(address: Address, deadline: Deadline) -> Visit:
+            with self._client.open_connection(address, deadline) as connection:
+                return visit(connection, expected_id=wanted[address], identify=True, deadline=deadline)
+
+        found = all_at_once(list(wanted), ask, Deadline.after(self._patience_ms, self._client.clock))
+        visits = [
+            one if isinstance(one, Visit) else Visit(address=address, expected_id=wanted[address], error=one)
+            for address, one in found.items()
+        ]
+        probes = [
+            _probe(one, endpoint) for one in visits for endpoint in self._at(one.address) if one.answers is not None
+        ]
+        return replace(
+            state,
+            probes=state.probes + tuple(probes),
+            nodes={**{node.id: node for node in nodes_of(visits) if node.answers}, **state.nodes},
+        )
+
+    def _at(self, address: Address) -> list[Endpoint]:
+        return [
+            one for several in self._endpoints.values() for one in several if Address(one.host, one.port) == address
+        ]
+
+
+class _RegistrationReader:
+    """The registrations in the log; what was read once is not read again."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._log = RegistrationLog()
+        self._next = 0
+
+    def read(self) -> Registrations:
+        """Those that hold now. Raises UnreachableError, DecodeError; after that it begins anew."""
+        try:
+            for part in iterate_metadata_log(self._client, from_offset=self._next or None):
+                if isinstance(part, FetchedSnapshot):
+                    self._log, self._next = RegistrationLog(), 0
+                self._take(part.data)
+                if isinstance(part, FetchedSnapshot):
+                    self._next = part.end_offset
+        except BaseException:
+            self._log, self._next = RegistrationLog(), 0
+            raise
+        return self._log.registrations()
+
+    def _take(self, data: bytes) -> None:
+        from kafkactl.adapters.fetched_registrations import read_batches
+
+        position = 0
+        while position < len(data):
+            header = decode_header(data, position)
+            if header.last_offset >= self._next:
+                read_batches(self._log, data[position : header.end])
+                self._next = header.last_offset + 1
+            position = header.end
+
+
+def _request(step: Step, cluster_id: str, endpoints: Sequence[Endpoint]) -> tuple[str, dict[str, Any]]:
+    if step.action is Action.UPGRADE:
+        return "UpdateFeatures", _conversion(validate_only=False)
+    assert step.key is not None, f"nothing is sent to {step.action}"
+    voter = {"ClusterId": cluster_id, "VoterId": step.key.node_id, "VoterDirectoryId": step.key.directory_id}
+    if step.action is Action.REMOVE:
+        return "RemoveRaftVoter", voter
+    listeners = [{"Name": one.listener, "Host": one.host, "Port": one.port} for one in endpoints]
+    # AckWhenCommitted stays at its default, true, in the versions that have it (4.2 on): answered when committed.
+    return "AddRaftVoter", {**voter, "TimeoutMs": round(REQUEST_MS), "Listeners": listeners}
+
+
+def _conversion(*, validate_only: bool) -> dict[str, Any]:
+    levels = {KRAFT_VERSION: 1}
+    return update_features_request(
+        levels, UpgradeType.UPGRADE, validate_only=validate_only, timeout_ms=round(REQUEST_MS)
+    )
+
+
+def _answer(step: Step, version: int, body: Mapping[str, Any]) -> Answer:
+    if step.action is not Action.UPGRADE:
+        return Answer(code=body["ErrorCode"], message=body.get("ErrorMessage") or "")
+    (result,) = read_response([KRAFT_VERSION], version, body)
+    return Answer(code=result.error_code, message=result.message)
+
+
+def _unanswered(error: UnknownOutcomeError) -> Answer:
+    """The answer that an error stands for; raises the error where it is the whole command's (its time is over)."""
+    if error.id == "leadership-lost":
+        return Answer(code=_NOT_LEADER, message=error.message)
+    if error.id == "reply-lost":
+        return Answer(code=None, message=error.cause or error.message)
+    raise error
+
+
+def _probe(one: Visit, endpoint: Endpoint) -> Probe:
+    return Probe(
+        endpoint=endpoint,
+        answers=one.answers is True,
+        is_controller=None if one.role is None else one.role is Role.CONTROLLER,
+        cluster_id=None if one.view is None else one.view.cluster_id,
+        node_id=one.node_id,
+    )
+
+
+def _log_not_read(error: KafkactlError) -> Finding:
+    return warning(
+        "metadata-log-not-read",
+        "metadata log",
+        f"who is registered is not known: {error.message}",
+        error.next_step or "The user needs CLUSTER_ACTION on the cluster, and the controllers must be reachable.",
+        error=error.id,
+    )

@@ -1,0 +1,50 @@
+"""Changes of a real quorum for the tests of the lab: a goal carried out in process, with a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kafkactl.adapters.cluster_view import Role
+from kafkactl.adapters.journal import open_journal
+from kafkactl.adapters.quorum_change import carry_out, plan_only
+from kafkactl.adapters.quorum_change_journal import SUBJECT
+from kafkactl.adapters.quorum_change_live import LiveQuorum
+from kafkactl.adapters.quorum_change_port import ChangeResult, Event, Goal, Patience
+from kafkactl.quorum.catch_up import CatchUpLimits
+from kafkactl.values import Endpoint, ReplicaKey, Uuid
+from tests.lab.cluster import KafkaCluster
+from tests.lab.ports import HOST
+
+QUICK = Patience(gate=CatchUpLimits(samples=2, span_ms=500), stays_away_ms=1_000, step_ms=15_000, catch_up_ms=30_000)
+
+
+def key_of(cluster: KafkaCluster, node_id: int) -> ReplicaKey:
+    """A controller with the directory it has now."""
+    return ReplicaKey(node_id=node_id, directory_id=Uuid.parse(cluster.directory_id(node_id)))
+
+
+def endpoint_of(cluster: KafkaCluster, node_id: int) -> Endpoint:
+    """Where it answers."""
+    return Endpoint(listener="CONTROLLER", host=HOST, port=cluster.disks.controller_ports[node_id])
+
+
+def change(
+    cluster: KafkaCluster,
+    goal: Goal,
+    journal: Path,
+    *,
+    role: Role = Role.CONTROLLER,
+    patience: Patience = QUICK,
+    tell: Callable[[Event], None] = lambda _: None,
+) -> ChangeResult:
+    """Carry out a goal on a cluster."""
+    with cluster.client(role) as client, LiveQuorum(client) as world:
+        with open_journal(str(journal), subject=SUBJECT, cluster_id=world.cluster_id) as opened:
+            return carry_out(world, goal, opened, patience=patience, tell=tell)
+
+
+def plan(cluster: KafkaCluster, goal: Goal, *, role: Role = Role.CONTROLLER) -> ChangeResult:
+    """What it would do."""
+    with cluster.client(role) as client, LiveQuorum(client) as world:
+        return plan_only(world, goal, patience=QUICK)
