@@ -76,17 +76,18 @@ def leaf_command(
     examples: tuple[str, ...],
     codes: tuple[int, ...] = (exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE),
     timeout: str = "30s",
+    output: str = "table",
     **attributes: Any,
 ) -> Callable[[Callable[..., Any]], LeafCommand]:
     """Decorator: make a function a command with the common options.
 
     `name` is the name in the group's table, `examples` are whole command lines, `codes` the exit codes that this
-    command can end with, `timeout` the default of `--timeout`.
+    command can end with, `timeout` and `output` the defaults of `--timeout` and `--output`.
     """
 
     def decorate(function: Callable[..., Any]) -> LeafCommand:
         command = click.command(name, cls=LeafCommand, examples=examples, codes=codes, **attributes)
-        return command(common_options(timeout)(function))
+        return command(common_options(timeout, output)(function))
 
     return decorate
 

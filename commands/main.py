@@ -17,7 +17,10 @@ CONTEXT = {
 
 COMMANDS = {
     "storage": Entry("kafkactl.commands.storage", "command", "Format nodes before their first start, and prove it."),
+    "quorum": Entry("kafkactl.commands.quorum", "command", "Who leads, who votes, and what the quorum survives."),
+    "nodes": Entry("kafkactl.commands.nodes", "command", "Who is registered, votes and answers; unregister the dead."),
     "config": Entry("kafkactl.commands.config", "command", "Clusters under names: where they are, how to get in."),
+    "log": Entry("kafkactl.commands.log", "command", "Read, check and search the metadata log of a cluster."),
     "explain": Entry("kafkactl.commands.explain", "command", "Cause, consequence and remedy of an error or finding."),
     "schema": Entry("kafkactl.commands.schema", "command", "The JSON Schema of what a command prints."),
     "completion": Entry("kafkactl.commands.completion", "command", "The completion script for a shell."),

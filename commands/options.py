@@ -51,11 +51,11 @@ class ConnectionOption(click.Option):
     """An option of every command that speaks with a cluster; shown in a section of its own."""
 
 
-def common_options(timeout: str) -> Callable[[Function], Function]:
+def common_options(timeout: str, output: str = "table") -> Callable[[Function], Function]:
     """What every leaf command takes. `leaf_command` applies it; the values end up in `Settings`."""
     options = (
         click.option(
-            "-o", "--output", cls=CommonOption, type=Choice(FORMATS), default="table", show_default=True,
+            "-o", "--output", cls=CommonOption, type=Choice(FORMATS), default=output, show_default=True,
             envvar="KAFKACTL_OUTPUT", help="How the answer is printed.",
         ),
         click.option(

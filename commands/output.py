@@ -116,6 +116,25 @@ def _show(page: Page, settings: Settings) -> None:
         _write(sys.stdout, plain.render(page, color=color))
 
 
+def write_data(data: bytes) -> bool:
+    """Bytes to stdout as they are, for answers that are too long to be held; False when nobody reads them any more.
+
+    Raises FailedError `output-not-written`.
+    """
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        return False
+    except OSError as error:
+        _silence(sys.stdout)
+        raise FailedError(
+            f"the answer could not be written to {sys.stdout.name}: {error.strerror}", id="output-not-written"
+        ) from error
+    return True
+
+
 def _write(stream: TextIO, text: str) -> None:
     """Write and flush. Whoever stopped reading (`| head`) does not change how the command ended."""
     encoding = stream.encoding or "utf-8"

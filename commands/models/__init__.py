@@ -7,6 +7,9 @@ the models. Fields are added freely; a field that goes or changes its meaning ra
 from __future__ import annotations
 
 _CONFIG = "kafkactl.commands.models.config"
+_LOG = "kafkactl.commands.models.log"
+_NODES = "kafkactl.commands.models.nodes"
+_QUORUM = "kafkactl.commands.models.quorum"
 _SHARED = "kafkactl.commands.models.shared"
 _STORAGE = "kafkactl.commands.models.storage"
 _READING = "kafkactl.commands.models.storage_reading"
@@ -20,6 +23,11 @@ KINDS: dict[str, tuple[str, str]] = {
     "explain": (_TOOL, "Explain"),
     "explain.list": (_TOOL, "ExplainList"),
     "finding": (_SHARED, "Finding"),
+    "log.dump": (_LOG, "LogDump"),
+    "nodes.list": (_NODES, "NodesList"),
+    "nodes.unregister": (_NODES, "NodesUnregister"),
+    "quorum.change": (_QUORUM, "QuorumChange"),
+    "quorum.describe": (_QUORUM, "QuorumDescribe"),
     "schema": (_TOOL, "Schema"),
     "schema.list": (_TOOL, "SchemaList"),
     "storage.apply": (_STORAGE, "StorageApply"),

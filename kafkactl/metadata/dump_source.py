@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from json import dumps
 
 from kafkactl.metadata.redact import CONFIG_RECORD, REDACTED, secret_fields
 from kafkactl.protocol.decoder_source import CODES, is_fixed, layout, runs
-from kafkactl.protocol.form import Form, least_size_of_one
+from kafkactl.protocol.form import Form, default_value, least_size_of_one
 from kafkactl.protocol.source_lines import SourceLines
 from kafkactl.schema.spec import FieldSpec, MessageSpec
 
 _FIXED_BYTES = {"int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8}
 
 
-def text_source(spec: MessageSpec, version: int, *, hide: bool) -> SourceLines:
+def text_source(spec: MessageSpec, version: int, *, hide: bool, lead: str = "") -> SourceLines:
     """A function `text(data, p, end)`: the JSON of the record's message, which fills `data[p:end]`, without its `{}`.
 
-    Fields that are tagged in this version stand behind the others. With `hide` secrets are left out. Only for messages
-    with compact lengths and tagged fields; all records of the metadata log are such, in every version.
+    `lead` is put before each text: JSON without single quotes and backslashes. Fields that are tagged in this version
+    stand behind the others. With `hide` secrets are left out. Only for messages with compact lengths and tagged
+    fields; all records of the metadata log are such, in every version.
     """
     form = Form(version, flexible=True)
     hidden = secret_fields(spec.name) if hide else ()
@@ -38,8 +40,52 @@ def text_source(spec: MessageSpec, version: int, *, hide: bool) -> SourceLines:
         out.add("tail = tails.get(data[p:end])")
         with out.block("if tail is None:"):
             out.add("tail = tail_of(data[p:end])")
-        out.add(f"return f'{body}{{tail}}'" if body else "return tail[1:]")
+        start = lead.replace("{", "{{").replace("}", "}}")
+        out.add(f"return f'{start}{body}{{tail}}'" if body else f"return f'{start}{{tail[1:]}}'")
     return out
+
+
+def tail_source(spec: MessageSpec, version: int) -> SourceLines:
+    """A function `tail(data)`: the section of tagged fields that `data` is, as pairs that a comma leads each.
+
+    In the order of the definition, and without those that hold their default.
+    """
+    form = Form(version, flexible=True)
+    fields = [field for field in spec.fields if form.has(field) and form.tags(field)]
+    out = SourceLines()
+    with out.block("def tail(data):"):
+        out.add("count, p, end, previous = data[0], 1, len(data), -1")
+        _give_up_if(out, "count > 127")
+        texts = {field.name: out.name() for field in fields}
+        out.add(*(f"{text} = ''" for text in texts.values()))
+        with out.block("for _ in range(count):"):
+            out.add("tag, size = data[p], data[p + 1]", "p += 2")
+            _give_up_if(out, "tag > 127 or tag <= previous")
+            with out.block("if size > 127:"):
+                out.add("size, p = longer_varint(data, p, size)")
+            out.add("previous, stop = tag, p + size")
+            _tag_cases(out, fields, form, texts)
+            _give_up_if(out, "p != stop")
+        _give_up_if(out, "p != end")
+        out.add(f"return f'{''.join(f'{{{text}}}' for text in texts.values())}'")
+    return out
+
+
+def _tag_cases(out: SourceLines, fields: Sequence[FieldSpec], form: Form, texts: dict[str, str]) -> None:
+    for word, field in zip(["if", *["elif"] * len(fields)], fields, strict=False):
+        with out.block(f"{word} tag == {field.tag}:"):
+            text = _fields(out, [field], form)[field.name]
+            default = out.constant(dumps(default_value(field), separators=(",", ":")), "DEFAULT")
+            out.add(f"{texts[field.name]} = f'{{{text}}}'")
+            with out.block(f"if {texts[field.name]} == {default}:"):
+                out.add(f"{texts[field.name]} = ''")
+            with out.block("else:"):
+                out.add(f"{texts[field.name]} = f',{_pair(field.name, f'{{{texts[field.name]}}}')}'")
+    if fields:
+        with out.block("else:"):
+            out.add("raise IrregularError")
+    else:
+        out.add("raise IrregularError")
 
 
 def _pair(name: str, value: str) -> str:

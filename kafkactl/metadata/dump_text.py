@@ -12,19 +12,18 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from json import dumps
 from json.encoder import encode_basestring
 from typing import Any
 
 from kafkactl.errors import DecodeError
-from kafkactl.metadata.dump_source import text_source
+from kafkactl.metadata.dump_source import tail_source, text_source
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.redact import REDACTED, is_secret_config, redacted
-from kafkactl.protocol.codec import TAGS, decode_message
 from kafkactl.protocol.compiled_runtime import GIVES_UP, IrregularError, longer_string_length, longer_varint
 from kafkactl.protocol.form import Form
 from kafkactl.protocol.json_form import definition_name, to_json
+from kafkactl.protocol.source_lines import SourceLines
 from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import MessageSpec
 from kafkactl.values import Uuid
@@ -63,17 +62,21 @@ def compact_json(value: Any) -> str:
     return dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def text_maker(spec: MessageSpec, version: int, *, hide: bool) -> TextMaker:
-    """A function of data, begin and end of a message: its JSON without the braces.
+def text_maker(spec: MessageSpec, version: int, *, hide: bool, lead: str = "") -> TextMaker:
+    """A function of data, begin and end of a message: its JSON without the braces, behind `lead`.
 
     It raises one of MAY_GIVE_UP where the message is rare in form or wrong; which of the two, the codec tells.
     """
-    source = text_source(spec, version, hide=hide)
-    tails = _Memory(_tail_maker(spec, version))
-    names: dict[str, Any] = {**_RUNTIME, **source.constants, "tails": tails, "tail_of": tails.__missing__}
-    exec(compile(source.text(), f"<text {spec.name} {version}>", "exec"), names)
-    maker: TextMaker = names["text"]
-    return maker
+    source = text_source(spec, version, hide=hide, lead=lead)
+    tails = _Memory(_function(tail_source(spec, version), "tail", spec, version))
+    return _function(source, "text", spec, version, tails=tails, tail_of=tails.__missing__)
+
+
+def _function(source: SourceLines, name: str, spec: MessageSpec, version: int, **more: Any) -> Callable[..., str]:
+    names: dict[str, Any] = {**_RUNTIME, **source.constants, **more}
+    exec(compile(source.text(), f"<{name} {spec.name} {version}>", "exec"), names)
+    made: Callable[..., str] = names[name]
+    return made
 
 
 class _Memory(dict[bytes, str]):
@@ -94,21 +97,6 @@ class _Memory(dict[bytes, str]):
         return text
 
 
-def _tail_maker(spec: MessageSpec, version: int) -> Callable[[bytes], str]:
-    """The section of tagged fields as text: each pair led by a comma. Raises DecodeError, IrregularError."""
-    form = Form(version, flexible=True)
-    only = replace(spec, fields=tuple(field for field in spec.fields if form.has(field) and form.tags(field)))
-
-    def make(raw: bytes) -> str:
-        value, end = decode_message(only, version, raw)
-        if end != len(raw) or TAGS in value:
-            raise IrregularError
-        shown = compact_json(to_json(only, version, value, naming=definition_name))[1:-1]
-        return f",{shown}" if shown else ""
-
-    return make
-
-
 # --- texts of single values ---------------------------------------------------------------------------------------
 
 
@@ -124,10 +112,13 @@ def _uuid(raw: bytes) -> str:
     return f'"{Uuid(raw)}"'
 
 
+_UUIDS = _Memory(_uuid)
+
+
 def _uuid_list(raw: bytes) -> str:
     if len(raw) % 16:
         raise IrregularError
-    return f"[{','.join(_uuid(raw[at : at + 16]) for at in range(0, len(raw), 16))}]"
+    return f"[{','.join([_UUIDS[raw[at : at + 16]] for at in range(0, len(raw), 16)])}]"
 
 
 def _number_list(code: str) -> Callable[[bytes], str]:
@@ -171,7 +162,7 @@ _RUNTIME: dict[str, Any] = {
     "config_value": _config_value,
     "strings": _Memory(_string),
     "blobs": _Memory(_blob),
-    "uuids": _Memory(_uuid),
+    "uuids": _UUIDS,
     "lists_of_uuid": _Memory(_uuid_list),
     **{
         f"lists_of_{kind}": _Memory(_number_list(code))

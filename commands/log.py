@@ -1,0 +1,31 @@
+"""`kafkactl log`: the table of its verbs. Each verb is a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.commands.connection import connection_options
+from kafkactl.commands.lazy_group import Entry, LazyGroup
+
+VERBS = {
+    "dump": Entry("kafkactl.commands.log_dump", "command", "Every record as a line of JSON."),
+}
+
+
+@click.group(
+    "log",
+    cls=LazyGroup,
+    entries=VERBS,
+    examples=(
+        "kafkactl log dump /disk1/__cluster_metadata-0 --type PartitionChangeRecord",
+        "kafkactl log --bootstrap-controller host:9093 dump --from-cluster",
+    ),
+)
+@connection_options
+def command() -> None:
+    """Read, check and search the metadata log of a cluster.
+
+    A SOURCE is a __cluster_metadata-0 folder, the log directory around it, or single .log and
+    .checkpoint files; with --from-cluster the log is fetched from the active controller. Nothing
+    is ever written to them. Passwords, SCRAM keys and tokens are left out unless asked for.
+    """

@@ -1,0 +1,130 @@
+"""`kafkactl log dump`: lines, other formats, filters, damage, and sources that are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.metadata.goldens import GOLDEN, golden
+
+SEGMENT = GOLDEN / "segment-4.4.0-standalone.log.bin"
+BOOTSTRAP = GOLDEN / "bootstrap-4.3.1-scram.checkpoint.bin"
+
+
+def lines(run) -> list[dict]:
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    log = tmp_path / "__cluster_metadata-0"
+    log.mkdir()
+    (log / "00000000000000000000.log").write_bytes(golden("segment-4.4.0-standalone.log.bin"))
+    (log / "00000000000000000025-0000000001.checkpoint").write_bytes(golden("snapshot-4.4.0-standalone.checkpoint.bin"))
+    (log / "00000000000000000025.snapshot").write_bytes(b"of producers")
+    return log
+
+
+def test_lines_as_the_interface_says(kafkactl):
+    run = kafkactl("log", "dump", SEGMENT)
+    assert run.code == 0
+    assert run.stderr == ""
+    first, *rest = lines(run)
+    assert list(first) == ["offset", "epoch", "timestamp_ms", "kind", "type", "version", "data", "file"]
+    assert (first["kind"], first["type"], first["data"]["LeaderId"]) == ("control", "LeaderChange", 1)
+    assert [one["offset"] for one in rest] == list(range(1, len(rest) + 1))
+    level = next(one for one in rest if one["type"] == "FeatureLevelRecord")
+    assert level["kind"] == "record"
+    assert level["data"] == {"Name": "metadata.version", "FeatureLevel": 33}
+    assert level["file"] == str(SEGMENT)
+
+
+def test_a_folder_and_its_checkpoints(kafkactl, folder: Path):
+    plain = lines(kafkactl("log", "dump", folder))
+    assert {one["file"] for one in plain} == {str(folder / "00000000000000000000.log")}
+    both = lines(kafkactl("log", "dump", folder.parent, "--checkpoints"))
+    assert both[0]["type"] == "SnapshotHeader"
+    assert both[-len(plain) :] == plain
+
+
+def test_the_other_formats_say_the_same(kafkactl):
+    expected = lines(kafkactl("log", "dump", SEGMENT, "--to", "6"))
+    assert kafkactl("log", "dump", SEGMENT, "--to", "6", "-o", "json").json == {
+        "kind": "log.dump", "schema_version": 1, "records": expected, "findings": [],
+    }  # fmt: skip
+    assert yaml.safe_load(kafkactl("log", "dump", SEGMENT, "--to", "6", "-o", "yaml").stdout)["records"] == expected
+    table = kafkactl("log", "dump", SEGMENT, "--to", "6", "-o", "table").stdout.splitlines()
+    assert len(table) == 8
+    assert table[0].split() == ["OFFSET", "EPOCH", "TIME", "TYPE", "CONTENT"]
+    assert "Name=metadata.version FeatureLevel=33" in table[5]
+
+
+def test_nothing_found(kafkactl):
+    assert kafkactl("log", "dump", SEGMENT, "--key", "nobody").stdout == ""
+    assert kafkactl("log", "dump", SEGMENT, "--key", "nobody", "-o", "json").json["records"] == []
+    assert yaml.safe_load(kafkactl("log", "dump", SEGMENT, "--key", "x", "-o", "yaml").stdout)["records"] == []
+    assert kafkactl("log", "dump", SEGMENT, "--key", "nobody", "-o", "table").stdout == ""
+
+
+def test_filters(kafkactl):
+    by_type = lines(kafkactl("log", "dump", SEGMENT, "--type", "FeatureLevel", "--type", "leaderchange"))
+    assert {one["type"] for one in by_type} == {"FeatureLevelRecord", "LeaderChange"}
+    by_key = lines(kafkactl("log", "dump", SEGMENT, "--key", "metadata.version"))
+    assert [one["data"]["Name"] for one in by_key] == ["metadata.version"]
+    ranged = lines(kafkactl("log", "dump", SEGMENT, "--from", "3", "--to", "4"))
+    assert [one["offset"] for one in ranged] == [3, 4]
+
+
+def test_secrets_only_when_asked_for(kafkactl):
+    hidden = kafkactl("log", "dump", BOOTSTRAP, "--type", "UserScramCredential").stdout
+    assert '"SaltedPassword"' not in hidden
+    data = json.loads(hidden)["data"]
+    assert data["StoredKey"] == data["ServerKey"] == data["Salt"] == "<redacted>"
+    shown = lines(kafkactl("log", "dump", BOOTSTRAP, "--type", "UserScramCredential", "--show-secrets"))
+    assert shown[0]["data"]["StoredKey"] not in hidden
+
+
+def test_damage_is_told_and_read_past(kafkactl, folder: Path):
+    whole = lines(kafkactl("log", "dump", folder))
+    file = folder / "00000000000000000000.log"
+    data = bytearray(file.read_bytes())
+    data[80] ^= 1
+    file.write_bytes(bytes(data[:-5]))
+    run = kafkactl("log", "dump", folder)
+    assert run.code == 7
+    told = [json.loads(line) for line in run.stderr.splitlines()]
+    assert [one["id"] for one in told] == ["crc-mismatch", "truncated-batch"]
+    assert all(one["kind"] == "finding" and str(file) in one["subject"] for one in told)
+    assert [one for one in whole if one in lines(run)] == lines(run)
+    assert kafkactl("log", "dump", folder, "-o", "json").json["findings"][0]["id"] == "crc-mismatch"
+    assert "✖ blocker  crc-mismatch" in kafkactl("log", "dump", folder, "-o", "table").stdout
+    assert "crc-mismatch" in kafkactl("log", "dump", folder, "-o", "yaml").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error_id"),
+    [
+        (("log", "dump"), 2, "wrong-usage"),
+        (("log", "dump", SEGMENT, "--from-cluster"), 2, "wrong-usage"),
+        (("log", "dump", "/nowhere"), 2, "input-file-unreadable"),
+        (("log", "dump", __file__), 2, "not-a-log-file"),
+        (("log", "dump", SEGMENT, "--type", "TopicRecrod"), 2, "no-such-record-type"),
+        (("log", "dump", "--from-cluster"), 2, "bootstrap-missing"),
+    ],
+)
+def test_refusals(kafkactl, tmp_path: Path, monkeypatch, arguments: tuple, code: int, error_id: str):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    run = kafkactl(*arguments, "-o", "json")
+    assert run.code == code
+    assert run.stdout == ""
+    assert run.error["id"] == error_id
+
+
+def test_an_empty_folder_and_a_brokers_log(kafkactl, tmp_path: Path):
+    assert kafkactl("log", "dump", tmp_path, "-o", "json").error["id"] == "empty-folder"
+    (tmp_path / "orders-0").mkdir()
+    assert kafkactl("log", "dump", tmp_path, "-o", "json").error["id"] == "no-metadata-log"
