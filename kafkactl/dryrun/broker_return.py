@@ -1,0 +1,138 @@
+"""Scenario `broker-return`: brokers that are down come back, with their disks or with empty ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkactl.dryrun.broker_loss import checked
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
+from kafkactl.dryrun.controller import ActiveController, Key
+from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.prediction import Prediction, blocker, note, some, warning
+from kafkactl.metadata.image import RECOVERING, Image
+from kafkactl.plan import Finding
+from kafkactl.values import Uuid
+
+
+def broker_return(
+    image: Image, facts: Facts, brokers: Sequence[int], *, empty_disks: bool = False, clean: bool | None = None
+) -> Prediction:
+    """What the cluster is after these brokers came back, one after the other, and caught up.
+
+    `clean`: they went down in order (default: those that the log saw begin a controlled shutdown). Raises InputError
+    `unknown-broker`, `no-brokers-named`.
+    """
+    brokers = checked(image, brokers)
+    controller = ActiveController(image, facts)
+    back = [one for one in brokers if image.brokers[one].fenced or image.brokers[one].in_controlled_shutdown]
+    for broker_id in back:
+        down_in_order = image.brokers[broker_id].in_controlled_shutdown if clean is None else clean
+        come_back(controller, broker_id, clean=down_in_order and not empty_disks, empty_disks=empty_disks)
+    changes = changes_of(controller)
+    findings = [
+        *findings_of(changes, 0),
+        *_still_leaderless(controller, back, empty_disks),
+        *_recovering(controller, back),
+        *(_present(one) for one in brokers if one not in back),
+    ]
+    return Prediction(
+        scenario="broker-return",
+        input={"brokers": list(brokers), "empty_disks": empty_disks, "clean": clean},
+        verdict=verdict_of(changes),
+        facts=facts,
+        findings=tuple(findings),
+        counts=counts_of(controller, changes),
+        changes=changes,
+        operations=tuple(controller.operations),
+        assumptions=tuple(_assumptions(image, back, clean)),
+    )
+
+
+def come_back(controller: ActiveController, broker_id: int, *, clean: bool, empty_disks: bool = False) -> None:
+    """One broker starts again: registers, is unfenced, and its replicas catch up."""
+    before = controller.brokers[broker_id]
+    new = tuple(_derived(one) for one in before.directories) if empty_disks else None
+    controller.register(broker_id, _derived(before.incarnation_id), clean=clean, directories=new)
+    controller.report_cordoned(broker_id)
+    controller.unfence(broker_id)
+    catch_up(controller, {broker_id})
+
+
+def catch_up(controller: ActiveController, brokers: set[int], only: frozenset[Key] | None = None) -> None:
+    """The leaders of partitions that these brokers hold (`only` these) take every live replica into the ISR again.
+
+    A leader that was elected while recovering reports that it has recovered with the first change of its ISR.
+    """
+    by_leader: dict[int, list[tuple[Key, tuple[int, ...]]]] = {}
+    for key in controller.keys(lambda fields: not brokers.isdisjoint(fields[0])):
+        partition = controller.partition(key)
+        if (only is not None and key not in only) or not controller.is_active(partition.leader):
+            continue
+        may = controller.acceptor(partition, controller.is_active)
+        isr = {*partition.isr, *(one for one in partition.replicas if may(one))}
+        if isr != set(partition.isr):
+            by_leader.setdefault(partition.leader, []).append((key, tuple(sorted(isr))))
+    for leader, grown in sorted(by_leader.items()):
+        controller.alter_isr(grown, f"broker {leader} takes replicas into the ISR")
+
+
+def _derived(before: Uuid) -> Uuid:
+    """An id in place of one that only the broker can make; never one that Kafka keeps for itself."""
+    return Uuid(bytes(255 - byte for byte in before.raw))
+
+
+def _still_leaderless(controller: ActiveController, back: Sequence[int], empty_disks: bool) -> Iterator[Finding]:
+    brokers = set(back)
+    keys = controller.keys(lambda fields: fields[4] < 0 and not brokers.isdisjoint(fields[0]))
+    if not keys:
+        return
+    names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in keys]
+    why = (
+        "their data was on the disks that are empty now"
+        if empty_disks
+        else "nobody who returned is in their ISR or ELR, or known as their last leader"
+    )
+    yield blocker(
+        "partition-stays-leaderless",
+        f"{len(keys)} partitions",
+        f"these stay without a leader after the return: {why}: {some(names)}",
+        "`kafka-leader-election.sh --election-type UNCLEAN` elects any live replica, and may lose records.",
+        count=len(keys),
+        partitions=names[:20],
+    )
+
+
+def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[Finding]:
+    """RF 1: nothing ever takes the mark away, and it means nothing there."""
+    brokers = set(back)
+    keys = controller.keys(
+        lambda fields: len(fields[0]) == 1 and fields[5] == RECOVERING and not brokers.isdisjoint(fields[0])
+    )
+    if keys:
+        names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in keys]
+        yield note(
+            "recovering-for-ever",
+            f"{len(keys)} partitions",
+            f"these have one replica and stay marked RECOVERING, for only a change of the ISR takes that away: "
+            f"{some(names)}",
+            "Nothing to do: they work.",
+            count=len(keys),
+        )
+
+
+def _present(broker_id: int) -> Finding:
+    return warning(
+        "broker-not-gone",
+        f"broker {broker_id}",
+        f"broker {broker_id} is registered and not fenced: by this log it never went away",
+        "For a restart see `kafkactl dryrun rolling-restart`.",
+    )
+
+
+def _assumptions(image: Image, back: Sequence[int], clean: bool | None) -> Iterator[str]:
+    for broker_id in back:
+        if clean is None:
+            how = "in order" if image.brokers[broker_id].in_controlled_shutdown else "without a clean shutdown"
+            yield f"broker {broker_id} went down {how}, as the log shows"
+    yield "every live replica catches up and joins the ISR again"
+    yield "incarnation ids, and directory ids of empty disks, stand for those that the brokers will make"

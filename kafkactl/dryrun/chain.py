@@ -1,0 +1,32 @@
+"""One prediction after another: what a prediction writes is replayed, and the next one stands on the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kafkactl.dryrun.appended import records_of
+from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.prediction import Prediction
+from kafkactl.dryrun.rules import rules_of
+from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.image import Image
+from kafkactl.metadata.replay import Replaying
+
+
+def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:
+    """The image and the facts once everything that was predicted has happened."""
+    facts = prediction.facts
+    records = list(records_of(prediction.operations or (), facts.rules))
+    changed = replayed(image, facts, records)
+    migrating = facts.static.get("zookeeper.metadata.migration.enable", "").strip().lower() == "true"
+    rules = rules_of(facts.release, changed.features, migration_enabled=migrating)
+    return changed, replace(facts, next_offset=facts.next_offset + len(records), rules=rules)
+
+
+def replayed(image: Image, facts: Facts, records: Iterable[MetadataRecord]) -> Image:
+    """The image after these records."""
+    replaying = Replaying(image)
+    for offset, record in enumerate(records, start=facts.next_offset):
+        replaying.take(offset, facts.leader_epoch, facts.timestamp_ms, record)
+    return replaying.image()

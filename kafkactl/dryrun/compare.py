@@ -1,0 +1,162 @@
+"""Before and after: which partitions an event changes, how many are in which state, and what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from kafkactl.dryrun.controller import ActiveController, Key
+from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict, blocker, note, some, warning
+from kafkactl.metadata.image import NO_LEADER, RECOVERING, Partition
+from kafkactl.plan import Finding
+
+Outcomes = Mapping[Key, Sequence[Partition]]  # where there is more than one
+
+
+def changes_of(
+    controller: ActiveController,
+    before: Callable[[Key], Partition] | None = None,
+    outcomes: Outcomes | None = None,
+) -> tuple[Change, ...]:
+    """What became of every partition that the controller changed, the worst first.
+
+    `before` gives a partition as it was (default: in the image); `outcomes` all ends of those that have several.
+    """
+    outcomes = outcomes or {}
+    start = before or (lambda key: controller.image.topics[key[0]].partitions[key[1]])
+    found = []
+    for key in dict.fromkeys((*controller.changed, *outcomes)):
+        old, new = start(key), controller.partition(key)
+        several = outcomes.get(key, ())
+        if _seen(old) != _seen(new) or len(several) > 1:
+            found.append(_change(controller, key, old, new, several))
+    return tuple(sorted(found, key=lambda change: change.rank))
+
+
+def _seen(partition: Partition) -> tuple[object, ...]:
+    """A partition but for its partition epoch."""
+    return partition._replace(partition_epoch=0)
+
+
+def _change(
+    controller: ActiveController, key: Key, old: Partition, new: Partition, several: Sequence[Partition]
+) -> Change:
+    topic = controller.image.topics[key[0]]
+    ends = tuple(dict.fromkeys(_outcome(one) for one in (new, *several))) if several else ()
+    return Change(
+        topic=topic.name,
+        partition=key[1],
+        leader_before=old.leader,
+        leader_after=new.leader,
+        isr_before=old.isr,
+        isr_after=new.isr,
+        elr_after=new.eligible_leader_replicas,
+        last_known_elr_after=new.last_known_elr,
+        leader_epoch_after=new.leader_epoch,
+        recovering_after=new.leader_recovery_state == RECOVERING,
+        min_isr=min(controller.min_isr(topic), len(new.replicas)),
+        replicas_after=new.replicas,
+        alternatives=ends if len(ends) > 1 else (),
+    )
+
+
+def _outcome(partition: Partition) -> Outcome:
+    return Outcome(partition.leader, partition.isr, partition.eligible_leader_replicas, partition.last_known_elr)
+
+
+def counts_of(controller: ActiveController, changes: Iterable[Change]) -> Counts:
+    """How many partitions there are and in which state they are now."""
+    total = offline = under = at = 0
+    changed = controller.changed
+    for topic in controller.image.topics.values():
+        least = controller.min_isr(topic)
+        for number, state in topic.partitions.states.items():
+            fields = changed.get((topic.id, number), state)
+            total += 1
+            in_sync, enough, led = len(fields[1]), min(least, len(fields[0])), fields[4] != NO_LEADER
+            offline += not led
+            under += not led or in_sync < enough
+            at += led and in_sync == enough
+    moved = sum(change.leader_before != change.leader_after for change in changes)
+    return Counts(total=total, leader_changes=moved, offline=offline, under_min_isr=under, at_min_isr=at)
+
+
+def verdict_of(changes: Iterable[Change]) -> Verdict:
+    """`unavailable` if a partition may lose its leader, `degraded` if one ends with fewer in sync or uncleanly."""
+    degraded = False
+    for change in changes:
+        if change.loses_leader:
+            return Verdict.UNAVAILABLE
+        degraded = degraded or _is_less(change)
+    return Verdict.DEGRADED if degraded else Verdict.OK
+
+
+def _is_less(change: Change) -> bool:
+    if change.recovering_after and change.leader_before != change.leader_after:
+        return True
+    least = min(len(change.isr_before), len(change.replicas_after))  # fewer replicas may be what was asked for
+    return any(len(one.isr) < least for one in change.outcomes)
+
+
+def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[Finding]:
+    """What the changes mean for who produces and consumes."""
+    for id, severity, chosen, text, next_step in _MEANINGS:
+        found = [change for change in changes if chosen(change)]
+        if found:
+            names = [f"{change.topic}-{change.partition}" for change in found]
+            yield severity(
+                id,
+                f"{len(found)} partition{'s' * (len(found) > 1)}",
+                f"{text}: {some(names)}",
+                next_step,
+                count=len(found),
+                partitions=names[:20],
+            )
+    if leaderless_before:
+        yield warning(
+            "partitions-without-leader-before",
+            f"{leaderless_before} partition{'s' * (leaderless_before > 1)}",
+            f"{leaderless_before} partitions have no leader now already; they do not count for the verdict",
+            "Bring back the brokers that hold them before anything else.",
+            count=leaderless_before,
+        )
+
+
+_MEANINGS = (
+    (
+        "partition-loses-leader",
+        blocker,
+        lambda change: change.loses_leader,
+        "no replica may lead these any more, they can be neither read nor written",
+        "Raise their replication factor, or bring lagging replicas back into the ISR first.",
+    ),
+    (
+        "partition-under-min-isr",
+        warning,
+        lambda change: change.under_min_isr and not change.loses_leader and change.leader_after >= 0,
+        "fewer replicas are in sync than min.insync.replicas asks for, writes with acks=all fail",
+        "Wait for the ISR to be whole before, or lower min.insync.replicas knowingly.",
+    ),
+    (
+        "unclean-leader",
+        warning,
+        lambda change: change.recovering_after and change.leader_before != change.leader_after,
+        "a replica that is not known to be in sync becomes the leader (RECOVERING): records may be lost",
+        "Bring back the last leader first if its data matters.",
+    ),
+    (
+        "outcome-depends-on-order",
+        note,
+        lambda change: not change.certain,
+        "which leader and ISR these get depends on the order in which the controller notices",
+        "Look at the alternatives of each.",
+    ),
+)
+
+
+def leaderless(controller: ActiveController) -> int:
+    """How many partitions of the image have no leader."""
+    return sum(
+        state[4] == NO_LEADER
+        for topic in controller.image.topics.values()
+        for state in topic.partitions.states.values()
+    )

@@ -1,0 +1,271 @@
+"""The active controller, played: it takes the events that a real one takes and says what it would write.
+
+It stands on an image and changes only its own picture of it. Each method is one operation of the real controller, with
+its records in the order in which that one writes them; partitions within an operation come by topic name and number,
+while Kafka walks hash tables. Sources: `ReplicationControlManager.java`, `ClusterControlManager.java`; measured on
+3.9.2, 4.0.2, 4.3.1 and 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from kafkactl.dryrun.appended import Changed, Operation, record
+from kafkactl.dryrun.election import Election, PartitionChange, Target, change_partition, merge, without
+from kafkactl.dryrun.facts import Facts, min_isr_of, unclean_allowed
+from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.image import LOST, MIGRATING, NO_LEADER, UNASSIGNED, Broker, Image, Partition, Topic
+from kafkactl.values import Uuid
+
+Key: TypeAlias = tuple[Uuid, int]  # topic id, partition
+_ISR, _LEADER, _ELR = 1, 4, 9  # places in a Partition, and in the tuple that stands for one
+
+
+class ActiveController:
+    """The controller's picture of the cluster, and what it has written so far (`operations`)."""
+
+    def __init__(self, image: Image, facts: Facts) -> None:
+        self.image = image
+        self.facts = facts
+        self.brokers: dict[int, Broker] = dict(image.brokers)
+        self.changed: dict[Key, Partition] = {}
+        self.operations: list[Operation] = []
+        self._topics = sorted(image.topics.values(), key=lambda topic: topic.name)
+        self._settings: dict[str, tuple[int, bool]] = {}
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def partition(self, key: Key) -> Partition:
+        """A partition as it is now."""
+        return self.changed.get(key) or self.image.topics[key[0]].partitions[key[1]]
+
+    def settings(self, topic: Topic) -> tuple[int, bool]:
+        """The effective min ISR of a topic (at most the replicas of its partition 0), and whether an unclean election
+        is allowed."""
+        if topic.name not in self._settings:
+            first = topic.partitions.get(0) or next(iter(topic.partitions.values()))
+            least = min(min_isr_of(self.image, self.facts, topic.name), len(first.replicas))
+            self._settings[topic.name] = least, unclean_allowed(self.image, self.facts, topic.name)
+        return self._settings[topic.name]
+
+    def min_isr(self, topic: Topic) -> int:
+        """min.insync.replicas of a topic as it is set."""
+        return self.settings(topic)[0]
+
+    def is_active(self, broker_id: int) -> bool:
+        """Registered, not fenced, not shutting down."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+    def keys(self, wanted: Callable[[Any], bool]) -> list[Key]:
+        """The partitions that are so, by topic name and number; `wanted` is given fields in the order of Partition."""
+        return list(self._keys(wanted))
+
+    def _keys(self, wanted: Callable[[Any], bool]) -> Iterator[Key]:
+        changed = self.changed
+        for topic in self._topics:
+            for number, state in sorted(topic.partitions.states.items()):
+                key = (topic.id, number)
+                if wanted(changed.get(key, state)):
+                    yield key
+
+    def with_isr(self, broker_id: int) -> list[Key]:
+        """The partitions that have a broker in their ISR."""
+        return self.keys(lambda fields: broker_id in fields[_ISR])
+
+    def with_elr(self, broker_id: int) -> list[Key]:
+        """The partitions for which a broker is an eligible leader."""
+        return self.keys(lambda fields: broker_id in fields[_ELR])
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    def fence(self, broker_id: int, keys: Iterable[Key] | None = None) -> Operation:
+        """Its session expired, or it asked to stop: out of every ISR, then fenced (`handleBrokerFenced`)."""
+        items = self._update(self.with_isr(broker_id) if keys is None else keys, remove=broker_id)
+        change = self.registration_change(broker_id, Fenced=1)
+        self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=True)
+        return self._done(f"broker {broker_id} is fenced", *items, change)
+
+    def begin_shutdown(self, broker_id: int) -> Operation:
+        """It asks to stop in order: marked, then out of every ISR (`handleBrokerInControlledShutdown`)."""
+        head = []
+        if not self.brokers[broker_id].in_controlled_shutdown:
+            head.append(self.registration_change(broker_id, 1, InControlledShutdown=1))
+        items = self._update(self.with_isr(broker_id), remove=broker_id)
+        self.brokers[broker_id] = replace(self.brokers[broker_id], in_controlled_shutdown=True)
+        return self._done(f"broker {broker_id} begins a controlled shutdown", *head, *items)
+
+    def unfence(self, broker_id: int) -> Operation:
+        """It has caught up: unfenced, then every partition without a leader is looked at (`handleBrokerUnfenced`)."""
+        change = self.registration_change(broker_id, Fenced=-1)
+        leaderless = self.keys(lambda fields: fields[_LEADER] == NO_LEADER)
+        items = self._update(leaderless, add=broker_id)
+        self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=False)
+        return self._done(f"broker {broker_id} is unfenced", change, *items)
+
+    def unregister(self, broker_id: int) -> Operation:
+        """Its registration goes (`handleBrokerUnregistered`): from the ISRs it moves into the ELRs, and stays there."""
+        items = self._update(self.with_isr(broker_id), remove=broker_id)
+        items += self._update(self.with_elr(broker_id), remove=broker_id)
+        broker = self.brokers[broker_id]
+        gone = record("UnregisterBrokerRecord", {"BrokerId": broker_id, "BrokerEpoch": broker.epoch})
+        operation = self._done(f"broker {broker_id} is unregistered", *items, gone)
+        del self.brokers[broker_id]
+        return operation
+
+    def register(
+        self, broker_id: int, incarnation_id: Uuid, *, clean: bool, directories: tuple[Uuid, ...] | None = None
+    ) -> Operation:
+        """A new incarnation (`registerBroker`); `clean`: it says that it went down in order, and it is believed.
+
+        After an unclean shutdown with ELR it leaves every ISR and ELR. Its broker epoch is the offset at which this
+        operation begins, or close to it.
+        """
+        isr = self.with_isr(broker_id)
+        if self.facts.rules.elections.elr and not clean:
+            items = self._update(isr, unclean=broker_id)
+            items += self._update(self.with_elr(broker_id), unclean=broker_id)
+        else:
+            items = self._update(isr, remove=broker_id)
+        before = self.brokers[broker_id]
+        self.brokers[broker_id] = replace(
+            before,
+            epoch=self.next_offset,
+            incarnation_id=incarnation_id,
+            fenced=True,
+            in_controlled_shutdown=False,
+            directories=before.directories if directories is None else directories,
+            cordoned=None,
+        )
+        return self._done(f"broker {broker_id} registers", *items, self._registration(broker_id))
+
+    def report_cordoned(self, broker_id: int) -> Operation | None:
+        """Its first heartbeats tell which directories are cordoned: at each start, from metadata.version 4.3-IV0."""
+        if not self.facts.rules.cordons:
+            return None
+        cordoned = self.image.brokers[broker_id].cordoned or () if broker_id in self.image.brokers else ()
+        change = self.registration_change(broker_id, 3, CordonedLogDirs=list(cordoned))
+        self.brokers[broker_id] = replace(self.brokers[broker_id], cordoned=cordoned)
+        return self._done(f"broker {broker_id} tells of its cordoned directories", change)
+
+    def alter_isr(self, changes: Iterable[tuple[Key, tuple[int, ...]]], name: str) -> Operation | None:
+        """What leaders report: the ISR as it is now, which also ends the recovery of a partition (`alterPartition`)."""
+        items: list[Changed] = []
+        for key, isr in changes:
+            topic = self.image.topics[key[0]]
+            least, unclean = self.settings(topic)
+            election = Election.UNCLEAN if unclean else Election.ONLINE
+            target = Target(min_isr=least, isr=isr, election=election, recovery_state=0)
+            items += self.change(key, target, self.is_active)
+        return self._done(name, *items) if items else None
+
+    def apply(self, name: str, *items: MetadataRecord | Changed) -> Operation:
+        """An operation whose records are already known."""
+        return self._done(name, *items)
+
+    # --- one partition ----------------------------------------------------------------------------------------------
+
+    def change(self, key: Key, target: Target, may_lead: Callable[[int], bool]) -> list[Changed]:
+        """Change a partition towards a target; nothing or one change. `may_lead` is asked before the directory is."""
+        before = self.partition(key)
+        change = change_partition(
+            before, target, self.acceptor(before, may_lead), self.facts.rules.elections, self.default_directory
+        )
+        if change is None:
+            return []
+        return [self.put(key, before, change)]
+
+    def put(self, key: Key, before: Partition, change: PartitionChange) -> Changed:
+        """Take a change of a partition over."""
+        self.changed[key] = merge(before, change)
+        return Changed(key[0], key[1], change)
+
+    def acceptor(self, partition: Partition, may_lead: Callable[[int], bool]) -> Callable[[int], bool]:
+        """Who may lead this partition: its broker may, and the directory of the replica is online there."""
+        where = dict(zip(partition.replicas, partition.directories, strict=False))
+
+        def acceptable(broker_id: int) -> bool:
+            return may_lead(broker_id) and self.has_online(broker_id, where.get(broker_id, MIGRATING))
+
+        return acceptable
+
+    def has_online(self, broker_id: int, directory: Uuid) -> bool:
+        """Whether a directory is online on a broker (`DirectoryId.isOnline`)."""
+        if directory in (UNASSIGNED, MIGRATING):
+            return True
+        broker = self.brokers.get(broker_id)
+        if directory == LOST or broker is None:
+            return False
+        return not broker.directories or directory in broker.directories
+
+    def default_directory(self, broker_id: int) -> Uuid:
+        """Where a new replica is put on a broker (`ClusterControlManager.defaultDir`)."""
+        broker = self.brokers.get(broker_id)
+        if broker is None:
+            return UNASSIGNED
+        if not broker.directories:
+            return MIGRATING
+        return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED
+
+    # --- records ----------------------------------------------------------------------------------------------------
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next record would stand."""
+        return self.facts.next_offset + sum(len(one.items) for one in self.operations)
+
+    def registration_change(self, broker_id: int, version: int = 0, **fields: Any) -> MetadataRecord:
+        """A BrokerRegistrationChangeRecord of a broker as it is registered now."""
+        data = {"BrokerId": broker_id, "BrokerEpoch": self.brokers[broker_id].epoch, **fields}
+        return record("BrokerRegistrationChangeRecord", data, version)
+
+    def _registration(self, broker_id: int) -> MetadataRecord:
+        broker = self.brokers[broker_id]
+        version = self.facts.rules.version_of("RegisterBrokerRecord")
+        data: dict[str, Any] = {
+            "BrokerId": broker_id,
+            "IncarnationId": broker.incarnation_id,
+            "BrokerEpoch": broker.epoch,
+            "EndPoints": [
+                {"Name": one.name, "Host": one.host, "Port": one.port, "SecurityProtocol": one.security_protocol}
+                for one in broker.listeners
+            ],
+            "Features": [
+                {"Name": name, "MinSupportedVersion": one.min, "MaxSupportedVersion": one.max}
+                for name, one in broker.features.items()
+            ],
+            "Rack": broker.rack,
+            "Fenced": broker.fenced,
+        }
+        if version >= 3:
+            data["LogDirs"] = list(broker.directories)
+        return record("RegisterBrokerRecord", data, version)
+
+    def _update(
+        self, keys: Iterable[Key], *, remove: int = NO_LEADER, add: int = NO_LEADER, unclean: int = NO_LEADER
+    ) -> list[Changed]:
+        """Leader and ISR of these partitions, with a broker gone, back, or back after an unclean shutdown
+        (`generateLeaderAndIsrUpdates`)."""
+
+        def may_lead(broker_id: int) -> bool:
+            return broker_id not in (remove, unclean) and (broker_id == add or self.is_active(broker_id))
+
+        items: list[Changed] = []
+        shutdown = frozenset() if unclean == NO_LEADER else frozenset({unclean})
+        for key in keys:
+            least, allowed = self.settings(self.image.topics[key[0]])
+            target = Target(
+                min_isr=least,
+                isr=without(self.partition(key).isr, remove, unclean),
+                election=Election.UNCLEAN if allowed else Election.ONLINE,
+                unclean_shutdown=shutdown,
+            )
+            items += self.change(key, target, may_lead)
+        return items
+
+    def _done(self, name: str, *items: MetadataRecord | Changed) -> Operation:
+        operation = Operation(name, items)
+        self.operations.append(operation)
+        return operation

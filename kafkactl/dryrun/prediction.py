@@ -1,0 +1,275 @@
+"""A prediction as a value: a verdict, what there is to say, and what would change (cli.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
+from typing import Any, Final
+
+from kafkactl.dryrun.appended import Appended, Operation, measured
+from kafkactl.dryrun.facts import Facts
+from kafkactl.frozen import frozen
+from kafkactl.plan import Finding, Severity
+from kafkactl.schema.error_codes import error_code
+
+SHOWN_CHANGES: Final = 1_000
+
+
+class Verdict(StrEnum):
+    """What a prediction comes to.
+
+    OK; DEGRADED: works, with less safety than before; REFUSED: nothing of it would be accepted; UNAVAILABLE: a
+    partition that has a leader loses it, or the quorum its majority; WEDGED: accepted, and can never commit; UNKNOWN:
+    a log cannot tell.
+    """
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    REFUSED = "refused"
+    UNAVAILABLE = "unavailable"
+    WEDGED = "wedged"
+    UNKNOWN = "unknown"
+
+    @property
+    def exit_code(self) -> int:
+        """The process exit code of a prediction with this verdict."""
+        return _EXIT_CODES[self]
+
+    @property
+    def weight(self) -> int:
+        """Which of two verdicts stands for both: the heavier."""
+        return _WEIGHTS.index(self)
+
+
+_EXIT_CODES: Final = {
+    Verdict.OK: 0,
+    Verdict.DEGRADED: 0,
+    Verdict.REFUSED: 3,
+    Verdict.UNAVAILABLE: 7,
+    Verdict.WEDGED: 7,
+    Verdict.UNKNOWN: 6,
+}
+_WEIGHTS: Final = (
+    Verdict.OK,
+    Verdict.DEGRADED,
+    Verdict.REFUSED,
+    Verdict.UNKNOWN,
+    Verdict.UNAVAILABLE,
+    Verdict.WEDGED,
+)
+
+
+@frozen
+class Counts:
+    """Partitions of the cluster after the event. `offline`: without a leader; `under_min_isr`: fewer in sync than
+    min.insync.replicas asks for (writes with acks=all fail), leaderless ones included; `at_min_isr`: just as many.
+
+    `leader_changes` counts partitions whose leader is another one than before, none included.
+    """
+
+    total: int
+    leader_changes: int
+    offline: int
+    under_min_isr: int
+    at_min_isr: int
+
+    def to_dict(self) -> dict[str, int]:
+        """As in `effects.partitions` (cli.md 6)."""
+        return {
+            "total": self.total,
+            "leader_changes": self.leader_changes,
+            "offline": self.offline,
+            "under_min_isr": self.under_min_isr,
+            "at_min_isr": self.at_min_isr,
+        }
+
+
+@frozen(kw_only=False)
+class Outcome:
+    """How a partition may end: its leader (-1: none), ISR, eligible leader replicas and last known leader."""
+
+    leader: int
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `effects.changes[].alternatives` (cli.md 6)."""
+        return {
+            "leader": self.leader,
+            "isr": list(self.isr),
+            "elr": list(self.elr),
+            "last_known_elr": list(self.last_known_elr),
+        }
+
+
+@frozen
+class Change:
+    """A partition before and after. `alternatives` are all outcomes where the order of events decides."""
+
+    topic: str
+    partition: int
+    leader_before: int
+    leader_after: int
+    isr_before: tuple[int, ...]
+    isr_after: tuple[int, ...]
+    elr_after: tuple[int, ...]
+    last_known_elr_after: tuple[int, ...]
+    leader_epoch_after: int
+    recovering_after: bool
+    min_isr: int
+    replicas_after: tuple[int, ...]
+    alternatives: tuple[Outcome, ...] = ()
+
+    @property
+    def certain(self) -> bool:
+        """Whether there is but one outcome."""
+        return not self.alternatives
+
+    @property
+    def loses_leader(self) -> bool:
+        """Whether it has a leader before and may have none after."""
+        return self.leader_before >= 0 and any(one.leader < 0 for one in self.outcomes)
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Every way it may end."""
+        last = Outcome(self.leader_after, self.isr_after, self.elr_after, self.last_known_elr_after)
+        return self.alternatives or (last,)
+
+    @property
+    def under_min_isr(self) -> bool:
+        """Whether it may end with too few in sync."""
+        return any(one.leader < 0 or len(one.isr) < self.min_isr for one in self.outcomes)
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The worst first: what loses its leader, what has none, what cannot be written to, what moves."""
+        return (
+            not self.loses_leader,
+            self.leader_after >= 0,
+            not self.under_min_isr,
+            not self.recovering_after,
+            self.leader_before == self.leader_after,
+            self.topic,
+            self.partition,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `effects.changes` (cli.md 6)."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "leader_before": self.leader_before,
+            "leader_after": self.leader_after,
+            "isr_before": list(self.isr_before),
+            "isr_after": list(self.isr_after),
+            "elr_after": list(self.elr_after),
+            "last_known_elr_after": list(self.last_known_elr_after),
+            "leader_epoch_after": self.leader_epoch_after,
+            "recovering_after": self.recovering_after,
+            "replicas_after": list(self.replicas_after),
+            "certain": self.certain,
+            "alternatives": [one.to_dict() for one in self.alternatives],
+        }
+
+
+@frozen
+class ServerError:
+    """What the controller would answer instead of doing it. Its texts differ between releases."""
+
+    code: int
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `effects.server_error` (cli.md 6)."""
+        return {"code": self.code, "name": error_code(self.code).name, "message": self.message}
+
+
+@frozen
+class Prediction:
+    """What a scenario comes to on an image.
+
+    `operations` are what the controller would write, in order; `effects` what a scenario has beside partitions,
+    changes and records, in the names of cli.md 6. `counts` and `appended` are None where a scenario is not about them.
+    """
+
+    scenario: str
+    input: Mapping[str, Any]
+    verdict: Verdict
+    facts: Facts
+    findings: tuple[Finding, ...] = ()
+    counts: Counts | None = None
+    changes: tuple[Change, ...] = ()
+    operations: tuple[Operation, ...] | None = None
+    effects: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def appended(self) -> Appended | None:
+        """How much would be appended to the log."""
+        return None if self.operations is None else measured(self.operations, self.facts.rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The part of `dryrun.prediction` that does not depend on where the log came from (cli.md 6)."""
+        appended = self.appended
+        return {
+            "scenario": self.scenario,
+            "input": dict(self.input),
+            "verdict": self.verdict.value,
+            "findings": [one.to_dict() for one in self.findings],
+            "effects": {
+                **_NO_EFFECTS,
+                "partitions": None if self.counts is None else self.counts.to_dict(),
+                "changes": [one.to_dict() for one in self.changes[:SHOWN_CHANGES]],
+                "changes_total": len(self.changes),
+                "records_appended": None if appended is None else appended.to_dict(),
+                **self.effects,
+            },
+            "assumptions": [*self.facts.assumptions, *self.assumptions],
+        }
+
+
+_NO_EFFECTS: Final[Mapping[str, Any]] = {
+    "majority": None,
+    "tolerates": None,
+    "features": [],
+    "results": [],
+    "steps": [],
+    "server_error": None,
+}
+
+
+def heaviest(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict that stands for several; OK for none."""
+    return max(verdicts, key=lambda one: one.weight, default=Verdict.OK)
+
+
+def blocker(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
+    """A finding that is worse than less safety."""
+    return _finding(Severity.BLOCKER, evidence, id=id, subject=subject, message=message, next_step=next_step)
+
+
+def warning(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
+    """A finding that should be known before anything is done."""
+    return _finding(Severity.WARNING, evidence, id=id, subject=subject, message=message, next_step=next_step)
+
+
+def note(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
+    """A finding that only tells."""
+    return _finding(Severity.INFO, evidence, id=id, subject=subject, message=message, next_step=next_step)
+
+
+def _finding(severity: Severity, evidence: Mapping[str, Any], **words: str) -> Finding:
+    return Finding(severity=severity, evidence=evidence, **words)
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first few of a list in words.
+
+    >>> some(["a-0", "a-1", "b-0"], most=2)
+    'a-0, a-1 and 1 more'
+    """
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,0 +1,99 @@
+"""Scenario `rolling-restart`: every broker is stopped in order and started again, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafkactl.dryrun.broker_loss import LossMode, checked, lose
+from kafkactl.dryrun.broker_return import catch_up, come_back
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
+from kafkactl.dryrun.controller import ActiveController
+from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.worst import losses_of_one
+from kafkactl.metadata.image import Image
+from kafkactl.plan import Finding
+
+
+def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = None) -> Prediction:
+    """What each step of a rolling restart does to the partitions, and a safe order where none is given.
+
+    A step's effects are those while its broker is down. Raises InputError `unknown-broker`.
+    """
+    brokers = checked(image, order if order is not None else sorted(image.brokers))
+    chosen = list(brokers) if order is not None else safest_order(image, facts)
+    controller = ActiveController(image, facts)
+    before = leaderless(controller)
+    steps: list[dict[str, Any]] = []
+    findings: dict[str, Finding] = {}
+    verdicts: list[Verdict] = []
+    for number, broker_id in enumerate(chosen, start=1):
+        step, verdict, found = _step(controller, broker_id, number)
+        steps.append(step)
+        verdicts.append(verdict)
+        findings |= {f"{one.id} {broker_id}": one for one in found}
+    changes = changes_of(controller)
+    return Prediction(
+        scenario="rolling-restart",
+        input={"order": list(order) if order is not None else "auto"},
+        verdict=heaviest(verdicts),
+        facts=facts,
+        findings=(*findings.values(), *(one for one in findings_of((), before))),
+        counts=counts_of(controller, changes),
+        changes=changes,
+        operations=tuple(controller.operations),
+        effects={"steps": steps, "order": chosen},
+        assumptions=tuple(_assumptions(order)),
+    )
+
+
+def safest_order(image: Image, facts: Facts) -> list[int]:
+    """Brokers that are down first, then by what their loss would do: the least harm first, the fewest leaders first.
+
+    What a partition suffers while one broker is down does not depend on the order, for every step ends with whole
+    ISRs; the order decides how soon harm is seen and how often leaders move.
+    """
+    losses = losses_of_one(image, facts)
+    down = [one for one in sorted(image.brokers) if image.brokers[one].fenced]
+    return [*down, *sorted(losses, key=lambda one: (losses[one].sort_key, one))]
+
+
+def _step(controller: ActiveController, broker_id: int, number: int) -> tuple[dict[str, Any], Verdict, list[Finding]]:
+    """Down and up again; the partitions are compared between before and down."""
+    start = dict(controller.changed)
+    written = len(controller.operations)
+    if not controller.brokers[broker_id].fenced:
+        lose(controller, broker_id, LossMode.CONTROLLED)
+    base = controller.image.topics
+    changes = changes_of(controller, lambda key: start.get(key) or base[key[0]].partitions[key[1]])
+    verdict = verdict_of(changes)
+    step = {
+        "number": number,
+        "broker": broker_id,
+        "verdict": verdict.value,
+        "partitions": counts_of(controller, changes).to_dict(),
+        "worst": [change.to_dict() for change in changes[:10]],
+    }
+    come_back(controller, broker_id, clean=controller.brokers[broker_id].in_controlled_shutdown)
+    catch_up(controller, {broker_id})
+    step["records_appended"] = sum(len(one.items) for one in controller.operations[written:])
+    return step, verdict, [_in_step(one, number, broker_id) for one in findings_of(changes, 0)]
+
+
+def _in_step(finding: Finding, number: int, broker_id: int) -> Finding:
+    return Finding(
+        id=finding.id,
+        severity=finding.severity,
+        subject=f"step {number}, broker {broker_id}: {finding.subject}",
+        message=f"while broker {broker_id} is down: {finding.message}",
+        evidence=finding.evidence,
+        next_step=finding.next_step,
+    )
+
+
+def _assumptions(order: Sequence[int] | None) -> Iterator[str]:
+    yield "each broker stops by a controlled shutdown, and the next begins when its replicas are in sync again"
+    yield "leaders are not moved back in between (auto.leader.rebalance.enable does so within minutes)"
+    if order is None:
+        yield "brokers that are down are brought back first"

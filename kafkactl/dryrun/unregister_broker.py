@@ -1,0 +1,84 @@
+"""Scenario `unregister-broker`: a broker's registration is taken away.
+
+Kafka takes the request for a live broker too. Its process then stays up as a zombie: it leads and follows nothing,
+never registers again by itself, and SIGTERM does not stop it (measured on 3.9.2 to 4.4.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
+from kafkactl.dryrun.controller import ActiveController
+from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, blocker, note, some, warning
+from kafkactl.metadata.image import Image
+from kafkactl.plan import Finding
+
+BROKER_ID_NOT_REGISTERED = 102
+
+
+def unregister_broker(image: Image, facts: Facts, broker_id: int) -> Prediction:
+    """What unregistering a broker does: to partitions, to the log, to the broker itself if it lives."""
+    asked = {"broker": broker_id}
+    controller = ActiveController(image, facts)
+    if broker_id not in image.brokers:
+        message = f"Broker ID {broker_id} is not currently registered"
+        error = ServerError(code=BROKER_ID_NOT_REGISTERED, message=message)
+        return Prediction(
+            scenario="unregister-broker",
+            input=asked,
+            verdict=Verdict.REFUSED,
+            facts=facts,
+            findings=(blocker("broker-not-registered", f"broker {broker_id}", f"Kafka answers 102: {message}"),),
+            counts=counts_of(controller, ()),
+            operations=(),
+            effects={"server_error": error.to_dict()},
+        )
+    controller.unregister(broker_id)
+    changes = changes_of(controller)
+    findings = [*_of_broker(controller, broker_id), *findings_of(changes, leaderless(controller))]
+    return Prediction(
+        scenario="unregister-broker",
+        input=asked,
+        verdict=verdict_of(changes),
+        facts=facts,
+        findings=tuple(findings),
+        counts=counts_of(controller, changes),
+        changes=changes,
+        operations=tuple(controller.operations),
+    )
+
+
+def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding]:
+    subject = f"broker {broker_id}"
+    if not controller.image.brokers[broker_id].fenced:
+        yield warning(
+            "broker-would-be-zombie",
+            subject,
+            f"broker {broker_id} is not fenced, so it lives: Kafka would take the request, and the process would stay "
+            "up without leading or following anything; it never registers again and SIGTERM does not stop it",
+            "Stop the broker first; where it has happened, kill it (SIGKILL) and start it again.",
+        )
+    held = controller.keys(lambda fields: broker_id in fields[0])
+    if held:
+        names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in held]
+        yield note(
+            "replicas-stay-assigned",
+            subject,
+            f"{len(held)} partitions keep broker {broker_id} in their replica lists: {some(names)}",
+            "Reassign them to other brokers, before or after.",
+            count=len(held),
+            partitions=names[:20],
+        )
+    eligible = controller.with_elr(broker_id)
+    if eligible:
+        names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in eligible]
+        yield note(
+            "unregistered-broker-in-elr",
+            subject,
+            f"{len(eligible)} partitions name broker {broker_id} as an eligible leader though it is gone: "
+            f"{some(names)}",
+            "It cannot be elected while it is not registered, and leaves the ELR when it comes back.",
+            count=len(eligible),
+        )

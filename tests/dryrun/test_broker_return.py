@@ -1,0 +1,136 @@
+"""Brokers that come back, restarts one after the other, and registrations that go."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkactl.dryrun.appended import records_of
+from kafkactl.dryrun.broker_loss import broker_loss
+from kafkactl.dryrun.broker_return import broker_return
+from kafkactl.dryrun.chain import after
+from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.rolling_restart import rolling_restart, safest_order
+from kafkactl.dryrun.unregister_broker import unregister_broker
+from kafkactl.metadata.image import Image
+from kafkactl.metadata.replay import Replaying
+from tests.dryrun.clusters import cluster, clusters
+
+ELR = "levels eligible.leader.replicas.version=1\n"
+
+
+def ids(found: Prediction) -> set[str]:
+    return {one.id for one in found.findings}
+
+
+def types(found: Prediction) -> list[str]:
+    return [one.type for one in records_of(found.operations or (), found.facts.rules)]
+
+
+def test_kill_and_return_with_elr_leaves_one_replica_recovering() -> None:
+    """Measured on 4.3.1: out of the ELR in the batch of the registration, then elected as the last known leader."""
+    image, facts = cluster(ELR + "brokers 1 2\ntopic one\n  1 | 1 | 1")
+    image, facts = after(image, broker_loss(image, facts, [1]))
+    found = broker_return(image, facts, [1])
+    assert types(found) == [
+        "PartitionChangeRecord",
+        "RegisterBrokerRecord",
+        "BrokerRegistrationChangeRecord",
+        "BrokerRegistrationChangeRecord",
+        "PartitionChangeRecord",
+    ]
+    change = found.changes[0]
+    assert (change.leader_after, change.isr_after, change.elr_after, change.last_known_elr_after) == (1, (1,), (), ())
+    assert change.recovering_after
+    assert {"recovering-for-ever", "unclean-leader"} <= ids(found)
+
+
+def test_a_clean_shutdown_keeps_its_place_in_the_elr() -> None:
+    image, facts = cluster(ELR + "brokers 1 2\nbroker 1 fenced stopping\ntopic one\n  - | 1 | | 1 | 1")
+    found = broker_return(image, facts, [1])
+    change = found.changes[0]
+    assert (change.leader_after, change.isr_after, change.recovering_after) == (1, (1,), False)
+    assert found.verdict is Verdict.OK
+
+
+def test_without_elr_the_last_member_leads_again_without_recovery() -> None:
+    image, facts = cluster("brokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1\ntopic two\n  2 | 1 2 | 2")
+    found = broker_return(image, facts, [1])
+    one, two = found.changes
+    assert (one.topic, one.leader_after, one.recovering_after) == ("one", 1, False)
+    assert (two.topic, two.isr_after) == ("two", (1, 2))  # sorted, as leaders report it
+
+
+def test_empty_disks_do_not_lead() -> None:
+    image, facts = cluster("brokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1")
+    found = broker_return(image, facts, [1], empty_disks=True)
+    assert "partition-stays-leaderless" in ids(found)
+
+
+def test_a_broker_that_is_there() -> None:
+    found = broker_return(*cluster("brokers 1 2\ntopic a\n  1 | 1 2 | 1 2"), [1])
+    assert ids(found) == {"broker-not-gone"}
+    assert found.verdict is Verdict.OK
+
+
+@given(clusters(), st.data())
+def test_loss_and_return_replay(known: tuple[Image, Facts], data: st.DataObject) -> None:
+    image, facts = known
+    lost = data.draw(st.lists(st.sampled_from(sorted(image.brokers)), min_size=1, max_size=2, unique=True))
+    for scenario in (broker_loss, broker_return):
+        found = scenario(image, facts, lost)
+        replaying = Replaying(image)
+        for offset, one in enumerate(records_of(found.operations or (), facts.rules), start=facts.next_offset):
+            replaying.take(offset, 1, 1, one)
+        assert not replaying.result().findings
+        image, facts = after(image, found)
+    assert not any(image.brokers[one].fenced for one in lost)
+
+
+def test_rolling_restart_goes_from_the_least_harm_to_the_most() -> None:
+    text = """\
+brokers 1 2 3
+topic a
+  1 | 1 2 3 | 1 2 3
+  1 | 1 2 3 | 1 2 3
+topic one
+  3 | 3 | 3"""
+    image, facts = cluster(text)
+    assert safest_order(image, facts) == [2, 1, 3]
+    found = rolling_restart(image, facts)
+    steps = found.effects["steps"]
+    assert [(step["broker"], step["verdict"]) for step in steps] == [
+        (2, "degraded"), (1, "degraded"), (3, "unavailable"),
+    ]  # fmt: skip
+    assert found.verdict is Verdict.UNAVAILABLE
+    assert sum(step["records_appended"] for step in steps) == len(types(found))
+    image, _ = after(image, found)
+    topic = image.topic("a")
+    assert topic is not None
+    assert {one.isr for one in topic.partitions.values()} == {(1, 2, 3)}
+
+
+def test_the_order_that_is_asked_for() -> None:
+    found = rolling_restart(*cluster("brokers 1 2 3\ntopic a\n  1 | 1 2 3 | 1 2 3"), [3, 1])
+    assert found.effects["order"] == [3, 1]
+
+
+def test_unregister_one_that_lives_makes_a_zombie() -> None:
+    found = unregister_broker(*cluster(ELR + "brokers 1 2\ntopic a min.insync.replicas=2\n  1 | 1 2 | 1 2"), 1)
+    assert {"broker-would-be-zombie", "replicas-stay-assigned", "unregistered-broker-in-elr"} <= ids(found)
+    assert types(found) == ["PartitionChangeRecord", "UnregisterBrokerRecord"]
+    assert found.changes[0].elr_after == (1,)
+
+
+def test_unregister_one_that_is_down() -> None:
+    found = unregister_broker(*cluster("brokers 1 2\nbroker 1 fenced\ntopic a\n  2 | 1 2 | 2"), 1)
+    assert (found.verdict, types(found)) == (Verdict.OK, ["UnregisterBrokerRecord"])
+
+
+def test_unregister_one_that_nobody_knows() -> None:
+    found = unregister_broker(*cluster("brokers 1 2"), 9)
+    assert found.verdict is Verdict.REFUSED
+    assert found.to_dict()["effects"]["server_error"] == {
+        "code": 102, "name": "BROKER_ID_NOT_REGISTERED", "message": "Broker ID 9 is not currently registered",
+    }  # fmt: skip
