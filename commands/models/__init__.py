@@ -10,6 +10,7 @@ _CONFIG = "kafkactl.commands.models.config"
 _LOG = "kafkactl.commands.models.log"
 _NODES = "kafkactl.commands.models.nodes"
 _QUORUM = "kafkactl.commands.models.quorum"
+_FEATURES = "kafkactl.commands.models.features"
 _SHARED = "kafkactl.commands.models.shared"
 _STORAGE = "kafkactl.commands.models.storage"
 _READING = "kafkactl.commands.models.storage_reading"
@@ -22,6 +23,10 @@ KINDS: dict[str, tuple[str, str]] = {
     "error": (_SHARED, "Error"),
     "explain": (_TOOL, "Explain"),
     "explain.list": (_TOOL, "ExplainList"),
+    "features.describe": (_FEATURES, "FeaturesDescribe"),
+    "features.feature-dependencies": (_FEATURES, "FeaturesFeatureDependencies"),
+    "features.verify": (_FEATURES, "FeaturesVerify"),
+    "features.version-mapping": (_FEATURES, "FeaturesVersionMapping"),
     "finding": (_SHARED, "Finding"),
     "log.dump": (_LOG, "LogDump"),
     "nodes.list": (_NODES, "NodesList"),

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kafkactl.adapters.client import Client
-from kafkactl.adapters.cluster_view import ClusterView
+from kafkactl.adapters.cluster_view import ClusterView, role_of
 from kafkactl.adapters.cluster_view import Role as Listener
-from kafkactl.adapters.cluster_view import role_of
 from kafkactl.adapters.controllers import Place, controller_places, describe_quorum
 from kafkactl.adapters.feature_places import Seat, seats
 from kafkactl.adapters.fetched_registrations import fetch_registrations
@@ -61,7 +60,7 @@ def observe_levels(client: Client, view: FeatureView, *, patience_ms: float = PA
     """The same nodes once more: their levels and who leads now; the log is not read again. Raises nothing."""
     with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms) as patient:
         look = _Look(patient)
-        look.registrations = view.state.registrations
+        look.registrations, look.brokers_known = view.state.registrations, view.state.brokers_known
         look.ask_quorum()
         state = look.state(view.seats, cluster_id=view.state.cluster_id)
         return FeatureView(state=state, findings=tuple(look.findings), seats=view.seats)
@@ -76,6 +75,7 @@ class _Look:
         self.cluster: ClusterView | None = None
         self.registrations: Registrations | None = None
         self.log_error: str | None = None
+        self.brokers_known = True
         self.findings: list[Finding] = []
 
     def view(self, *, with_log: bool) -> FeatureView:
@@ -90,7 +90,8 @@ class _Look:
             if any(not seat.addresses for seat in found):
                 places += self._places_by_brokers(found)
                 found = self._seats(places)
-        if self._client.role is Listener.CONTROLLER and self.registrations is None:
+        self.brokers_known = self._client.role is Listener.BROKER or self.registrations is not None
+        if not self.brokers_known:
             self.findings.append(_brokers_not_known())
         state = self.state(found, cluster_id=self._cluster_id(found))
         return FeatureView(state=state, findings=tuple(self.findings), seats=found)
@@ -114,6 +115,7 @@ class _Look:
             observers=tuple(_quorum_nodes(judged.observers)),
             leader_epoch=None if self.quorum is None else self.quorum.leader_epoch,
             log_error=self.log_error,
+            brokers_known=self.brokers_known,
         )
 
     # --- what is asked of the cluster as a whole ---

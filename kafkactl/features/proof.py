@@ -68,6 +68,8 @@ def prove(state: FeatureState, wanted: Mapping[str, int]) -> Proof:
         findings += list(_judge(node, members[node.role, node.id], wanted))
     unasked = [member for member in state.members if state.node(member.role, member.id) is None]
     findings += [_unasked(member) for member in unasked if member.answers is not False]
+    if not state.brokers_known:
+        findings.append(_brokers_unasked())
     return Proof(nodes=nodes, findings=tuple(findings))
 
 
@@ -142,6 +144,15 @@ def _gone(node: NodeSeen) -> Finding:
         f"{node.name} is registered and gone, and is left out of the proof",
         "If it is not to come back, unregister it with `kafkactl nodes unregister`.",
         {"answers": node.answers},
+    )
+
+
+def _brokers_unasked() -> Finding:
+    return blocker(
+        "brokers-not-known",
+        "cluster",
+        "nobody named the brokers, so none was asked",
+        "Give --bootstrap-server instead, or let the user read the metadata log (CLUSTER_ACTION).",
     )
 
 

@@ -87,7 +87,8 @@ class FeatureState:
     `active_controller` is the leader's node id, None where there is none. `finalized` are the levels as it sees them
     (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of
     DescribeQuorum, None where nobody told. `cluster_id` is None where no node tells it (controllers before 3.7).
-    `log_error` is why the log was not read, where it was tried.
+    `log_error` is why the log was not read, where it was tried. `brokers_known` is False where nobody named the
+    brokers.
     """
 
     cluster_id: str | None
@@ -100,6 +101,7 @@ class FeatureState:
     observers: tuple[QuorumNode, ...] = ()
     leader_epoch: int | None = None
     log_error: str | None = None
+    brokers_known: bool = True
 
     def level(self, feature: str) -> int:
         """The finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""

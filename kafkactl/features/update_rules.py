@@ -30,6 +30,7 @@ class UpdateRules:
     written, the quorum stays static, KAFKA-18979), `ignores` (4.0: answered as done, nothing changes) or `converts`
     (4.1 on, KAFKA-16538, for good).
     unregisters_controllers: the request exists (KIP-1312).
+    describe_is_padded: the lines of that release's `kafka-features describe` are padded, not parted by tabs.
     """
 
     results: str
@@ -39,6 +40,7 @@ class UpdateRules:
     lowest_level: int
     kraft_version: str
     unregisters_controllers: bool
+    describe_is_padded: bool
 
 
 def update_rules(release: Release) -> UpdateRules:

@@ -51,7 +51,7 @@ class FakeCluster:
         self.leader_id = controllers[0]
         self.nodes = {id: FakeNode(self, id, Role.CONTROLLER) for id in controllers}
         self.nodes |= {id: FakeNode(self, id, Role.BROKER) for id in brokers}
-        self.registered: dict[int, Mapping[str, tuple[int, int]]] = {id: RANGES for id in self.nodes}
+        self.registered: dict[int, Mapping[str, tuple[int, int]]] = dict.fromkeys(self.nodes, RANGES)
         self.gone: dict[int, Role] = {}
         self.updates: list[dict[str, Any]] = []
 

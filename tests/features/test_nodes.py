@@ -55,6 +55,7 @@ def test_features_as_they_are_described() -> None:
         "nodes": [
             {"id": 1, "role": "controller", "min": 7, "max": 30},
             {"id": 4, "role": "broker", "min": 7, "max": 25},
+            {"id": 5, "role": "broker", "min": None, "max": None},
         ],
     }
     streams = shown["streams.version"]
@@ -64,11 +65,15 @@ def test_features_as_they_are_described() -> None:
 def test_lines_of_kafkas_describe() -> None:
     state = cluster("levels metadata.version=25\ncontrollers 1*")
     asked = {"metadata.version": Versions(7, 99), "group.version": Versions(0, 1)}
-    assert kafka_lines(describe_features(state), None, asked) == [
+    assert kafka_lines(describe_features(state), None, asked, padded=False) == [
         "Feature: group.version\tSupportedMinVersion: 0\tSupportedMaxVersion: 1\tFinalizedVersionLevel: 0\tEpoch: -",
         "Feature: metadata.version\tSupportedMinVersion: 3.3-IV3\tSupportedMaxVersion: UNKNOWN 99\t"
         "FinalizedVersionLevel: 4.0-IV3\tEpoch: -",
     ]
+    assert kafka_lines(describe_features(state), 9, asked, padded=True)[1] == (
+        "Feature: metadata.version                          SupportedMinVersion: 3.3-IV3          "
+        "SupportedMaxVersion: UNKNOWN 99       FinalizedVersionLevel: 4.0-IV3          Epoch: 9"
+    )
     assert ranges("4.0")["metadata.version"] == Versions(7, 25)
 
 

@@ -1,0 +1,36 @@
+"""`kafkactl features`: the table of its verbs. Each verb is a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.commands.connection import connection_options
+from kafkactl.commands.lazy_group import Entry, LazyGroup
+
+VERBS = {
+    "describe": Entry("kafkactl.commands.features_describe", "command", "Levels of the cluster, ranges of every node."),
+    "verify": Entry("kafkactl.commands.features_verify", "command", "Do all nodes have these levels?"),
+    "version-mapping": Entry(
+        "kafkactl.commands.features_version_mapping", "command", "Feature levels that belong to a release."
+    ),
+    "feature-dependencies": Entry(
+        "kafkactl.commands.features_feature_dependencies", "command", "What a feature level depends on."
+    ),
+}
+
+
+@click.group(
+    "features",
+    cls=LazyGroup,
+    entries=VERBS,
+    examples=(
+        "kafkactl features --bootstrap-server b1:9092 describe",
+        "kafkactl features verify --bootstrap-server b1:9092 --metadata 4.3",
+    ),
+)
+@connection_options
+def command() -> None:
+    """Look at the feature levels of a cluster.
+
+    Flags have the names and the meaning of kafka-features.sh.
+    """

@@ -1,0 +1,34 @@
+"""The options by which levels are named: those of kafka-features.sh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def level_options(function: Function) -> Function:
+    """`--metadata`, `--feature`, `--release-version`: parameters `metadata`, `features`, `release_version`."""
+    options = (
+        click.option("--metadata", metavar="VERSION", help="Level of metadata.version: a release (4.3) or its name."),
+        click.option(
+            "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature and its level; repeatable."
+        ),
+        click.option(
+            "--release-version", metavar="VERSION", help="The levels that go with a release, but for kraft.version."
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def tool_version_option(function: Function) -> Function:
+    """`--kafka-version V`: whose tool is asked; parameter `kafka_version` (None: the newest)."""
+    option = click.option(
+        "--kafka-version", metavar="V", help="The Kafka whose tool answers, such as 4.2. [default: the newest known]"
+    )
+    return option(function)

@@ -1,0 +1,97 @@
+"""Answers of `kafkactl features`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from kafkactl.commands.models.shared import Answer, FeatureLevel, Finding, Shape
+
+Role = Literal["broker", "controller"]
+
+
+class NodeRange(Shape):
+    """The levels of one feature that one node supports; null where it did not answer, 0 to 0 where it has none."""
+
+    id: int
+    role: Role
+    min: int | None
+    max: int | None
+
+
+class Feature(Shape):
+    """One feature of the cluster."""
+
+    name: str
+    finalized: int = Field(description="0: not finalized.")
+    finalized_name: str | None = Field(description="The name of a level of metadata.version, such as 4.3-IV0.")
+    supported_min: int | None = Field(description="What all nodes that answered have in common; null: nothing.")
+    supported_max: int | None
+    nodes: list[NodeRange]
+
+
+class NodeSeen(Shape):
+    """A node in one role; a combined node is there twice."""
+
+    id: int
+    role: Role
+    answers: bool | None = Field(description="False: it was asked and is silent. null: it could not be asked.")
+    kafka_version: str | None = Field(description="As far as its range of metadata.version tells.")
+
+
+class FeaturesDescribe(Answer):
+    """`features describe`."""
+
+    kind: Literal["features.describe"]
+    cluster_id: str | None = Field(description="null where no node tells it.")
+    finalized_epoch: int | None = Field(description="Of the active controller; not comparable between nodes.")
+    active_controller: int | None
+    nodes: list[NodeSeen]
+    features: list[Feature]
+    findings: list[Finding]
+
+
+class NodeProof(Shape):
+    """What one node shows; `levels` is null where it did not answer, 0 in it means not finalized."""
+
+    node_id: int
+    role: Role
+    finalized_epoch: int | None
+    levels: dict[str, int] | None
+
+
+class FeaturesVerify(Answer):
+    """`features verify`."""
+
+    kind: Literal["features.verify"]
+    cluster_id: str | None
+    proved: bool
+    wanted: dict[str, int]
+    proof: list[NodeProof]
+    findings: list[Finding]
+
+
+class Dependencies(Shape):
+    """A feature level and the levels that it needs."""
+
+    name: str
+    level: int
+    dependencies: list[FeatureLevel]
+
+
+class FeaturesVersionMapping(Answer):
+    """`features version-mapping`."""
+
+    kind: Literal["features.version-mapping"]
+    kafka_version: str
+    release_version: str
+    features: list[FeatureLevel]
+
+
+class FeaturesFeatureDependencies(Answer):
+    """`features feature-dependencies`."""
+
+    kind: Literal["features.feature-dependencies"]
+    kafka_version: str
+    features: list[Dependencies]
