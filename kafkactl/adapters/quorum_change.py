@@ -39,8 +39,6 @@ from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
 from kafkactl.values import Endpoint
 
-_TIMED_OUT = "timed-out"
-
 
 def plan_only(
     world: World, goal: Goal, *, patience: Patience | None = None, clock: Clock | None = None
@@ -63,8 +61,8 @@ def carry_out(
 ) -> ChangeResult:
     """Change the quorum until the goal is reached, refused, failed or not known.
 
-    It ends by itself; KeyboardInterrupt, and the command's own time limit, end it cleanly with `interrupted` in the
-    result where something was sent by then, and are raised otherwise. Raises UnreachableError where nothing could be
+    It ends by itself; KeyboardInterrupt (with `interrupted` in the result) and the command's own time limit end it
+    cleanly where something was sent by then, and are raised otherwise. Raises UnreachableError where nothing could be
     seen to begin with, and the errors of the journal.
     """
     run = _Run(goal, Eyes(world, clock or SystemClock(), patience or Patience(), tell), journal)
@@ -77,7 +75,7 @@ def carry_out(
     except KafkactlError as error:
         if not run.has_sent:
             raise
-        return run.stopped(error, interrupted=error.id == _TIMED_OUT)
+        return run.stopped(error)
 
 
 class _Run:
@@ -312,7 +310,7 @@ class _Run:
             return self._result(Outcome.NOTHING_TO_DO, state, findings)
         return self._result(Outcome.DONE, state, [one for one in findings if one.id != "removed-already"])
 
-    def stopped(self, error: KafkactlError | None = None, *, interrupted: bool) -> ChangeResult:
+    def stopped(self, error: KafkactlError | None = None, *, interrupted: bool = False) -> ChangeResult:
         """The end in the middle: by the operator, by the time limit, or by an error after something was sent."""
         open_ended = self.in_flight is not None
         if self.in_flight is not None:

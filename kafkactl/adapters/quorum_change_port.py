@@ -102,7 +102,7 @@ Tell = Callable[[Event], None]
 class ChangeResult:
     """How a change ended. `before` and `after` are the quorum at its first and last sight.
 
-    `interrupted`: the operator stopped it, or its time was over; what was on its way then is `unknown` in `steps`.
+    `interrupted`: the operator stopped it; what was on its way then is `unknown` in `steps`.
     """
 
     outcome: Outcome

@@ -1,0 +1,227 @@
+"""What the four commands that change a quorum share: options, one run from the plan to the answer, and its page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+import click
+
+from kafkactl.commands import exit_codes, output
+from kafkactl.commands.connection import ConnectionArguments, guard_cluster, open_client
+from kafkactl.commands.options import Duration
+from kafkactl.commands.output import Render
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.quorum_change_port import ChangeResult, Event, Goal, Patience
+    from kafkactl.plan import Finding
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Ask = Callable[["ChangeResult"], "Finding | None"]
+
+KIND = "quorum.change"
+CODES = (
+    exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
+    exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
+)  # fmt: skip
+_CALL_MS = 20_000.0
+
+
+class ChangeArguments(NamedTuple):
+    """The options of `change_options`."""
+
+    journal: str | None
+    step_timeout_ms: int
+    catch_up_timeout_ms: int | None = None
+    max_lag: int = 1_000
+
+
+def change_options(*, adds: bool) -> Callable[[Function], Function]:
+    """`--journal` and how long to wait; with `adds` also the gate of a node that is to become a voter.
+
+    The command gets the parameter `arguments`, a ChangeArguments.
+    """
+
+    def decorate(function: Function) -> Function:
+        def call(**parameters: Any) -> Any:
+            given = {name: parameters.pop(name) for name in ChangeArguments._fields if name in parameters}
+            return function(arguments=ChangeArguments(**given), **parameters)
+
+        call.__doc__, call.__annotations__ = function.__doc__, function.__annotations__
+        decorated: Any = call
+        decorated.__click_params__ = getattr(function, "__click_params__", [])
+        for option in reversed(_options(adds=adds)):
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def _options(*, adds: bool) -> tuple[Callable[[Any], Any], ...]:
+    gate = (
+        click.option(
+            "--catch-up-timeout", "catch_up_timeout_ms", type=Duration(), default="10m", show_default=True,
+            metavar="TIME", help="How long a new voter may take to catch up with the leader.",
+        ),
+        click.option(
+            "--max-lag", type=click.IntRange(min=0), default=1_000, show_default=True, metavar="RECORDS",
+            help="How far behind the leader a voter may be.",
+        ),
+    )  # fmt: skip
+    return (
+        click.option(
+            "--step-timeout", "step_timeout_ms", type=Duration(), default="60s", show_default=True, metavar="TIME",
+            help="How long the outcome of a request is watched before it counts as unknown.",
+        ),
+        *(gate if adds else ()),
+        click.option(
+            "--journal", metavar="FILE",
+            help="Where the change is written down. [default: one file a cluster in ~/.local/state/kafkactl]",
+        ),
+    )  # fmt: skip
+
+
+def override_options(*flags: str) -> Callable[[Function], Function]:
+    """Flags that let a change go on where it would be refused; the parameters are named after them."""
+
+    def decorate(function: Function) -> Function:
+        for flag in reversed(flags):
+            function = click.option(flag, is_flag=True, help=_OVERRIDE_HELP[flag])(function)
+        return function
+
+    return decorate
+
+
+_OVERRIDE_HELP = {
+    "--accept-zero-tolerance": "Go on where the quorum would survive no failure for a while.",
+    "--allow-size": "Allow an even number of voters, one or two of more, or more than 7.",
+    "--allow-unstable": "Go on though leaders change often, or a voter lags.",
+    "--node-will-be-stopped": "The removed node, which joins again by itself, is about to be stopped.",
+}
+
+
+def overrides_in(parameters: Mapping[str, bool]) -> frozenset[str]:
+    """The flags that were given, from the parameters of `override_options`."""
+    return frozenset(f"--{name.replace('_', '-')}" for name, given in parameters.items() if given)
+
+
+def perform(
+    goal: Goal,
+    connection: ConnectionArguments,
+    arguments: ChangeArguments,
+    *,
+    render: Render,
+    dry_run: bool,
+    ask: Ask | None = None,
+    watch: bool = False,
+    cluster_id: str | None = None,
+    extras: Callable[[ChangeResult], Mapping[str, Any]] = lambda _: {},
+) -> NoReturn:
+    """Plan; ask where the command asks; carry out; answer.
+
+    `extras` are more fields of the answer. `watch` tells of every look. `cluster_id`: of which cluster it must be.
+    """
+    from kafkactl.adapters.journal import journal_path
+    from kafkactl.adapters.quorum_change_journal import SUBJECT
+    from kafkactl.adapters.quorum_change_live import LiveQuorum
+
+    patience = _patience(arguments)
+    named = {key.node_id: endpoints for key, endpoints in goal.endpoints.items()}
+    with open_client(connection, timeout_ms=_CALL_MS) as client:
+        guard_cluster(client, connection)
+        with LiveQuorum(client, endpoints=named) as world:
+            _check_cluster(cluster_id, world.cluster_id)
+            path = arguments.journal or journal_path(SUBJECT, world.cluster_id)
+            result = _result(world, goal, path, patience=patience, dry_run=dry_run, ask=ask, watch=watch)
+    payload = {**result.to_dict(), "journal": None if dry_run else path, **extras(result)}
+    exit_code = exit_codes.INTERRUPTED if result.interrupted else result.outcome.exit_code
+    output.emit(KIND, payload, render=render, exit_code=exit_code)
+
+
+def _check_cluster(expected: str | None, found: str) -> None:
+    if expected is not None and expected != found:
+        from kafkactl.errors import RefusedError
+
+        raise RefusedError(
+            f"the controller's disk belongs to cluster {expected}, the cluster that answers is {found}",
+            id="cluster-id-mismatch",
+            next_step="Nothing was changed. Check the addresses, and the file given by --command-config.",
+        )
+
+
+def _result(
+    world: Any, goal: Goal, path: str, *, patience: Patience, dry_run: bool, ask: Ask | None, watch: bool
+) -> ChangeResult:
+    from dataclasses import replace
+
+    from kafkactl.adapters.journal import open_journal
+    from kafkactl.adapters.quorum_change import carry_out, plan_only
+    from kafkactl.adapters.quorum_change_journal import SUBJECT
+    from kafkactl.plan import Outcome
+
+    if dry_run:
+        return plan_only(world, goal, patience=patience)
+    if ask is not None:
+        planned = plan_only(world, goal, patience=patience)
+        refusal = ask(planned) if planned.outcome is Outcome.PLANNED else None
+        if refusal is not None:
+            return replace(planned, outcome=Outcome.REFUSED, findings=(*planned.findings, refusal))
+    with open_journal(path, subject=SUBJECT, cluster_id=world.cluster_id) as journal:
+        return carry_out(world, goal, journal, patience=patience, tell=lambda event: _tell(event, watch=watch))
+
+
+def _patience(arguments: ChangeArguments) -> Patience:
+    from dataclasses import replace
+
+    from kafkactl.adapters.quorum_change_port import Patience
+
+    usual = Patience()
+    catch_up_ms = usual.catch_up_ms if arguments.catch_up_timeout_ms is None else arguments.catch_up_timeout_ms
+    return replace(
+        usual,
+        step_ms=arguments.step_timeout_ms,
+        catch_up_ms=catch_up_ms,
+        gate=replace(usual.gate, max_lag=arguments.max_lag),
+    )
+
+
+# --- what is told on the way ------------------------------------------------------------------------------------------
+
+_TITLES = {"send": "sending", "wait": "waiting", "done": "", "note": "note", "plan": "", "look": "seen"}
+_STATES = {"done": "good", "failed": "bad", "unknown": "warn"}
+
+
+def _tell(event: Event, *, watch: bool) -> None:
+    """One line a step; looks and waits only to a person who watches, or who asked for it."""
+    step = event.step
+    if event.kind in ("look", "wait") and not (watch or (event.kind == "wait" and sys.stderr.isatty())):
+        output.detail(f"{_TITLES[event.kind]}: {event.text}")
+    elif event.kind == "done" and step is not None:
+        output.say(f"step {step.number}: {event.text}: {step.state.value}", _STATES.get(step.state.value, "plain"))
+    elif event.kind == "send" and step is not None:
+        output.say(f"step {step.number}: {event.text}: voters then {_ids(step)}, survives {step.tolerates_after}")
+    elif event.kind != "plan":
+        output.say(f"{_TITLES[event.kind]}: {event.text}", "dim")
+
+
+def _ids(step: Any) -> str:
+    return ",".join(str(key.node_id) for key in sorted(step.voters_after))
+
+
+def show_plan(render: Render, result: ChangeResult, extras: Mapping[str, Any]) -> None:
+    """The plan on stderr, before the question whether to go on."""
+    from kafkactl.commands import plain
+    from kafkactl.commands.page import Page
+    from kafkactl.commands.settings import current_settings
+
+    page = Page()
+    render(page, output.plain_values({"kind": KIND, **result.to_dict(), "journal": None, **extras}))
+    color = current_settings().colors(sys.stderr)
+    if sys.stderr.isatty():
+        from kafkactl.commands import terminal
+
+        terminal.show(page, sys.stderr, color=color)
+    else:
+        sys.stderr.write(plain.render(page, color=color))
+    sys.stderr.flush()
