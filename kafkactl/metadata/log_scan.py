@@ -100,23 +100,27 @@ def walk_batches(
 
     Without `check_crc` a batch of a wrong CRC is given too, with its `problem`. Never raises.
     """
-    buffer, position, source = b"", 0, iter(pieces)
+    source, window = iter(pieces), b""
+    start = position = 0  # of the window in the file, and of the next batch
     while position < size_bytes:
-        buffer = _filled(buffer, LENGTH_END + 5, source)
-        stop = _early_stop(buffer, position, size_bytes)
-        if stop is not None:
+        at = position - start
+        if len(window) - at < LENGTH_END + 5:
+            window, start, at = _filled(window[at:], LENGTH_END + 5, source), position, 0
+        if _early_stop(window[at : at + HEADER_BYTES], position, size_bytes) is not None:
+            stop = _early_stop(window[at:], position, size_bytes)
+            assert stop is not None
             yield stop
             return
-        length = LENGTH_END + int.from_bytes(buffer[8:LENGTH_END], "big", signed=True)
-        buffer = _filled(buffer, length, source)
-        if len(buffer) < length:
-            yield _stop("cut", buffer, position, size_bytes, "the file ended while it was read")
+        length = LENGTH_END + int.from_bytes(window[at + 8 : at + LENGTH_END], "big", signed=True)
+        if len(window) - at < length:
+            window, start, at = _filled(window[at:], length, source), position, 0
+        if len(window) - at < length:
+            yield _stop("cut", window[at:], position, size_bytes, "the file ended while it was read")
             return
-        found = _examined(buffer[:length], position, file, check_crc, size_bytes)
+        found = _examined(window[at : at + length], position, file, check_crc, size_bytes)
         yield found
         if isinstance(found, Stop):
             return
-        buffer = buffer[length:]
         position += length
 
 
