@@ -30,6 +30,18 @@ def show(page: Page, stream: TextIO, *, color: bool) -> None:
     stream.write(_TRAILING_BLANKS.sub(r"\1", capture.get()))
 
 
+def group(page: Page, width: int) -> RenderableType:
+    """The page as one thing to draw, for a view that draws it again and again."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for position, block in enumerate(page.blocks):
+        parts += [Text("")] if position else []
+        parts += _block(block, width)
+    return Group(*parts)
+
+
 def console_for(stream: TextIO, *, color: bool) -> Console:
     """A rich console that adds nothing of its own: no markup, no emoji, no highlighting."""
     from rich.console import Console

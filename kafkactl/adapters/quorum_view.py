@@ -11,6 +11,7 @@ standby controllers that fetch. Without a leader also whoever is registered or c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -101,8 +102,10 @@ class QuorumObserver:
             visits += self._visit_all({address: None}, identify=False)
             if visits[-1].answer is not None:
                 return visits
+        # No broker knows a leader. What a broker is configured with tells where the controllers should be.
         known = {one.address: None for one in visits if one.answers}
-        return self._visit_all(known, identify=True) + [one for one in visits if not one.answers]
+        again = {one.address: one for one in self._visit_all(known, identify=True, ask_quorum=False)}
+        return [again.get(one.address, one) for one in visits]
 
     def _check_start(self, visits: Sequence[Visit], *, has_disks: bool) -> None:
         for one in visits:
@@ -120,7 +123,8 @@ class QuorumObserver:
             if not onwards:
                 break
             visits = visits + self._visit_all(onwards)
-        return visits
+        places = expected_places(visits)
+        return [replace(one, expected_id=places.get(one.address)) if one.expected_id is None else one for one in visits]
 
     def _beliefs(self, visits: Sequence[Visit]) -> list[Visit]:
         """Nobody leads: ask each controller that answers whom it follows."""
@@ -134,12 +138,15 @@ class QuorumObserver:
         answered = {address: one for address, one in found.items() if isinstance(one, Visit)}
         return [answered.get(one.address, one) for one in visits]
 
-    def _visit_all(self, places: Expected, *, identify: bool | None = None) -> list[Visit]:
+    def _visit_all(self, places: Expected, *, identify: bool | None = None, ask_quorum: bool = True) -> list[Visit]:
         """Visit these addresses at once; one that is stuck does not keep the others."""
         wanted = self._identify if identify is None else identify
 
-        def ask(address: Address, deadline: Deadline) -> Visit:
-            return self._visit(address, places[address], wanted, deadline)
+        def ask(address: Address, by: Deadline) -> Visit:
+            line = self._line(address, by)
+            seen = visit(line, expected_id=places[address], identify=wanted, ask_quorum=ask_quorum, deadline=by)
+            self._keep(line, seen)
+            return seen
 
         if not places:
             return []
@@ -149,7 +156,8 @@ class QuorumObserver:
             for address, one in found.items()
         ]
 
-    def _visit(self, address: Address, expected_id: int | None, identify: bool, deadline: Deadline) -> Visit:
+    def _line(self, address: Address, deadline: Deadline) -> Connection:
+        """The kept connection, with the node's versions as they are now, or a new one."""
         kept = self._lines.pop(address, None)
         if kept is not None and not kept.is_stale(self._clock.now_ms()):
             try:
@@ -157,18 +165,16 @@ class QuorumObserver:
             except KafkactlError:
                 kept.close()  # hung up between two looks: a new one tells whether anybody is there
             else:
-                return self._ask(kept, expected_id, identify, deadline)
+                return kept
         elif kept is not None:
             kept.close()
-        return self._ask(self._client.open_connection(address, deadline), expected_id, identify, deadline)
+        return self._client.open_connection(address, deadline)
 
-    def _ask(self, line: Connection, expected_id: int | None, identify: bool, deadline: Deadline) -> Visit:
-        seen = visit(line, expected_id=expected_id, identify=identify, deadline=deadline)
+    def _keep(self, line: Connection, seen: Visit) -> None:
         if seen.error is None:
             self._lines[line.address] = line
         else:
             line.close()
-        return seen
 
 
 def observe_quorum(
@@ -300,7 +306,7 @@ def _alive_within_ms(visits: Sequence[Visit]) -> int:
     """Twice the leader's fetch timeout, where its configuration is told."""
     for one in visits:
         leads = one.answer is not None and one.node_id == one.answer.leader_id
-        if leads and (text := one.settings.get(FETCH_TIMEOUT, "")).isdigit():
+        if leads and re.fullmatch("[0-9]{1,9}", text := one.settings.get(FETCH_TIMEOUT, "")):
             return max(ALIVE_WITHIN_MS, 2 * int(text))
     return ALIVE_WITHIN_MS
 

@@ -42,7 +42,7 @@ _INVALID_REQUEST = 42
 _DENIED = 31
 _NOT_LEADER = 6
 _TELLS_ITS_LEADER = 12
-_OWN_ID = re.compile(r"expected (\d+) or empty string")
+_OWN_ID = re.compile(r"expected ([0-9]{1,9}) or empty string")
 # How a node that runs no more, or hangs, looks from outside.
 _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-closed", "connection-failed"})
 
@@ -94,13 +94,23 @@ class Visit:
         return False if self.settings else None
 
 
-def visit(connection: Connection, *, expected_id: int | None, identify: bool, deadline: Deadline) -> Visit:
-    """Ask a node for the quorum, the cluster and, with `identify`, who it is and how it is set up."""
+def visit(
+    connection: Connection, *, expected_id: int | None, identify: bool, deadline: Deadline, ask_quorum: bool = True
+) -> Visit:
+    """Ask a node for the cluster, the quorum and, with `identify`, who it is and how it is set up.
+
+    A broker answers the first and the last by itself, but keeps whoever asks for the quorum waiting while nobody leads.
+    """
     seen = Visit(address=connection.address, expected_id=expected_id, versions=connection.versions)
     try:
-        seen = _quorum(connection, seen, deadline)
         seen = _cluster(connection, seen, deadline)
-        return _identity(connection, seen, deadline) if identify else seen
+        if identify and seen.role is Role.BROKER:
+            seen = _identity(connection, seen, deadline)
+        if ask_quorum:
+            seen = _quorum(connection, seen, deadline)
+        if identify and seen.role is Role.CONTROLLER:
+            seen = _identity(connection, seen, deadline)
+        return seen
     except KafkactlError as error:
         return replace(seen, error=error)
 

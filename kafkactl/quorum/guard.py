@@ -74,14 +74,14 @@ def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:
 def check_situation(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
     """Everything about the quorum itself that forbids any change of voters."""
     yield from state.findings
-    yield from _leader(state)
-    yield from _majority_now(state)
+    yield from check_leader(state)
+    yield from check_majority(state)
     yield from _kraft_version(state)
     yield from _requests(state)
     yield from _pending(state, circumstances)
     yield from _unrest(state, circumstances)
     yield from _migration(state)
-    yield from _other_cluster(state)
+    yield from check_cluster(state)
 
 
 def blocker(id: str, subject: str, message: str, next_step: str, **evidence: object) -> Finding:
@@ -104,7 +104,8 @@ def release_of_node(node: NodeFacts | None) -> Release | None:
     return None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
 
 
-def _leader(state: QuorumState) -> Iterator[Finding]:
+def check_leader(state: QuorumState) -> Iterator[Finding]:
+    """Whether somebody leads, and has committed in its epoch."""
     if not state.has_leader:
         claims = {node.id: node.leader_id for node in state.nodes.values() if node.leader_id is not None}
         yield blocker(
@@ -126,7 +127,8 @@ def _leader(state: QuorumState) -> Iterator[Finding]:
         )
 
 
-def _majority_now(state: QuorumState) -> Iterator[Finding]:
+def check_majority(state: QuorumState) -> Iterator[Finding]:
+    """Whether a majority is alive behind the leader."""
     tolerates = state.tolerates
     if not state.has_leader or (tolerates is not None and tolerates >= 0):
         return
@@ -227,13 +229,14 @@ def _migration(state: QuorumState) -> Iterator[Finding]:
         )
 
 
-def _other_cluster(state: QuorumState) -> Iterator[Finding]:
+def check_cluster(state: QuorumState) -> Iterator[Finding]:
+    """Whether every node that was asked is one of this cluster."""
     for node in state.nodes.values():
         if node.cluster_id is not None and node.cluster_id != state.cluster_id:
             yield blocker(
                 "node-of-another-cluster",
                 f"node {node.id}",
-                f"node {node.id} belongs to cluster {node.cluster_id}, this change is about {state.cluster_id}",
+                f"node {node.id} belongs to cluster {node.cluster_id}, not to {state.cluster_id}",
                 "Check the addresses that were given.",
                 cluster_id=node.cluster_id,
             )

@@ -50,7 +50,7 @@ class DiskSeen:
     """
 
     path: str
-    node_id: int
+    node_id: int | None
     cluster_id: str | None = None
     directory_id: Uuid | None = None
     leader_id: int | None = None
@@ -115,7 +115,8 @@ def quorum_state(
     observers = () if best is None else _judged(best.observers, best, by_id, alive_within_ms)
     if is_static:
         voters, observers = _nameless(voters), _nameless(observers)
-    epochs = [disk.leader_epoch for disk in disks if disk.leader_epoch is not None]
+    told = [disk.leader_epoch for disk in disks] + [node.leader_epoch for node in by_id.values()]
+    epochs = [epoch for epoch in told if epoch is not None]
     asked = "nobody leads" if best is None else best.asked
     return QuorumState(
         cluster_id=cluster_id,

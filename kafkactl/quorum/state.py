@@ -196,7 +196,7 @@ class QuorumState:
             "high_watermark": self.high_watermark,
             "voters": [voter.to_dict() for voter in self.voters],
             "observers": [observer.to_dict() for observer in self.observers],
-            "majority": self.majority,
+            "majority": self.majority if self.voters else None,
             "tolerates": self.tolerates,
             "sources": dict(self.sources),
             "findings": [finding.to_dict() for finding in self.findings],

@@ -69,6 +69,7 @@ class FakeBroker:
         tls: ssl.SSLContext | None = None,
         supported: Mapping[str, tuple[int, int]] | None = None,
         finalized: Mapping[str, int] | None = None,
+        epoch: int = -1,
     ) -> None:
         self.script = script or (lambda asked: None)
         self.ranges = {key: (request(key).valid_versions.lowest, request(key).valid_versions.highest) for key in KNOWN}
@@ -77,6 +78,7 @@ class FakeBroker:
         self.tls = tls
         self.supported = supported or {}
         self.finalized = finalized or {}
+        self.epoch = epoch  # of the finalized levels; -1 while a node has loaded no metadata
         self.asked: list[Asked] = []
         self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -185,7 +187,12 @@ class FakeBroker:
         finalized = [
             {"Name": name, "MinVersionLevel": level, "MaxVersionLevel": level} for name, level in self.finalized.items()
         ]
-        return {"ApiKeys": keys, "SupportedFeatures": supported, "FinalizedFeatures": finalized}
+        return {
+            "ApiKeys": keys,
+            "SupportedFeatures": supported,
+            "FinalizedFeatures": finalized,
+            "FinalizedFeaturesEpoch": self.epoch,
+        }
 
 
 def read_request(connection: socket.socket) -> Asked:

@@ -1,0 +1,103 @@
+"""A quorum in the words and columns of `kafka-metadata-quorum.sh describe` (`MetadataQuorumCommand`, 3.9 to 4.4).
+
+Up to 3.8 Kafka's tool shows bare ids and no directories; here it is the newer form for every release. What is not
+known is -1, as there; a directory id that nobody knows is left out of the list of voters (as from 4.1 on) and is zero
+in the table. In a static quorum no directory id is shown, for none has a say there. Where nobody leads Kafka's tool
+fails; here the leader is -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Answer = Mapping[str, Any]
+COLUMNS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
+_LABEL_WIDTH = 24
+_UNKNOWN = -1
+_NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def status_lines(answer: Answer) -> list[str]:
+    """The lines of `describe --status`."""
+    lag, lag_time_ms = _most_behind(answer)
+    rows: list[tuple[str, object]] = [
+        ("ClusterId", answer["cluster_id"] or ""),
+        ("LeaderId", answer["leader_id"]),
+        ("LeaderEpoch", _number(answer["leader_epoch"])),
+        ("HighWatermark", _number(answer["high_watermark"])),
+        ("MaxFollowerLag", lag),
+        ("MaxFollowerLagTimeMs", lag_time_ms),
+        ("CurrentVoters", _list(answer["voters"])),
+        ("CurrentObservers", _list(answer["observers"])),
+    ]
+    return [f"{label + ':':<{_LABEL_WIDTH}}{value}" for label, value in rows]
+
+
+def replication_lines(answer: Answer, *, now_ms: int | None = None) -> list[str]:
+    """The table of `describe --replication`; with `now_ms` (since the epoch) ages in place of times."""
+    leader = answer["leader_id"]
+    everybody = [*answer["voters"], *answer["observers"]]
+    roles = [(one, "Leader") for one in everybody if one["id"] == leader][:1]
+    roles += [(one, "Follower") for one in answer["voters"] if one["id"] != leader]
+    roles += [(one, "Observer") for one in answer["observers"] if one["id"] != leader]
+    rows = [COLUMNS, *(_row(one, role, now_ms) for one, role in roles)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    return ["".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def _row(one: Answer, role: str, now_ms: int | None) -> tuple[str, ...]:
+    return (
+        str(one["id"]),
+        one["directory_id"] or _NO_DIRECTORY,
+        str(_number(one["log_end_offset"])),
+        str(_number(one["lag"])),
+        _time(one["last_fetch_timestamp_ms"], now_ms),
+        _time(one["last_caught_up_timestamp_ms"], now_ms),
+        role,
+    )
+
+
+def _time(timestamp_ms: int | None, now_ms: int | None) -> str:
+    if timestamp_ms is None or now_ms is None:
+        return str(_number(timestamp_ms))
+    return f"{max(0, now_ms - timestamp_ms)} ms ago"
+
+
+def _most_behind(answer: Answer) -> tuple[int, int]:
+    """Lag in records and in time of the voter that is furthest behind; -1 where the leader does not know."""
+    voters: Sequence[Answer] = answer["voters"]
+    leader = next((one for one in voters if one["id"] == answer["leader_id"]), None)
+    if leader is None:
+        return _UNKNOWN, _UNKNOWN
+    last = min(voters, key=lambda one: _number(one["log_end_offset"]))
+    lag = _number(leader["log_end_offset"]) - _number(last["log_end_offset"])
+    if last is leader:
+        return lag, 0
+    caught_up = [leader["last_caught_up_timestamp_ms"], last["last_caught_up_timestamp_ms"]]
+    return lag, _UNKNOWN if None in caught_up else caught_up[0] - caught_up[1]
+
+
+def _list(replicas: Sequence[Answer]) -> str:
+    return "[" + ", ".join(_entry(one) for one in replicas) + "]"
+
+
+def _entry(one: Answer) -> str:
+    parts = [f'"id": {one["id"]}']
+    if one["directory_id"] is not None:
+        parts.append(f'"directoryId": "{one["directory_id"]}"')
+    if one["endpoints"]:
+        texts = ", ".join(f'"{endpoint_words(endpoint)}"' for endpoint in one["endpoints"])
+        parts.append(f'"endpoints": [{texts}]')
+    return "{" + ", ".join(parts) + "}"
+
+
+def endpoint_words(endpoint: Answer) -> str:
+    """`CONTROLLER://host:9093`, IPv6 in brackets; without the listener where it has no name."""
+    host = f"[{endpoint['host']}]" if ":" in endpoint["host"] else endpoint["host"]
+    listener = f"{endpoint['listener']}://" if endpoint["listener"] else ""
+    return f"{listener}{host}:{endpoint['port']}"
+
+
+def _number(value: int | None) -> int:
+    return _UNKNOWN if value is None else value

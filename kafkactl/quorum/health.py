@@ -1,0 +1,65 @@
+"""What is wrong with a quorum as it stands, for whoever only wants to look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.plan import Finding, Severity
+from kafkactl.quorum.guard import check_cluster, check_leader, check_majority, warning
+from kafkactl.quorum.guard_candidate import check_endpoints
+from kafkactl.quorum.majority import arithmetic
+from kafkactl.quorum.state import QuorumState, ids_of, key_text
+
+
+def check_health(state: QuorumState) -> tuple[Finding, ...]:
+    """Every finding about the quorum itself; blockers are those that keep it from working."""
+    found = (*state.findings, *_health(state))
+    return tuple({(one.id, one.subject, one.message): one for one in found}.values())
+
+
+def is_broken(state: QuorumState, findings: tuple[Finding, ...]) -> bool:
+    """Whether the quorum does not do its work: nobody leads, nothing commits, or no majority is alive."""
+    return not state.has_leader or any(finding.severity is Severity.BLOCKER for finding in findings)
+
+
+def _health(state: QuorumState) -> Iterator[Finding]:
+    yield from check_leader(state)
+    if state.tolerates is not None:
+        yield from check_majority(state)
+    yield from check_cluster(state)
+    yield from _dead_voters(state)
+    yield from check_endpoints(state)
+    yield from _two_directories(state)
+
+
+def _dead_voters(state: QuorumState) -> Iterator[Finding]:
+    """Voters that count in every majority and do not vote: who is known to be away, while somebody leads."""
+    for voter in state.voters:
+        if state.has_leader and voter.alive is False:
+            rest = arithmetic(ids_of(state.voter_keys), ids_of(state.voter_keys & state.alive_keys))
+            yield warning(
+                "voter-is-dead",
+                f"controller {voter.id}",
+                f"voter {key_text(voter.key)} does not follow the leader: {rest}",
+                "Bring it back; or, if it is lost, remove it before anything else: it counts in every majority.",
+                tolerates=state.tolerates,
+            )
+
+
+def _two_directories(state: QuorumState) -> Iterator[Finding]:
+    """An observer that has a voter's id and another disk: the disk was replaced, the vote still belongs to the old."""
+    for observer in state.observers:
+        voter = state.voter(observer.id)
+        if voter is None or voter.directory_id is None or voter.directory_id == observer.directory_id:
+            continue
+        if observer.alive:
+            yield warning(
+                "voter-runs-on-another-disk",
+                f"controller {observer.id}",
+                f"controller {observer.id} runs on directory {observer.directory_id}, the voter set has "
+                f"{voter.directory_id}: it cannot vote",
+                "Remove the voter with the old directory, then add it with the new one; "
+                "`kafkactl quorum reassign` does both in order.",
+                voter=str(voter.directory_id),
+                observer=str(observer.directory_id),
+            )
