@@ -26,7 +26,7 @@ from kafkactl.commands.quorum_change_run import (
     "add-controller",
     examples=(
         "kafkactl quorum add-controller --bootstrap-controller c1:9093 --command-config server.properties",
-        "kafkactl quorum --bootstrap-server b1:9092 --command-config server.properties add-controller --dry-run",
+        "kafkactl quorum add-controller --bootstrap-server b1:9092 --command-config server.properties --dry-run",
     ),
     codes=CODES,
     timeout="20m",

@@ -23,6 +23,9 @@ def check_candidate(state: QuorumState, key: ReplicaKey, endpoints: Sequence[End
     """Every reason why that replica must not become a voter. `endpoints` are those that would be registered."""
     node = state.nodes.get(key.node_id)
     subject = f"node {key.node_id}"
+    if (node is None or node.is_controller is None) and _is_registered_as_broker(state, key.node_id):
+        yield _broker_only(key.node_id)
+        return
     if node is None or node.answers is not True or node.is_controller is None:
         yield blocker(
             "candidate-not-identified",
@@ -32,12 +35,7 @@ def check_candidate(state: QuorumState, key: ReplicaKey, endpoints: Sequence[End
         )
         return
     if not node.is_controller:
-        yield blocker(
-            "broker-only-node",
-            subject,
-            f"node {key.node_id} is no controller: Kafka would take it as a voter, and its process would die of it",
-            "Name a node whose process.roles has controller.",
-        )
+        yield _broker_only(key.node_id)
         return
     yield from _requests(node)
     yield from _features(state, node)
@@ -50,6 +48,21 @@ def check_endpoints(state: QuorumState) -> Iterator[Finding]:
         yield from _unlike_registration(state, voter)
         for endpoint in voter.endpoints:
             yield from _probed(state, voter.id, endpoint, voter.alive)
+
+
+def _broker_only(node_id: int) -> Finding:
+    return blocker(
+        "broker-only-node",
+        f"node {node_id}",
+        f"node {node_id} is no controller: Kafka would take it as a voter, and its process would die of it",
+        "Name a node whose process.roles has controller.",
+    )
+
+
+def _is_registered_as_broker(state: QuorumState, node_id: int) -> bool:
+    """Whether the log knows it as a broker and not as a controller."""
+    known = state.registrations
+    return known is not None and node_id in known.brokers and node_id not in known.controllers
 
 
 def _requests(node: NodeFacts) -> Iterator[Finding]:

@@ -39,9 +39,12 @@ def change(
     tell: Callable[[Event], None] = lambda _: None,
 ) -> ChangeResult:
     """Carry out a goal on a cluster."""
-    with cluster.client(role) as client, LiveQuorum(client) as world:
-        with open_journal(str(journal), subject=SUBJECT, cluster_id=world.cluster_id) as opened:
-            return carry_out(world, goal, opened, patience=patience, tell=tell)
+    with (
+        cluster.client(role) as client,
+        LiveQuorum(client) as world,
+        open_journal(str(journal), subject=SUBJECT, cluster_id=world.cluster_id) as opened,
+    ):
+        return carry_out(world, goal, opened, patience=patience, tell=tell)
 
 
 def plan(cluster: KafkaCluster, goal: Goal, *, role: Role = Role.CONTROLLER) -> ChangeResult:
