@@ -9,6 +9,7 @@ from kafkactl.commands.lazy_group import Entry, LazyGroup
 
 VERBS = {
     "dump": Entry("kafkactl.commands.log_dump", "command", "Every record as a line of JSON."),
+    "verify": Entry("kafkactl.commands.log_verify", "command", "Is the log whole, and do the nodes agree?"),
 }
 
 

@@ -34,7 +34,11 @@ _INDEXES = (".index", ".timeindex")
 
 def scan_metadata_log(log_dir: str) -> MetadataLogFacts:
     """Everything in `log_dir/__cluster_metadata-0` that a start depends on."""
-    path = str(Path(log_dir, METADATA_LOG))
+    return scan_log_folder(str(Path(log_dir, METADATA_LOG)))
+
+
+def scan_log_folder(path: str, *, decode_all: bool = False) -> MetadataLogFacts:
+    """The same of a folder of any name; with `decode_all` every record of the segments is decoded."""
     try:
         found = Path(path).stat()
         if not stat.S_ISDIR(found.st_mode):
@@ -44,11 +48,33 @@ def scan_metadata_log(log_dir: str) -> MetadataLogFacts:
         return MetadataLogFacts(path=path, state="missing")
     except (OSError, ValueError) as error:
         return MetadataLogFacts(path=path, state="unreadable", error=_words(error))
-    return _scan(path, names)
+    return _scan(path, names, Contents(decode_all=decode_all))
 
 
-def _scan(path: str, names: list[str]) -> MetadataLogFacts:
-    contents = Contents()
+def scan_checkpoint_file(path: str) -> MetadataLogFacts:
+    """A single checkpoint; `state` is then `file`."""
+    folder, name = str(Path(path).parent), Path(path).name
+    offset, epoch = parse_snapshot_name(name.split(".checkpoint")[0] + ".checkpoint") or (0, 0)
+    return MetadataLogFacts(path=folder, state="file", snapshots=(_snapshot(folder, name, offset, epoch),))
+
+
+def scan_segment_file(path: str) -> MetadataLogFacts:
+    """A single segment, every record of it decoded; `state` is then `file`. Its name need not say its offset."""
+    folder, name = str(Path(path).parent), Path(path).name
+    match, contents = _SEGMENT.fullmatch(name), Contents(decode_all=True)
+    base_offset = int(match[1]) if match else _first_offset(path)
+    segment, ascends = _segment(folder, name, base_offset, base_offset, contents)
+    return MetadataLogFacts(
+        path=folder, state="file", segments=(segment,), contents=contents, mixed_offsets=not ascends
+    )
+
+
+def _first_offset(path: str) -> int:
+    _, pieces = _pieces(path)
+    return int.from_bytes(next(pieces, b"")[:8], "big")
+
+
+def _scan(path: str, names: list[str], contents: Contents) -> MetadataLogFacts:
     segments, dropped, mixed = _segments(path, names, contents)
     return MetadataLogFacts(
         path=path,

@@ -1,0 +1,87 @@
+"""`kafkactl log verify`: is a metadata log whole, and do the nodes agree?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands import exit_codes
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.output import emit
+from kafkactl.commands.page import Page, Word
+
+
+@leaf_command(
+    "verify",
+    examples=(
+        "kafkactl log verify /disk1/__cluster_metadata-0",
+        "kafkactl log verify node1/__cluster_metadata-0 node2/__cluster_metadata-0 node3/__cluster_metadata-0",
+    ),
+    codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.PROBLEMS_FOUND),
+    timeout="1h",
+)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
+def command(sources: tuple[str, ...]) -> None:
+    """Read every byte of a metadata log and say what is wrong with it.
+
+    Damage, missing offsets, records that do not decode, broken snapshots, and what a restart would
+    cut off in silence. Several SOURCEs are the logs of several nodes of one cluster: they are
+    compared batch by batch, and the place where one went its own way is told.
+    """
+    from kafkactl.adapters.log_check import read_node_log
+    from kafkactl.plan import blockers
+    from kafkactl.storage.log_check import check_logs, divergences, reference_of
+
+    nodes = [read_node_log(path) for path in dict.fromkeys(sources)]
+    findings = check_logs(nodes)
+    several = len(nodes) > 1
+    emit(
+        "log.verify",
+        {
+            "sources": nodes,
+            "reference": reference_of(nodes).path if several else None,
+            "divergences": [
+                {
+                    "path": node.path,
+                    "offset": parted.offset,
+                    "epoch": parted.epoch,
+                    "reference_epoch": parted.other_epoch,
+                    "offsets_behind": node.index.end_offset - parted.offset,
+                }
+                for node, parted in (divergences(nodes) if several else ())
+            ],
+            "findings": findings,
+        },
+        render=_show,
+        exit_code=exit_codes.PROBLEMS_FOUND if blockers(findings) else exit_codes.DONE,
+        listing="sources",
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    problems = sum(finding["severity"] == "blocker" for finding in answer["findings"])
+    what = "The logs are" if len(answer["sources"]) > 1 else "The log is"
+    if problems:
+        page.heading(f"{what} not sound: {problems} problem{'s' if problems > 1 else ''}", "bad")
+    else:
+        page.heading(f"{what} sound", "good")
+    page.table(
+        ("source", "offsets", "epoch", "records", "snapshot", "a restart cuts"),
+        (_row(source) for source in answer["sources"]),
+    )
+    page.findings(answer["findings"])
+
+
+def _row(source: Mapping[str, Any]) -> tuple[Any, ...]:
+    cut, snapshot = source["would_cut"], source["newest_snapshot"]
+    first, end = source["first_offset"], source["end_offset"]
+    return (
+        source["path"],
+        None if first is None else f"{first}-{end - 1}" if end > first else "none",
+        source["last_epoch"],
+        source["records"],
+        None if snapshot is None else snapshot["offset"],
+        Word("nothing", "good") if cut is None else Word(f"{cut['bytes']} bytes from offset {cut['offset']}", "bad"),
+    )

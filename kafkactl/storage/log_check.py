@@ -1,0 +1,275 @@
+"""Is a metadata log whole, what would a restart cut from it, and do the nodes of a cluster agree?
+
+`storage/verify*.py` predict the start of a node, for which they need its configuration. Here only the log is known: its
+files as `adapters/metadata_log.py` scans them, and for comparing nodes an index of its batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kafkactl.frozen import frozen
+from kafkactl.metadata.lineage import BatchIndex, Divergence, divergence
+from kafkactl.metadata.log_scan import Contents, Stop
+from kafkactl.plan import Finding, Severity
+from kafkactl.storage.verify_log import MetadataLogFacts, SegmentFacts, SnapshotFacts
+
+_BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
+_TORN = ("cut", "tiny")
+_RESTORE = "Restore it from another voter, or let the node fetch everything from the other voters."
+_NEWER = "Was the log written by a newer Kafka, or is it damaged? Read on with `kafkactl log dump`."
+
+
+@frozen
+class Beyond:
+    """What can still be read behind the place where a start cuts the log."""
+
+    batches: int
+    records: int
+    last_offset: int | None
+
+
+@frozen
+class NodeLog:
+    """One source: a folder with the log of a node, or a single file. `index` is of all that can be read."""
+
+    path: str
+    cluster_id: str | None
+    facts: MetadataLogFacts
+    index: BatchIndex
+    beyond: Beyond
+
+    @property
+    def newest_snapshot(self) -> SnapshotFacts | None:
+        """The newest snapshot that was not made by formatting."""
+        found = self.facts.latest_snapshot
+        return None if found is None or found.offset == 0 else found
+
+    @property
+    def committed_offset(self) -> int:
+        """Everything below is committed for certain: a snapshot is only made of what is."""
+        return max((one.offset for one in self.facts.snapshots), default=0)
+
+    @property
+    def _contents(self) -> Contents:
+        """What the source holds: the segments, or the one checkpoint that was named."""
+        alone = self.facts.snapshots[0].contents if self.facts.snapshots and self.facts.state == "file" else None
+        return self.facts.contents if alone is None else alone
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source in `log.verify`."""
+        facts, newest = self.facts, self.newest_snapshot
+        contents = self._contents
+        return {
+            "path": self.path,
+            "cluster_id": self.cluster_id,
+            "segments": len(facts.segments) + len(facts.dropped_segments),
+            "first_offset": facts.start_offset if facts.segments else None,
+            "end_offset": facts.end_offset if facts.segments else None,
+            "last_epoch": contents.last_epoch,
+            "batches": contents.batches,
+            "records": contents.records,
+            "newest_snapshot": None if newest is None else {"offset": newest.offset, "epoch": newest.epoch},
+            "would_cut": _would_cut(self),
+        }
+
+
+def _would_cut(node: NodeLog) -> dict[str, Any] | None:
+    segment = node.facts.damaged_segment
+    if segment is None or segment.stop is None:
+        return None
+    return {
+        "file": f"{node.facts.path}/{segment.name}",
+        "position": segment.stop.position,
+        "bytes": segment.stop.lost_bytes,
+        "offset": segment.end_offset,
+        "reason": segment.stop.message,
+        "segments_dropped": list(node.facts.dropped_segments),
+        "readable_batches": node.beyond.batches,
+        "readable_records": node.beyond.records,
+    }
+
+
+def check_logs(nodes: Sequence[NodeLog]) -> list[Finding]:
+    """All that is to say of the logs, and of how they stand to each other."""
+    findings = [finding for node in nodes for finding in check_log(node)]
+    if len(nodes) > 1:
+        findings += _clusters(nodes)
+        findings += _divergences(nodes)
+    return findings
+
+
+# --- one node -----------------------------------------------------------------------------------------------------
+
+
+def check_log(node: NodeLog) -> Iterator[Finding]:
+    """Damage, gaps, records that do not decode, snapshots that are broken or missing."""
+    facts = node.facts
+    for name, words in facts.unreadable:
+        if not words.endswith(" to write"):
+            yield _remark("metadata-log-unreadable", _BLOCKER, f"file {facts.path}/{name}", f"{words}.")
+    for segment in facts.segments:
+        yield from _segment(node, segment)
+    if facts.mixed_offsets:
+        text = "The offsets of the log do not ascend; what a node makes of it is not known."
+        yield _remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text, _RESTORE)
+    yield from _contents(node)
+    yield from _snapshots(node)
+
+
+def _segment(node: NodeLog, segment: SegmentFacts) -> Iterator[Finding]:
+    facts = node.facts
+    subject = f"file {facts.path}/{segment.name}"
+    if segment.stop is not None:
+        yield _stop(node, segment, segment.stop, subject)
+    if segment.out_of_range is not None:
+        text = f"It is named for offset {segment.base_offset} and holds offset {segment.out_of_range}."
+        yield _remark("segment-not-named-by-its-offset", _BLOCKER, subject, text, "Give it its old name back.")
+    covered = node.committed_offset
+    for first, behind in segment.gaps:
+        severity = _BLOCKER if behind > covered else _INFO
+        text = f"The log goes from offset {first} to {behind}: what stood between is missing."
+        yield _remark("metadata-log-gap", severity, subject, text, _RESTORE, first=first, behind=behind)
+
+
+def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Finding:
+    """Where a start cuts the log: the end of a file that is being written, zeros, or damage."""
+    beyond = node.beyond
+    is_last = not node.facts.dropped_segments and not beyond.batches
+    evidence = {"position": stop.position, "bytes": stop.lost_bytes, "end_offset": segment.end_offset}
+    where = f"byte {stop.position}: {stop.message}"
+    if is_last and stop.zeros:
+        text = f"{where}, all zeros. A start cuts {stop.lost_bytes} bytes, which hold nothing."
+        return _remark("metadata-log-zero-tail", _INFO, subject, text, "Nothing to do.", **evidence)
+    if is_last and stop.reason in _TORN:
+        text = f"{where}. A start cuts the log there, at offset {segment.end_offset}; a running node may be writing it."
+        return _remark("torn-tail", _WARNING, subject, text, "Look again when the node is stopped.", **evidence)
+    behind = f" {len(node.facts.dropped_segments)} later segments go with it." if node.facts.dropped_segments else ""
+    lost = f" {beyond.records} records behind it can still be read, up to offset {beyond.last_offset}."
+    text = (
+        f"{where}. A start cuts the log there, at offset {segment.end_offset}, with a warning only."
+        + behind
+        + (lost if beyond.records else "")
+    )
+    return _remark("metadata-log-damaged", _BLOCKER, subject, text, _RESTORE, **evidence)
+
+
+def _contents(node: NodeLog) -> Iterator[Finding]:
+    contents, subject = node.facts.contents, f"log {node.path}"
+    if contents.undecodable is not None:
+        broken = contents.undecodable
+        text = f"offset {broken.offset}: the CRC is right, and the record does not decode: {broken.message}"
+        yield _remark("metadata-log-undecodable", _BLOCKER, subject, text, _NEWER, offset=broken.offset)
+    if contents.unknown_control is not None:
+        offset, words = contents.unknown_control
+        yield _remark("metadata-log-undecodable", _BLOCKER, subject, f"offset {offset}: {words}", _NEWER, offset=offset)
+    if contents.open_transaction is not None:
+        text = f"The transaction that began at offset {contents.open_transaction} has no end: none of it counts yet."
+        step = "The next active controller aborts it; until then brokers see nothing behind it."
+        yield _remark("transaction-open", _INFO, subject, text, step, offset=contents.open_transaction)
+
+
+def _snapshots(node: NodeLog) -> Iterator[Finding]:
+    facts, newest = node.facts, node.facts.latest_snapshot
+    start = facts.start_offset if facts.segments else 0
+    if start > 0 and (newest is None or newest.offset < start) and facts.state == "directory":
+        text = f"The log begins at offset {start}, and no snapshot holds what came before: a node does not start on it."
+        yield _remark("metadata-log-without-snapshot", _BLOCKER, f"log {node.path}", text, _RESTORE)
+    if newest is not None and facts.segments and newest.offset > facts.end_offset:
+        text = (
+            f"The newest snapshot ends at offset {newest.offset}, the log at {facts.end_offset}:"
+            f" a start throws the whole log away and goes on from the snapshot."
+        )
+        yield _remark("snapshot-beyond-log", _WARNING, f"file {facts.path}/{newest.name}", text, _NOTHING_LOST)
+    for snapshot in facts.snapshots:
+        yield from _snapshot(facts, snapshot)
+
+
+_NOTHING_LOST = "Nothing is lost if the snapshot is sound: it stands for all that came before."
+
+
+def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Finding]:
+    subject = f"file {facts.path}/{snapshot.name}"
+    if snapshot.error is not None:
+        yield _remark("checkpoint-unreadable", _BLOCKER, subject, f"{snapshot.error}.")
+        return
+    contents = snapshot.contents
+    if contents is None:
+        return
+    problem = snapshot.crc_problem or (contents.undecodable.message if contents.undecodable else None)
+    problem = problem or (contents.unknown_control[1] if contents.unknown_control else None)
+    if problem is None and contents.batches and contents.first_control != "SNAPSHOT_HEADER":
+        problem = "it does not begin with a snapshot header"
+    if problem is None and not contents.batches:
+        problem = "not one batch of it is whole"
+    if problem is not None:
+        yield _remark("broken-checkpoint", _BLOCKER, subject, problem, _RESTORE)
+    elif snapshot.is_cut or snapshot.stop is not None:
+        where = "before its footer" if snapshot.stop is None else f"at byte {snapshot.stop.position}"
+        yield _remark("checkpoint-cut", _BLOCKER, subject, f"It is cut {where}; a node does not notice.", _RESTORE)
+
+
+# --- several nodes ------------------------------------------------------------------------------------------------
+
+
+def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
+    ids = {node.cluster_id for node in nodes if node.cluster_id is not None}
+    if len(ids) > 1:
+        told = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
+        yield _remark(
+            "several-clusters",
+            _BLOCKER,
+            "the sources",
+            f"They are of different clusters: {told}",
+            "Compare the nodes of one cluster only.",
+            clusters=sorted(ids),
+        )
+
+
+def reference_of(nodes: Sequence[NodeLog]) -> NodeLog:
+    """The log that the others are held against: by Raft's rule the one that could win an election against all."""
+    return max(nodes, key=lambda node: (node.index.last_epoch, node.index.end_offset))
+
+
+def divergences(nodes: Sequence[NodeLog]) -> list[tuple[NodeLog, Divergence]]:
+    """The nodes that went their own way, and where, against `reference_of`."""
+    reference = reference_of(nodes)
+    found = [(node, divergence(node.index, reference.index)) for node in nodes if node is not reference]
+    return [(node, parted) for node, parted in found if parted is not None]
+
+
+def _divergences(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
+    reference = reference_of(nodes)
+    committed = max(node.committed_offset for node in nodes)
+    for node, parted in divergences(nodes):
+        evidence: Mapping[str, Any] = {
+            "offset": parted.offset,
+            "epoch": parted.epoch,
+            "other": reference.path,
+            "other_epoch": parted.other_epoch,
+            "offsets_behind": node.index.end_offset - parted.offset,
+        }
+        text = (
+            f"From offset {parted.offset} on (epoch {_epoch(parted.epoch)}) it is not the log of {reference.path}"
+            f" (epoch {_epoch(parted.other_epoch)})."
+        )
+        if parted.same_epoch or parted.offset < committed:
+            text += " One leader wrote both, which cannot be." if parted.same_epoch else " That part is committed."
+            yield _remark("committed-log-diverged", _BLOCKER, f"log {node.path}", text, _WHO_IS_RIGHT, **evidence)
+        else:
+            text += " It was not committed there, and the node cuts it when it follows the present leader."
+            yield _remark("uncommitted-tail", _WARNING, f"log {node.path}", text, "Nothing to do.", **evidence)
+
+
+_WHO_IS_RIGHT = "Start no further node before you know which log is right: the majority's, at the highest epoch."
+
+
+def _epoch(epoch: int | None) -> str:
+    return "of no batch" if epoch is None else str(epoch)
+
+
+def _remark(
+    id: str, severity: Severity, subject: str, message: str, next_step: str = "", **evidence: object
+) -> Finding:
+    return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=next_step)

@@ -1,0 +1,157 @@
+"""`kafkactl log verify`: what is wrong with a log, and which node went its own way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkactl.metadata.frame import encode_record
+from kafkactl.protocol.record_batch import decode_batches, encode_batch
+from kafkactl.schema.definitions import message
+from tests.metadata.goldens import golden
+
+SEGMENT = golden("segment-4.4.0-standalone.log.bin")
+SNAPSHOT = golden("snapshot-4.4.0-standalone.checkpoint.bin")
+FIRST = "00000000000000000000.log"
+STARTS = [found.header.position for found in decode_batches(SEGMENT)]
+
+
+def noops(base_offset: int, epoch: int = 1, count: int = 1, timestamp_ms: int = 5) -> bytes:
+    value = encode_record(message("NoOpRecord"), 0, {})
+    return encode_batch(
+        [(None, value)] * count, base_offset=base_offset, timestamp_ms=timestamp_ms, partition_leader_epoch=epoch
+    )
+
+
+@pytest.fixture
+def node(tmp_path: Path):
+    """Make the folder of a node: files by name, cluster id."""
+
+    def make(name: str, files: dict[str, bytes], cluster_id: str = "abc") -> Path:
+        log = tmp_path / name / "__cluster_metadata-0"
+        log.mkdir(parents=True)
+        (log.parent / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
+        for file, data in files.items():
+            (log / file).write_bytes(data)
+        return log
+
+    return make
+
+
+def verified(kafkactl, *paths: object) -> tuple[int, dict, dict[str, str]]:
+    run = kafkactl("log", "verify", *paths, "-o", "json")
+    answer = run.json
+    return run.code, answer, {one["id"]: one["severity"] for one in answer["findings"]}
+
+
+def test_a_sound_log(kafkactl, node):
+    log = node("a", {FIRST: SEGMENT, "00000000000000000025-0000000001.checkpoint": SNAPSHOT})
+    code, answer, found = verified(kafkactl, log)
+    assert (code, found) == (0, {})
+    (source,) = answer["sources"]
+    assert source["cluster_id"] == "abc"
+    assert (source["first_offset"], source["end_offset"], source["records"]) == (0, 30, 27)
+    assert source["newest_snapshot"] == {"offset": 25, "epoch": 1}
+    assert "sound" in kafkactl("log", "verify", log.parent).stdout
+
+
+def test_a_torn_tail_and_zeros_are_no_problem(kafkactl, node):
+    code, answer, found = verified(kafkactl, node("torn", {FIRST: SEGMENT[:-3]}))
+    assert (code, found) == (0, {"torn-tail": "warning"})
+    assert answer["sources"][0]["would_cut"]["position"] == STARTS[-1]
+    code, _, found = verified(kafkactl, node("zeros", {FIRST: SEGMENT + bytes(500)}))
+    assert (code, found) == (0, {"metadata-log-zero-tail": "info"})
+
+
+def test_damage_in_the_middle(kafkactl, node):
+    hurt = bytearray(SEGMENT)
+    hurt[STARTS[5] + 70] ^= 1
+    log = node("hurt", {FIRST: bytes(hurt), "00000000000000000030.log": noops(30)})
+    code, answer, found = verified(kafkactl, log)
+    assert (code, found) == (7, {"metadata-log-damaged": "blocker"})
+    cut = answer["sources"][0]["would_cut"]
+    assert cut["position"] == STARTS[5]
+    assert cut["segments_dropped"] == ["00000000000000000030.log"]
+    assert cut["readable_batches"] == len(STARTS) - 6 + 1
+    assert "bytes from offset" in kafkactl("log", "verify", log).stdout
+
+
+def test_missing_offsets(kafkactl, node):
+    log = node("gap", {FIRST: SEGMENT, "00000000000000000040.log": noops(40)})
+    assert verified(kafkactl, log)[::2] == (7, {"metadata-log-gap": "blocker"})
+    (log / "00000000000000000041-0000000001.checkpoint").write_bytes(SNAPSHOT)
+    assert verified(kafkactl, log)[::2] == (0, {"metadata-log-gap": "info"})
+
+
+def test_snapshots(kafkactl, node):
+    log = node("s", {"00000000000000000040.log": noops(40)})
+    assert verified(kafkactl, log)[2] == {"metadata-log-without-snapshot": "blocker"}
+    snapshot = log / "00000000000000000041-0000000001.checkpoint"
+    snapshot.write_bytes(SNAPSHOT)
+    assert verified(kafkactl, log)[::2] == (0, {})
+    snapshot.write_bytes(SNAPSHOT[:-70])
+    assert verified(kafkactl, log)[::2] == (7, {"checkpoint-cut": "blocker"})
+    hurt = bytearray(SNAPSHOT)
+    hurt[200] ^= 1
+    snapshot.write_bytes(bytes(hurt))
+    assert verified(kafkactl, log)[::2] == (7, {"broken-checkpoint": "blocker"})
+    snapshot.rename(log / "00000000000000000050-0000000001.checkpoint").write_bytes(SNAPSHOT)
+    assert verified(kafkactl, log)[::2] == (0, {"snapshot-beyond-log": "warning"})
+
+
+def test_records_that_do_not_decode(kafkactl, node):
+    newer = encode_batch([(None, b"\1\x7f\0")], base_offset=30, timestamp_ms=1, partition_leader_epoch=1)
+    assert verified(kafkactl, node("n", {FIRST: SEGMENT + newer}))[::2] == (7, {"metadata-log-undecodable": "blocker"})
+    begin = encode_record(message("BeginTransactionRecord"), 0, {})
+    opened = encode_batch([(None, begin)], base_offset=30, timestamp_ms=1, partition_leader_epoch=1)
+    assert verified(kafkactl, node("t", {FIRST: SEGMENT + opened}))[::2] == (0, {"transaction-open": "info"})
+
+
+def test_a_renamed_segment(kafkactl, node):
+    log = node("r", {"00000000000000000100.log": noops(30), "00000000000000000100-0000000001.checkpoint": SNAPSHOT})
+    assert "segment-not-named-by-its-offset" in verified(kafkactl, log)[2]
+
+
+def test_nodes_that_agree(kafkactl, node):
+    one = node("1", {FIRST: SEGMENT})
+    two = node("2", {FIRST: SEGMENT[: STARTS[-2]]})
+    code, answer, found = verified(kafkactl, two, one)
+    assert (code, found, answer["divergences"]) == (0, {}, [])
+    assert answer["reference"] == str(one)
+
+
+def test_an_uncommitted_tail(kafkactl, node):
+    one = node("1", {FIRST: SEGMENT + noops(30, epoch=3)})
+    two = node("2", {FIRST: SEGMENT + noops(30, epoch=2, count=4)})
+    code, answer, found = verified(kafkactl, one, two)
+    assert (code, found) == (0, {"uncommitted-tail": "warning"})
+    assert answer["divergences"] == [
+        {"path": str(two), "offset": 30, "epoch": 2, "reference_epoch": 3, "offsets_behind": 4}
+    ]
+
+
+def test_committed_parts_that_differ(kafkactl, node):
+    one = node("1", {FIRST: SEGMENT + noops(30, epoch=3) + noops(31, epoch=3)})
+    two = node("2", {FIRST: SEGMENT + noops(30, epoch=2)})
+    (one / "00000000000000000031-0000000003.checkpoint").write_bytes(SNAPSHOT)
+    assert verified(kafkactl, one, two)[::2] == (7, {"committed-log-diverged": "blocker"})
+    three = node("3", {FIRST: SEGMENT + noops(30, timestamp_ms=6)})
+    four = node("4", {FIRST: SEGMENT + noops(30, timestamp_ms=7)})
+    assert verified(kafkactl, three, four)[::2] == (7, {"committed-log-diverged": "blocker"})
+
+
+def test_nodes_of_several_clusters(kafkactl, node):
+    one, two = node("1", {FIRST: SEGMENT}), node("2", {FIRST: SEGMENT}, cluster_id="xyz")
+    assert verified(kafkactl, one, two)[::2] == (7, {"several-clusters": "blocker"})
+
+
+def test_single_files(kafkactl, tmp_path: Path):
+    path = tmp_path / "copy-of-a-segment"
+    path.write_bytes(noops(77, count=3))
+    code, answer, found = verified(kafkactl, path)
+    assert (code, found, answer["sources"][0]["end_offset"]) == (0, {}, 80)
+    checkpoint = tmp_path / "x.checkpoint"
+    checkpoint.write_bytes(SNAPSHOT)
+    code, answer, _ = verified(kafkactl, checkpoint)
+    assert (code, answer["sources"][0]["records"] > 5) == (0, True)
