@@ -46,18 +46,19 @@ class QuorumStateFile:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-def decode_quorum_state(data: bytes, *, file: str | None = None) -> QuorumStateFile:
-    """Read the file's content.
+def decode_quorum_state(data: bytes, *, file: str | None = None, any_version: bool = False) -> QuorumStateFile:
+    """Read the file's content. `any_version`: whatever data version it names, its fields are those of 0, as Kafka
+    before 3.7 reads it.
 
     Raises DecodeError: `quorum-state-empty`, `quorum-state-not-json`, `quorum-state-not-object`,
     `quorum-state-without-version`, `quorum-state-unknown-version`, `quorum-state-invalid-field`.
     """
     fields = _Fields(_parsed(data, file), file, _PATH)
-    version = _data_version(fields)
+    version = _data_version(fields, any_version=any_version)
     leader_id, leader_epoch, voted_id = (
         fields.integer(name, _INT32) for name in ("leaderId", "leaderEpoch", "votedId")
     )
-    is_first = version == 0
+    is_first = version == 0 or any_version
     return QuorumStateFile(
         data_version=version,
         leader_id=leader_id,
@@ -106,7 +107,7 @@ def _refuse_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def _data_version(fields: _Fields) -> int:
+def _data_version(fields: _Fields, *, any_version: bool) -> int:
     """The data version; like Java's `shortValue`: 0 for what is no number, else the low 16 bits of an int."""
     if _DATA_VERSION not in fields.values:
         raise fields.error(f"there is no {_DATA_VERSION}", "quorum-state-without-version", _DATA_VERSION)
@@ -115,7 +116,7 @@ def _data_version(fields: _Fields) -> int:
     if isinstance(number, float):
         number = int(max(-(2.0**31), min(number, 2.0**31 - 1)))
     version = (number + 2**15) % 2**16 - 2**15
-    if version not in VERSIONS:
+    if version not in VERSIONS and not any_version:
         text = f"data_version ({version}) is not within the min (0) and max (1) supported version"
         raise fields.error(text, "quorum-state-unknown-version", _DATA_VERSION)
     return version

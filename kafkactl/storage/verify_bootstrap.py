@@ -29,6 +29,7 @@ from kafkactl.storage.verify_model import (
     warns,
 )
 from kafkactl.storage.verify_state import log_looks_empty
+from kafkactl.storage.verify_voters import has_a_vote
 
 _REFORMAT = "If the node never started: `kafkactl storage unformat`, then format it again. Else restore the file."
 # What BatchFileReader can read among control records; the second set since 4.4 (KAFKA-19648).
@@ -301,14 +302,17 @@ def _default_used(situation: Situation, records: BootstrapRecords) -> Trouble:
     wanted = BOOTSTRAP_CHECKPOINT if situation.release.layout < 4 else f"{FIRST_CHECKPOINT} with metadata records"
     level = _name(records.levels[METADATA_VERSION])
     subject = f"directory {where}"
+    losses = (
+        Loss(what="release", subject=subject, message=f"metadata.version becomes {level}, whatever was asked for."),
+        Loss(what="features", subject=subject, message="Every other feature stays at level 0."),
+        Loss(what="scram", subject=subject, message="Users given at format do not exist."),
+    )
     return loses(
         "missing-bootstrap-checkpoint",
         subject,
         f"There is no {wanted} in the metadata directory. If this node becomes the first leader of a new cluster, it"
         f" sets metadata.version {level} and nothing else: no other feature, no SCRAM user.",
-        Loss(what="release", subject=subject, message=f"metadata.version becomes {level}, whatever was asked for."),
-        Loss(what="features", subject=subject, message="Every other feature stays at level 0."),
-        Loss(what="scram", subject=subject, message="Users given at format do not exist."),
+        *(losses if has_a_vote(situation) else ()),
         next_step=_REFORMAT,
         default_metadata_version=records.levels[METADATA_VERSION],
     )

@@ -19,7 +19,7 @@ from kafkactl.storage.verify_model import (
     warns,
 )
 from kafkactl.storage.verify_state import log_looks_empty
-from kafkactl.storage.verify_voters import last_voters, other_voters
+from kafkactl.storage.verify_voters import has_a_vote, other_voters
 
 # Made by a first start and never by a format (LogManager, KafkaRaftManager, PartitionMetadataFile).
 _TRACES = frozenset(
@@ -76,14 +76,7 @@ def _founds_again(subject: str, traces: list[str]) -> Trouble:
 
 def _can_lead_alone(situation: Situation) -> bool:
     """Whether this node is the only voter, as far as it will know."""
-    if other_voters(situation):
-        return False
-    voters = last_voters(situation)
-    if voters is None:
-        return bool(situation.config.static_voters)
-    meta = situation.metadata_directory.meta
-    own = meta.directory_id.raw if meta is not None and meta.directory_id is not None else None
-    return any(voter.directory_id == own for voter in voters)
+    return not other_voters(situation) and has_a_vote(situation)
 
 
 def _traces(situation: Situation, directory: DirectoryFacts) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The file quorum-state: what a node remembers of elections, and how each release takes a file that is wrong.
 
 Up to 3.7 a file that cannot be read is thrown away, from 3.8 on it is fatal; what it says is compared with the voters
-up to 3.7 (`QuorumState.initialize`, `FileQuorumStateStore`, before 3.8 `FileBasedStateStore`).
+up to 3.7 (`QuorumState.initialize`, `FileQuorumStateStore`, before 3.8 `FileBasedStateStore`). Data version 1 is known
+from 3.8 on; 3.7 refuses it, and those before look for the fields of 0 whatever the version.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from kafkactl.storage.verify_voters import other_voters
 from kafkactl.values import ZERO_UUID
 
 _NO_FIELD = "unable to locate field"
+_UNKNOWN_VERSION = "Unknown data version of"
 
 
 def quorum_state_rules(situation: Situation) -> Iterator[Trouble]:
@@ -30,19 +32,21 @@ def quorum_state_rules(situation: Situation) -> Iterator[Trouble]:
     read = situation.metadata_directory.observed.metadata_files.get(QUORUM_STATE)
     if read is None:
         return
-    state, problem = read_quorum_state(read)
+    state, problem = read_quorum_state(read, any_version=not situation.at_least(3, 7))
     if problem is not None:
         yield from _broken_quorum_state(situation, read, problem)
     elif state is not None:
         yield from _quorum_state_content(situation, read, state)
 
 
-def read_quorum_state(read: FileRead) -> tuple[QuorumStateFile | None, DecodeError | None]:
+def read_quorum_state(
+    read: FileRead, *, any_version: bool = False
+) -> tuple[QuorumStateFile | None, DecodeError | None]:
     """The state, or what is wrong with the file."""
     if read.content is None:
         return None, DecodeError(read.error or "unreadable", id="quorum-state-empty", offset=0, file=read.path)
     try:
-        return decode_quorum_state(read.content, file=read.path), None
+        return decode_quorum_state(read.content, file=read.path, any_version=any_version), None
     except DecodeError as error:
         return None, error
 
@@ -61,10 +65,10 @@ def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeEr
         )
         return
     words = f"Error while reading the Quorum status from the file {read.path}"
-    if problem.id == "quorum-state-unknown-version" and situation.at_least(3, 8):
-        words = "is not within the min (0) and max"
+    if problem.id == "quorum-state-unknown-version":
+        words = "is not within the min (0) and max" if situation.at_least(3, 8) else _UNKNOWN_VERSION
     elif not io_problem:
-        words = _NO_FIELD if "missing" in problem.reason or not situation.at_least(3, 8) else "QuorumStateData"
+        words = _NO_FIELD if "missing" in problem.reason else "QuorumStateData"
     yield stops(
         "broken-quorum-state",
         Phase.QUORUM_STATE,
@@ -80,7 +84,7 @@ def _quorum_state_content(situation: Situation, read: FileRead, state: QuorumSta
     if situation.at_least(3, 8):
         yield from _foreign_leader(situation, read, state)
         yield from _voted_alone(situation, read, state)
-    elif state.data_version > 0:
+    elif state.data_version > 0 and situation.at_least(3, 7):
         yield _newer_quorum_state(situation, read, state)
     elif state.current_voters and set(state.current_voters) != configured:
         yield stops(
@@ -112,7 +116,7 @@ def _newer_quorum_state(situation: Situation, read: FileRead, state: QuorumState
         Phase.QUORUM_STATE,
         file_subject(read.path),
         f"The file is of data version {state.data_version}; Kafka {situation.release.version_text} reads 0 only.",
-        says=_NO_FIELD,
+        says=_UNKNOWN_VERSION,
         next_step="Start the release that wrote it; a dynamic quorum needs 3.9 or later.",
         data_version=state.data_version,
     )

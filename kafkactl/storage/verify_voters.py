@@ -43,6 +43,16 @@ def other_voters(situation: Situation) -> list[int]:
     return sorted(node_id for node_id in ids if node_id != situation.config.node_id)
 
 
+def has_a_vote(situation: Situation) -> bool:
+    """Whether this node, on this disk, is a voter as far as it knows: nobody else is ever elected."""
+    voters = last_voters(situation)
+    if voters is None:
+        return any(voter.node_id == situation.config.node_id for voter in situation.config.static_voters)
+    meta = situation.metadata_directory.meta
+    own = meta.directory_id.raw if meta is not None and meta.directory_id is not None else None
+    return any(voter.node_id == situation.config.node_id and voter.directory_id == own for voter in voters)
+
+
 def voter_rules(situation: Situation) -> Iterator[Trouble]:
     """Will there be a leader, and does this node have a vote?"""
     voters = last_voters(situation)

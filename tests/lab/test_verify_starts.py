@@ -32,7 +32,7 @@ from tests.lab.verify_cases import CASES, REPRESENTATIVES, Case, case_named
 from tests.lab.verify_disks import Disks, lock_held
 
 PROOF = Path(__file__).parents[2] / "docs" / "proof" / "verify.md"
-WAITS_S, STARTS_S, DIES_LATER_S = 15.0, 90.0, 20.0
+WAITS_S, STARTS_S, SAYS_LATER_S = 15.0, 90.0, 20.0
 RETRIED_BOOTSTRAP = ("the default bootstrap", "the configured bootstrap")
 
 
@@ -65,7 +65,7 @@ def play(case: Case, release: str, disks: Disks) -> Played:
     with lock_held(folder / case.locked) if case.locked else nullcontext():
         predicted, metadata_log_dir = predict(file, release)
         with KafkaNode(release, file, folder) as node:
-            real = _outcome(node, predicted)
+            real = _outcome(node, case, predicted)
             node.stop()
     levels = scan_metadata_log(metadata_log_dir).contents.levels
     rmtree(folder, ignore_errors=True)
@@ -83,18 +83,26 @@ def predict(file: Path, version: str) -> tuple[Verification, str]:
     return verify_node(config, observed, release, scan_metadata_log(config.metadata_log_dir)), config.metadata_log_dir
 
 
-def _outcome(node: KafkaNode, predicted: Verification) -> StartOutcome:
-    """A node that is to end may say first that it has started: controllers replay after that."""
+def _outcome(node: KafkaNode, case: Case, predicted: Verification) -> StartOutcome:
+    """A node that is to end or to lose something may say first that it has started: controllers replay after that."""
     failure = predicted.expected_failure
     outcome = node.outcome(WAITS_S if failure is not None and failure.waits else STARTS_S)
-    if outcome.kind != "started" or failure is None:
+    if outcome.kind != "started":
         return outcome
-    deadline = time.monotonic() + DIES_LATER_S
+    deadline = time.monotonic() + SAYS_LATER_S
     while node.alive and time.monotonic() < deadline:
+        if failure is None and not _unseen(predicted, case, node.log_text()):
+            break
         time.sleep(0.1)
     if node.alive:
-        return outcome
+        return StartOutcome(kind="started", exit_code=None, log=node.log_text())
     return StartOutcome(kind="exited", exit_code=node.exit_code, log=node.log_text())
+
+
+def _unseen(predicted: Verification, case: Case, log: str) -> set[str]:
+    """The foretold losses that leave a trace in a log, and have left none yet."""
+    foretold = {loss.what for loss in predicted.would_lose}
+    return {what for what, seen in _traces(case, log).items() if what in foretold and not seen}
 
 
 def _differs(played: Played) -> str | None:
@@ -117,14 +125,8 @@ def _blocked(predicted: Verification) -> bool:
 
 def _wrong_loss(played: Played) -> str | None:
     """Each foretold loss has a trace in the log or on the disk, and each trace was foretold."""
-    log, foretold = played.real.log, {loss.what for loss in played.predicted.would_lose}
-    founded = "appears to be empty" in log
-    traces = {
-        "metadata-log": founded and played.case.started_once,
-        "release": founded and any(source in log for source in RETRIED_BOOTSTRAP),
-        "metadata-records": "truncating to offset" in log and not founded,
-        "replicas": any(word in log for word in ("Error while reading", "Failed to read", "Disk error while")),
-    }
+    foretold = {loss.what for loss in played.predicted.would_lose}
+    traces = _traces(played.case, played.real.log)
     wrong = {
         what: seen for what, seen in traces.items() if seen is not (what in foretold) and not _harmless(what, played)
     }
@@ -133,6 +135,17 @@ def _wrong_loss(played: Played) -> str | None:
     if "features" in foretold and "metadata-log" not in foretold and set(played.levels_after) != {"metadata.version"}:
         return f"features were to be lost, the log has {played.levels_after}"
     return None
+
+
+def _traces(case: Case, log: str) -> dict[str, bool]:
+    """Which losses a node's log tells of."""
+    founded = "appears to be empty" in log
+    return {
+        "metadata-log": founded and case.started_once,
+        "release": founded and any(source in log for source in RETRIED_BOOTSTRAP),
+        "metadata-records": "truncating to offset" in log and not founded,
+        "replicas": any(word in log for word in ("Error while reading", "Failed to read", "Disk error while")),
+    }
 
 
 def _harmless(what: str, played: Played) -> bool:

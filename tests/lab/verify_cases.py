@@ -315,7 +315,7 @@ def _state(*, leader: int = -1, voted: int = -1, voters: str = _ONE_VOTER) -> st
 
 
 def _quorum_state() -> Iterator[Case]:
-    releases = ("3.7.2", "3.8.1", "3.9.2", "4.0.2")
+    releases = ("3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.2")
     version_1 = (
         '{"leaderId":1,"leaderEpoch":5,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
     )
@@ -328,6 +328,8 @@ def _quorum_state() -> Iterator[Case]:
         "data_version 9": '{"leaderId":1,"leaderEpoch":1,"votedId":-1,"data_version":9}',
         "data_version 1": version_1,
         "too few fields": '{"leaderId":1,"leaderEpoch":5,"votedId":-1,"data_version":0}',
+        "data_version 9, complete": _state(leader=1).replace('"data_version":0', '"data_version":9'),
+        "a field of another type": _state(leader=1).replace('"leaderEpoch":5', '"leaderEpoch":"five"'),
         "complete": _state(leader=1),
         "foreign leader": _state(leader=9),
         "foreign voters": _state(voters='{"voterId":1},{"voterId":2}'),
