@@ -115,12 +115,12 @@ def _small(file: Path) -> bytes:
         return opened.read(_LARGEST_SMALL_FILE)
 
 
-def _unread(file: Path, what: str, error: OSError | DecodeError) -> Finding:
-    words = error.message if isinstance(error, DecodeError) else f"{file}: {error.strerror}"
+def _unread(file: Path, what: str, error: OSError | DecodeError | str) -> Finding:
+    words = error if isinstance(error, str) else error.message if isinstance(error, DecodeError) else error.strerror
     return warning(
         "disk-not-read",
         str(file),
-        f"{what} is not known: {words}",
+        f"{file}: {what} is not known: {words}",
         "Run as a user who may read it; `kafkactl storage verify` tells what is wrong with a file.",
     )
 
@@ -171,11 +171,13 @@ def _is_segment(name: str) -> bool:
 
 def _read_head(file: Path, found: _LogEnd, findings: list[Finding]) -> None:
     """The control batch at the head of a snapshot: version and voters (KIP-853)."""
-    for batch in _batches(file, findings):
-        if isinstance(batch, Stop) or not batch.header.is_control:
-            return
-        if not _taken(found, batch, file, findings):
-            return
+    told = len(findings)
+    first = next(_batches(file, findings), None)
+    if isinstance(first, FoundBatch) and first.header.is_control:
+        _taken(found, first, file, findings)
+    elif len(findings) == told:
+        words = first.message if isinstance(first, Stop) else "no control batch stands at its head"
+        findings.append(_unread(file, "who votes by this snapshot", words))
 
 
 def _read_segment(file: Path, found: _LogEnd, findings: list[Finding]) -> bool:
