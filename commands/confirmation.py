@@ -22,7 +22,7 @@ def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
         return _refusal(
             "confirmation-missing",
             subject,
-            "This changes disks and nobody is there to be asked.",
+            "This changes something, and nobody is there to be asked.",
             "Give --yes.",
         )
     with paused():

@@ -53,6 +53,7 @@ class FakeCluster:
         self.nodes |= {id: FakeNode(self, id, Role.BROKER) for id in brokers}
         self.registered: dict[int, Mapping[str, tuple[int, int]]] = dict.fromkeys(self.nodes, RANGES)
         self.gone: dict[int, Role] = {}
+        self.dead_port = 1
         self.updates: list[dict[str, Any]] = []
 
     def of(self, role: Role) -> list[FakeNode]:
@@ -86,7 +87,8 @@ class FakeCluster:
         if not asked.body["ValidateOnly"]:
             for one in asked.body["FeatureUpdates"]:
                 self.levels[one["Feature"]] = one["MaxVersionLevel"]
-        return Reply(body={"ErrorCode": 0, "Results": []})
+        told = asked.body["FeatureUpdates"] if asked.version < 2 else []
+        return Reply(body={"ErrorCode": 0, "Results": [{"Feature": one["Feature"]} for one in told]})
 
     def _quorum(self) -> dict[str, Any]:
         voters = self.of(Role.CONTROLLER)
@@ -115,7 +117,7 @@ class FakeCluster:
     def _registration(self, id: int, ranges: Mapping[str, tuple[int, int]]) -> bytes:
         node = self.nodes.get(id)
         role = node.role if node is not None else self.gone[id]
-        port = node.address.port if node is not None else 1
+        port = node.address.port if node is not None else self.dead_port
         named = [
             {"Name": one, "MinSupportedVersion": low, "MaxSupportedVersion": up} for one, (low, up) in ranges.items()
         ]

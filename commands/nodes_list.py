@@ -1,0 +1,76 @@
+"""`kafkactl nodes list`: every node id that is registered, votes or answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.commands.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.output import emit
+from kafkactl.commands.page import Page, Word
+
+
+@leaf_command(
+    "list",
+    examples=(
+        "kafkactl nodes list --bootstrap-server broker-1:9092",
+        "kafkactl nodes list --bootstrap-controller controller-1:9093 -o json",
+    ),
+    codes=(0, 2, 4, 6),
+)
+@connection_options
+def command(*, connection: ConnectionArguments) -> None:
+    """Show the nodes of a cluster: the registrations in its metadata log beside what each node answers.
+
+    No other tool shows registrations of controllers, or what a dead node supports. A node that is
+    registered and gone is called stale: it blocks changes of feature levels. What could not be
+    seen is null, and a finding says why; the log is read with CLUSTER_ACTION on the cluster.
+    """
+    from kafkactl.adapters.feature_view import observe_features
+    from kafkactl.features.nodes import list_nodes
+
+    with open_client(connection) as client:
+        view = observe_features(client)
+    answer = {
+        "cluster_id": view.state.cluster_id,
+        "active_controller": view.state.active_controller,
+        "nodes": list_nodes(view.state),
+        "findings": view.findings,
+    }
+    emit("nodes.list", answer, render=_show, listing="nodes")
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    page.fields([("cluster id", answer["cluster_id"]), ("active controller", answer["active_controller"])])
+    page.table(
+        ("id", "roles", "release", "registered", "state", "answers", "endpoints"),
+        [
+            (
+                node["id"],
+                ", ".join(node["roles"]),
+                node["kafka_version"],
+                _yes(node["registered"]),
+                _state(node),
+                _yes(node["answers"]),
+                " ".join(f"{one['listener']}://{one['host']}:{one['port']}" for one in node["endpoints"]) or None,
+            )
+            for node in answer["nodes"]
+        ],
+    )
+    page.findings(answer["findings"])
+
+
+def _yes(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"
+
+
+def _state(node: Mapping[str, Any]) -> Word | None:
+    words = ["voter"] if node["voter"] else []
+    if node["stale"]:
+        words.append("stale")
+    if node["in_controlled_shutdown"]:
+        words.append("shutting down")
+    elif node["fenced"]:
+        words.append("fenced")
+    return Word(", ".join(words), "bad" if node["stale"] else "plain") if words else None

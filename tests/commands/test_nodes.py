@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.cluster_view import Role as Listener
+from tests.adapters.feature_cluster import FakeCluster
+from tests.adapters.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
+from tests.conftest import Run
+
+Kafkactl = Callable[..., Run]
+
+
+@contextmanager
+def running(cluster: FakeCluster, listener: Listener = Listener.BROKER) -> Iterator[list[str]]:
+    """The connection options of a cluster whose nodes listen while the block lasts."""
+    with cluster.client(listener) as client:
+        yield [listener.option, ",".join(str(address) for address in client.bootstrap)]
+
+
+def unregister(kafkactl: Kafkactl, cluster: FakeCluster, *words: object) -> Run:
+    with running(cluster) as where:
+        return kafkactl("nodes", "unregister", *where, *words, "-o", "json")
+
+
+@pytest.mark.parametrize("listener", list(Listener))
+def test_a_list_of_the_living_and_the_dead(kafkactl: Kafkactl, listener: Listener) -> None:
+    with running(UnregisteringCluster(), listener) as where:
+        run = kafkactl("nodes", *where, "list", "-o", "json")
+    assert run.code == 0
+    assert (run.json["cluster_id"], run.json["active_controller"], run.json["findings"]) == ("fake", 1, [])
+    rows = {node["id"]: node for node in run.json["nodes"]}
+    assert list(rows) == [1, 2, 9, 11, 12, 14]
+    assert {id: (node["answers"], node["registered"], node["stale"]) for id, node in rows.items()} == {
+        1: (True, True, False), 2: (True, True, False), 9: (False, True, True),
+        11: (True, True, False), 12: (True, True, False), 14: (False, True, True),
+    }  # fmt: skip
+    assert rows[14]["fenced"] is True
+    assert rows[9]["features"]["metadata.version"] == {"min": 7, "max": 33}
+
+
+def test_a_line_a_node(kafkactl: Kafkactl) -> None:
+    with running(UnregisteringCluster()) as where:
+        run = kafkactl("nodes", "list", *where, "-o", "jsonl")
+    assert [line.count('"kind": "nodes.list"') for line in run.stdout.splitlines()] == [1] * 6
+
+
+def test_a_table_for_people(kafkactl: Kafkactl) -> None:
+    with running(UnregisteringCluster()) as where:
+        shown = kafkactl("nodes", "list", *where).stdout
+    assert "voter" in shown and "stale, fenced" in shown and "L://127.0.0.1:1" in shown
+
+
+def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafkactl) -> None:
+    cluster = UnregisteringCluster()
+    cluster.denied = {"Fetch"}
+    with running(cluster) as where:
+        listed = kafkactl("nodes", "list", *where, "-o", "json")
+        run = kafkactl("nodes", "unregister", "--id", 14, "--yes", *where, "-o", "json")
+    assert listed.code == 0
+    assert {node["registered"] for node in listed.json["nodes"]} == {None}
+    (finding,) = [one for one in listed.json["findings"] if one["id"] == "metadata-log-not-read"]
+    assert "CLUSTER_ACTION" in finding["next_step"]
+    assert (run.code, run.json["outcome"]) == (3, "refused")
+    assert "registrations-not-read" in [one["id"] for one in run.json["findings"]]
+    assert cluster.sent == []
+
+
+def test_a_dead_broker_is_unregistered(kafkactl: Kafkactl) -> None:
+    cluster = UnregisteringCluster()
+    run = unregister(kafkactl, cluster, "--id", DEAD_BROKER, "--yes")
+    assert (run.code, run.json["outcome"], run.json["role"]) == (0, "done", "broker")
+    assert cluster.sent == [("UnregisterBroker", DEAD_BROKER)]
+
+
+def test_a_dry_run_sends_nothing(kafkactl: Kafkactl) -> None:
+    cluster = UnregisteringCluster()
+    run = unregister(kafkactl, cluster, "--id", DEAD_CONTROLLER, "--dry-run")
+    assert (run.code, run.json["outcome"], run.json["role"]) == (0, "planned", "controller")
+    assert cluster.sent == []
+
+
+def test_nobody_is_there_to_be_asked(kafkactl: Kafkactl) -> None:
+    cluster = UnregisteringCluster()
+    run = unregister(kafkactl, cluster, "--id", DEAD_BROKER)
+    assert (run.code, [one["id"] for one in run.json["findings"]]) == (3, ["confirmation-missing"])
+    assert cluster.sent == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "outcome", "id"),
+    [
+        (["--id", 11], 3, "refused", "broker-alive"),
+        (["--id", 2], 3, "refused", "controller-is-voter"),
+        (["--id", 99], 0, "nothing-to-do", "node-not-registered"),
+        (["--id", DEAD_BROKER, "--role", "controller"], 0, "nothing-to-do", "node-not-registered"),
+    ],
+)
+def test_what_is_not_sent(kafkactl: Kafkactl, words: list[object], code: int, outcome: str, id: str) -> None:
+    cluster = UnregisteringCluster()
+    run = unregister(kafkactl, cluster, *words, "--yes")
+    assert (run.code, run.json["outcome"]) == (code, outcome)
+    assert id in [one["id"] for one in run.json["findings"]]
+    assert cluster.sent == []
+
+
+def test_a_controller_below_the_level_that_unregisters_controllers(kafkactl: Kafkactl) -> None:
+    cluster = UnregisteringCluster(level=30)
+    run = unregister(kafkactl, cluster, "--id", DEAD_CONTROLLER, "--yes")
+    assert (run.code, [one["id"] for one in run.json["findings"]]) == (3, ["controllers-cannot-be-unregistered"])
+
+
+@pytest.mark.parametrize(("how", "code", "outcome"), [("refused", 1, "failed"), ("reply-lost", 0, "done")])
+def test_what_came_of_it(kafkactl: Kafkactl, how: str, code: int, outcome: str) -> None:
+    run = unregister(kafkactl, UnregisteringCluster(how), "--id", DEAD_BROKER, "--yes")
+    assert (run.code, run.json["outcome"]) == (code, outcome)
+
+
+def test_another_cluster_than_the_contexts(kafkactl: Kafkactl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cluster = UnregisteringCluster()
+    file = tmp_path / "config.toml"
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(file))
+    with running(cluster) as (_, addresses):
+        file.write_text(f'current = "p"\n[contexts.p]\nbootstrap_server = "{addresses}"\ncluster_id = "another"\n')
+        file.chmod(0o600)
+        refused = kafkactl("nodes", "unregister", "--id", DEAD_BROKER, "--yes", "-o", "json")
+        file.write_text(file.read_text().replace("another", "fake"))
+        done = kafkactl("nodes", "unregister", "--id", DEAD_BROKER, "--yes", "-o", "json")
+    assert (refused.code, refused.error["id"]) == (3, "cluster-id-mismatch")
+    assert (done.code, len(cluster.sent)) == (0, 1)
+
+
+@pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
+def test_a_listener_that_is_not_what_it_says(kafkactl: Kafkactl, verb: list[str]) -> None:
+    with running(UnregisteringCluster(), Listener.BROKER) as (_, addresses):
+        run = kafkactl("nodes", *verb, "--bootstrap-controller", addresses, "-o", "json")
+    assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
+
+
+def test_words_that_are_no_node(kafkactl: Kafkactl) -> None:
+    for words in (["--id", "x"], ["--id", "-1"], [], ["--id", "1", "--role", "voter"]):
+        assert kafkactl("nodes", "unregister", *words, "-o", "json").code == 2
