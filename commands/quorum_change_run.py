@@ -134,7 +134,7 @@ def perform(
             _check_cluster(cluster_id, world.cluster_id)
             path = arguments.journal or journal_path(SUBJECT, world.cluster_id)
             result = _result(world, goal, path, patience=patience, dry_run=dry_run, ask=ask, watch=watch)
-    payload = {**result.to_dict(), "journal": None if dry_run else path, **extras(result)}
+    payload = {**result.to_dict(), "journal": None if dry_run else path, "forecast": [], **extras(result)}
     exit_code = exit_codes.INTERRUPTED if result.interrupted else result.outcome.exit_code
     output.emit(KIND, payload, render=render, exit_code=exit_code)
 

@@ -115,4 +115,4 @@ class QuorumChange(Answer):
     may_happen: list[str] = Field(description="What can still come by itself, where the outcome is unknown.")
     interrupted: bool = Field(description="The operator stopped it (exit code 130).")
     journal: str | None = Field(description="Where the change is written down; null for a dry run.")
-    forecast: list[QuorumForecast] | None = Field(None, description="Of `reassign`: now, and after each step to come.")
+    forecast: list[QuorumForecast] = Field(description="Of `reassign`: now, and after each step to come.")

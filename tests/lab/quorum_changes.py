@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from kafkactl.adapters.client import Client
 from kafkactl.adapters.cluster_view import Role
 from kafkactl.adapters.journal import open_journal
 from kafkactl.adapters.quorum_change import carry_out, plan_only
@@ -37,11 +38,12 @@ def change(
     role: Role = Role.CONTROLLER,
     patience: Patience = QUICK,
     tell: Callable[[Event], None] = lambda _: None,
+    client: Client | None = None,
 ) -> ChangeResult:
-    """Carry out a goal on a cluster."""
+    """Carry out a goal on a cluster, with a client of one's own where it is given (it is closed)."""
     with (
-        cluster.client(role) as client,
-        LiveQuorum(client) as world,
+        client or cluster.client(role) as opened_client,
+        LiveQuorum(opened_client) as world,
         open_journal(str(journal), subject=SUBJECT, cluster_id=world.cluster_id) as opened,
     ):
         return carry_out(world, goal, opened, patience=patience, tell=tell)
