@@ -1,6 +1,7 @@
 """A network that fails on request: a proxy that knows frames, between a client and a node, real or scripted.
 
-Each fault strikes the first request with a given api key; everything else passes untouched.
+Each fault strikes one request with a given api key, the first unless told otherwise; everything else passes untouched.
+Several proxies may share one `FaultPlan`: then a cluster behind them has one network, in which one thing goes wrong.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Fault(Enum):
     LATE = "the answer comes, later than the client waits"
     DRIPS = "the answer comes byte by byte"
     RESET = "the request arrives, and the connection is reset"
+    DELAYED = "the request arrives late, and so does its answer, in time"
+    AGAIN = "the request arrives a second time, over another connection"
 
     @property
     def delivers(self) -> bool:
@@ -37,9 +40,49 @@ class Fault(Enum):
         return self not in (Fault.CUT_BEFORE, Fault.NEVER_ARRIVES)
 
     @property
+    def arrivals(self) -> int:
+        """How often the node sees the request."""
+        return 2 if self is Fault.AGAIN else int(self.delivers)
+
+    @property
     def answers(self) -> bool:
         """Whether a client that waits gets its answer all the same."""
-        return self in (Fault.TWICE, Fault.DRIPS)
+        return self in (Fault.TWICE, Fault.DRIPS, Fault.DELAYED, Fault.AGAIN)
+
+
+class FaultPlan:
+    """What goes wrong next, and what has passed: api keys in the order in which requests came."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._armed: tuple[Fault, int] | None = None
+        self._spared = 0
+        self.struck = 0
+        self.passed: list[int] = []
+
+    def arm(self, fault: Fault, api_key: int, *, spare: int = 0) -> None:
+        """The next request with that key meets this fault, after so many were spared."""
+        with self._lock:
+            self._armed, self._spared = (fault, api_key), spare
+
+    def disarm(self) -> None:
+        """Nothing goes wrong any more."""
+        with self._lock:
+            self._armed = None
+
+    def fault_of(self, request: bytes) -> Fault | None:
+        """What is to happen to this request, asked once for each."""
+        api_key = int.from_bytes(request[4:6], "big")
+        with self._lock:
+            self.passed.append(api_key)
+            if self._armed is None or self._armed[1] != api_key:
+                return None
+            if self._spared:
+                self._spared -= 1
+                return None
+            fault, self._armed = self._armed[0], None
+            self.struck += 1
+            return fault
 
 
 @dataclass(slots=True)
@@ -51,14 +94,18 @@ class _Pair:
 class FaultyProxy:
     """Listens while the block lasts. `arm` sets the next fault; `struck` says how often one has happened."""
 
-    def __init__(self, node: Address) -> None:
+    def __init__(self, node: Address, plan: FaultPlan | None = None) -> None:
         self._node = node
+        self.plan = plan or FaultPlan()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = [self._listener]
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
-        self._armed: tuple[Fault, int] | None = None
-        self.struck = 0
+
+    @property
+    def struck(self) -> int:
+        """How many faults there were."""
+        return self.plan.struck
 
     @property
     def address(self) -> Address:
@@ -67,7 +114,7 @@ class FaultyProxy:
 
     def arm(self, fault: Fault, api_key: int) -> None:
         """The next request with that key meets this fault."""
-        self._armed = fault, api_key
+        self.plan.arm(fault, api_key)
 
     def __enter__(self) -> Self:
         self._spawn(self._accept)
@@ -107,8 +154,12 @@ class FaultyProxy:
     def _carry_one(self, pair: _Pair) -> bool:
         """One request and its answer; whether the conversation goes on."""
         request = _frame(pair.client)
-        fault = self._fault_of(request)
+        fault = self.plan.fault_of(request)
         if fault is None or fault.delivers:
+            if fault is Fault.DELAYED:
+                self._ended.wait(0.15)
+            if fault is Fault.AGAIN:
+                self._send_apart(request)
             pair.node.sendall(request)
             answer = _frame(pair.node)
             if fault is None:
@@ -119,12 +170,11 @@ class FaultyProxy:
             self._ended.wait(30)
         return False
 
-    def _fault_of(self, request: bytes) -> Fault | None:
-        if self._armed is None or int.from_bytes(request[4:6], "big") != self._armed[1]:
-            return None
-        fault, self._armed = self._armed[0], None
-        self.struck += 1
-        return fault
+    def _send_apart(self, request: bytes) -> None:
+        """The request over a connection of its own, to its answer, which nobody sees."""
+        with socket.create_connection((self._node.host, self._node.port)) as apart:
+            apart.sendall(request)
+            _frame(apart)
 
     def _spoil(self, client: socket.socket, answer: bytes, fault: Fault) -> bool:
         if fault is Fault.CUT_IN_ANSWER:
@@ -143,6 +193,9 @@ class FaultyProxy:
             self._ended.wait(30)
         elif fault is Fault.LATE:
             self._ended.wait(1.0)
+            client.sendall(answer)
+            return True
+        elif fault in (Fault.DELAYED, Fault.AGAIN):
             client.sendall(answer)
             return True
         elif fault is Fault.RESET:

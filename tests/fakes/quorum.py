@@ -1,0 +1,292 @@
+"""A quorum of controllers over real sockets that behaves as Kafka 4.3 does, and counts what it did.
+
+It has what a change of voters or of feature levels meets: one leader, a metadata log that can be fetched, voters and
+observers, registrations, refusals with Kafka's codes. `effects` are the changes that were made, in their order: a test
+of lost requests counts them. tests/lab/test_fake_quorum.py asks it and a real quorum the same things.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafkactl.adapters.transport import Address
+from kafkactl.metadata.frame import encode_record
+from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.schema.definitions import metadata_record
+from kafkactl.values import Uuid
+from tests.fakes.broker import Action, Asked, FakeBroker, Reply
+from tests.fakes.proxy import FaultPlan, FaultyProxy
+
+NOT_LEADER, TIMED_OUT, INVALID_REQUEST, NOT_CONTROLLER, FENCED, UNKNOWN_EPOCH = 6, 7, 42, 41, 74, 75
+INVALID_UPDATE, OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 95, 104, 126, 127
+RANGES = {"metadata.version": (7, 30), "kraft.version": (0, 1), "group.version": (0, 1), "transaction.version": (0, 2)}
+_REGISTER_CONTROLLER, _FEATURE_LEVEL = 27, 12
+_CONTROLLER_REQUESTS = {52: (0, 2), 53: (0, 1), 54: (0, 1), 59: (0, 1), 70: (0, 0)}
+_PREFIX = "The update failed for all features since the following feature had an error: "
+
+
+def directory_of(node_id: int) -> Uuid:
+    """The directory id of a node of the fake quorum."""
+    return Uuid(bytes([0x80 + node_id]) * 16)
+
+
+class FakeController(FakeBroker):
+    """One controller; what it says is what its quorum says."""
+
+    def __init__(self, quorum: FakeQuorum, node_id: int) -> None:
+        self.node_id = node_id
+        self.quorum = quorum
+        super().__init__(self._answer, versions=_CONTROLLER_REQUESTS, supported=RANGES)
+        self.finalized = quorum.levels
+
+    def self_description(self, version: int) -> dict[str, Any]:
+        return super().self_description(version) | {"FinalizedFeaturesEpoch": self.quorum.high_watermark}
+
+    def _answer(self, asked: Asked) -> Action | None:
+        with self.quorum.lock:
+            return self.quorum.answer(asked, self.node_id)
+
+
+class FakeQuorum:
+    """Controllers 1, 2, 3 …, of which some vote. A context manager: it answers while the block lasts."""
+
+    def __init__(self, *, controllers: int = 3, voters: tuple[int, ...] = (1,), metadata_version: int = 25) -> None:
+        self.cluster_id = "ZmFrZS1xdW9ydW0tMTIzNA"
+        self.lock = threading.RLock()
+        self.levels: dict[str, int] = {"metadata.version": metadata_version, "kraft.version": 1}
+        self.voters = {one: directory_of(one) for one in voters}
+        self.leader_id, self.epoch = min(voters), 3
+        self.effects: list[tuple[str, Any]] = []
+        self.network = FaultPlan()
+        self._log = b""
+        self.high_watermark = 0
+        self.nodes = {one: FakeController(self, one) for one in range(1, controllers + 1)}
+        self._proxies = {one: FaultyProxy(node.address, self.network) for one, node in self.nodes.items()}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> FakeQuorum:
+        for node in self.nodes.values():
+            self._stack.enter_context(node)
+        for proxy in self._proxies.values():
+            self._stack.enter_context(proxy)
+        self._append_control([encode_control_record(ControlType.KRAFT_VERSION, {"KRaftVersion": 1})])
+        self._append_voters()
+        self._append_levels(self.levels)
+        for node_id in self.nodes:
+            self._append([self._registration(node_id)])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def address(self, node_id: int) -> Address:
+        """Where a controller answers, behind the network."""
+        return self._proxies[node_id].address
+
+    @property
+    def addresses(self) -> list[Address]:
+        """All controllers."""
+        return [self.address(one) for one in self.nodes]
+
+    # --- answers ---
+
+    def answer(self, asked: Asked, node_id: int) -> Action | None:
+        """What this controller answers; None leaves it to the fake broker (ApiVersions)."""
+        leads = node_id == self.leader_id
+        if asked.name == "DescribeQuorum":
+            return Reply(body=self._described() if leads else _partition({"ErrorCode": NOT_LEADER}))
+        if asked.name == "DescribeCluster":
+            return Reply(body=self._cluster())
+        if asked.name == "DescribeConfigs":
+            return Reply(body={"Results": [self._configs(asked, node_id)]})
+        if asked.name == "Fetch":
+            return Reply(
+                body={"Responses": [{"TopicId": asked.body["Topics"][0]["TopicId"], **self._fetched(asked, leads)}]}
+            )
+        if asked.name == "UpdateFeatures":
+            return Reply(body=self._update(asked.body) if leads else {"ErrorCode": NOT_CONTROLLER})
+        if asked.name in ("AddRaftVoter", "RemoveRaftVoter"):
+            return Reply(body=self._voter_change(asked) if leads else {"ErrorCode": NOT_LEADER})
+        return None
+
+    def _described(self) -> dict[str, Any]:
+        now_ms = time.time_ns() // 1_000_000
+
+        def replica(node_id: int, directory_id: Uuid) -> dict[str, Any]:
+            return {
+                "ReplicaId": node_id, "ReplicaDirectoryId": directory_id, "LogEndOffset": self.high_watermark,
+                "LastFetchTimestamp": now_ms, "LastCaughtUpTimestamp": now_ms,
+            }  # fmt: skip
+
+        observers = [one for one in self.nodes if one not in self.voters]
+        partition = {
+            "LeaderId": self.leader_id,
+            "LeaderEpoch": self.epoch,
+            "HighWatermark": self.high_watermark,
+            "CurrentVoters": [replica(*voter) for voter in self.voters.items()],
+            "Observers": [replica(one, directory_of(one)) for one in observers],
+        }
+        listeners = [{"NodeId": one, "Listeners": [self._listener(one)]} for one in self.voters]
+        self._append_no_op()  # a leader writes one twice a second: commits are seen to go on
+        return _partition(partition) | {"Nodes": listeners}
+
+    def _listener(self, node_id: int) -> dict[str, Any]:
+        return {"Name": "CONTROLLER", "Host": "127.0.0.1", "Port": self.address(node_id).port}
+
+    def _cluster(self) -> dict[str, Any]:
+        nodes = [{"BrokerId": one, "Host": "127.0.0.1", "Port": self.address(one).port} for one in self.nodes]
+        return {"EndpointType": 2, "ClusterId": self.cluster_id, "ControllerId": self.leader_id, "Brokers": nodes}
+
+    def _configs(self, asked: Asked, node_id: int) -> dict[str, Any]:
+        resource = asked.body["Resources"][0]
+        about = {"ResourceType": resource["ResourceType"], "ResourceName": resource["ResourceName"]}
+        if resource["ResourceName"] not in ("", str(node_id)):
+            text = f"Unexpected broker id, expected {node_id} or empty string, but received {resource['ResourceName']}"
+            return about | {"ErrorCode": INVALID_REQUEST, "ErrorMessage": text}
+        values = {"node.id": str(node_id), "controller.quorum.auto.join.enable": "false"}
+        return about | {"Configs": [{"Name": name, "Value": value} for name, value in values.items()]}
+
+    def _fetched(self, asked: Asked, leads: bool) -> dict[str, Any]:
+        wanted = asked.body["Topics"][0]["Partitions"][0]
+        leader = {"LeaderId": self.leader_id, "LeaderEpoch": self.epoch}
+        partition: dict[str, Any] = {"PartitionIndex": 0, "HighWatermark": -1, "CurrentLeader": leader}
+        behind = wanted["CurrentLeaderEpoch"] < self.epoch
+        if not leads or wanted["CurrentLeaderEpoch"] != self.epoch:
+            code = NOT_LEADER if not leads else FENCED if behind else UNKNOWN_EPOCH
+            return {"Partitions": [partition | {"ErrorCode": code}]}
+        return {
+            "Partitions": [
+                partition | {"HighWatermark": self.high_watermark, "Records": self._from(wanted["FetchOffset"])}
+            ]
+        }
+
+    # --- changes ---
+
+    def _update(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = {one["Feature"]: one["MaxVersionLevel"] for one in body["FeatureUpdates"]}
+        for one in body["FeatureUpdates"]:
+            problem = self._refusal(one["Feature"], one["MaxVersionLevel"], one["UpgradeType"])
+            if problem:
+                return {"ErrorCode": INVALID_UPDATE, "ErrorMessage": _PREFIX + problem}
+        if not body["ValidateOnly"]:
+            moved = {name: level for name, level in wanted.items() if self.levels.get(name, 0) != level}
+            self.levels |= wanted
+            self._append_levels(wanted)
+            if moved:
+                self.effects.append(("UpdateFeatures", tuple(sorted(moved.items()))))
+        return {"ErrorCode": 0}
+
+    def _refusal(self, name: str, level: int, kind: int) -> str:
+        low, high = RANGES.get(name, (0, 0))
+        head = f"Invalid update version {level} for feature {name}. "
+        if name not in RANGES:
+            return f"{head}Local controller {self.leader_id} does not support this feature."
+        if not low <= level <= high:
+            return f"{head}Local controller {self.leader_id} only supports versions {low}-{high}"
+        if level < self.levels.get(name, 0) and kind == 1:
+            return (
+                f"{head}Can't downgrade the version of this feature without setting the upgrade type to either safe or "
+                "unsafe downgrade."
+            )
+        return f"{head}Can't downgrade to a newer version." if level > self.levels.get(name, 0) and kind != 1 else ""
+
+    def _voter_change(self, asked: Asked) -> dict[str, Any]:
+        body, adds = asked.body, asked.name == "AddRaftVoter"
+        node_id, key = body["VoterId"], body["VoterDirectoryId"]
+        known = ", ".join(_key(*voter) for voter in self.voters.items())
+        if body["ClusterId"] not in (None, self.cluster_id):
+            text = f'The given id "{body["ClusterId"]}" doesn\'t match the cluster id "{self.cluster_id}"'
+            return {"ErrorCode": OTHER_CLUSTER, "ErrorMessage": text}
+        if adds and node_id in self.voters:
+            text = f"The voter id for {_key(node_id, key)} is already part of the set of voters [{known}]."
+            return {"ErrorCode": DUPLICATE_VOTER, "ErrorMessage": text}
+        if not adds and (self.voters.get(node_id) != key or len(self.voters) == 1):
+            text = f"Cannot remove voter {_key(node_id, key)} from the set of voters [{known}]"
+            return {"ErrorCode": VOTER_NOT_FOUND, "ErrorMessage": text}
+        if adds and (node_id not in self.nodes or key != directory_of(node_id)):
+            text = f"Aborted add voter operation for {_key(node_id, key)} since it is lagging behind"
+            return {"ErrorCode": TIMED_OUT, "ErrorMessage": text}
+        self._change(node_id, key, adds=adds)
+        return {"ErrorCode": 0}
+
+    def _change(self, node_id: int, key: Uuid, *, adds: bool) -> None:
+        if adds:
+            self.voters[node_id] = key
+        else:
+            del self.voters[node_id]
+        self.effects.append(("add" if adds else "remove", node_id))
+        self._append_voters()
+        if self.leader_id not in self.voters:  # the leader resigns once its removal is committed
+            self.leader_id, self.epoch = min(self.voters), self.epoch + 1
+
+    # --- the log ---
+
+    def _append(self, values: list[bytes]) -> None:
+        self._add([(None, value) for value in values], is_control=False)
+
+    def _append_control(self, records: list[tuple[bytes, bytes]]) -> None:
+        self._add(records, is_control=True)
+
+    def _add(self, records: Any, *, is_control: bool) -> None:
+        with self.lock:
+            self._log += encode_batch(
+                records, base_offset=self.high_watermark, timestamp_ms=1, partition_leader_epoch=self.epoch,
+                is_control=is_control,
+            )  # fmt: skip
+            self.high_watermark += len(records)
+
+    def _append_no_op(self) -> None:
+        self._append([encode_record(metadata_record(20), 0, {})])
+
+    def _append_levels(self, levels: Mapping[str, int]) -> None:
+        named = {name: level for name, level in levels.items() if name != "kraft.version"}
+        if named:
+            spec = metadata_record(_FEATURE_LEVEL)
+            self._append([encode_record(spec, 0, {"Name": name, "FeatureLevel": at}) for name, at in named.items()])
+
+    def _append_voters(self) -> None:
+        voters = [
+            {
+                "VoterId": one, "VoterDirectoryId": key, "Endpoints": [self._listener(one)],
+                "KRaftVersionFeature": {"MinSupportedVersion": 0, "MaxSupportedVersion": 1},
+            }
+            for one, key in self.voters.items()
+        ]  # fmt: skip
+        self._append_control([encode_control_record(ControlType.KRAFT_VOTERS, {"Voters": voters})])
+
+    def _registration(self, node_id: int) -> bytes:
+        features = [
+            {"Name": name, "MinSupportedVersion": low, "MaxSupportedVersion": high}
+            for name, (low, high) in RANGES.items()
+        ]
+        fields = {
+            "ControllerId": node_id, "IncarnationId": Uuid(bytes(15) + b"\7"), "Features": features,
+            "EndPoints": [self._listener(node_id) | {"SecurityProtocol": 0}],
+        }  # fmt: skip
+        return encode_record(metadata_record(_REGISTER_CONTROLLER), 0, fields)
+
+    def _from(self, offset: int) -> bytes:
+        """The batches from the one that holds this offset on."""
+        return b"".join(batch for end, batch in _batches(self._log) if end > offset)
+
+
+def _batches(log: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(log):
+        size = 12 + int.from_bytes(log[at + 8 : at + 12], "big")
+        last = int.from_bytes(log[at : at + 8], "big") + int.from_bytes(log[at + 23 : at + 27], "big")
+        yield last + 1, log[at : at + size]
+        at += size
+
+
+def _partition(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0} | fields]}]}
+
+
+def _key(node_id: int, directory_id: Uuid) -> str:
+    return f"ReplicaKey(id={node_id}, directoryId={directory_id})"
