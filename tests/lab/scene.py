@@ -228,7 +228,7 @@ def _done_by_us(scene: Scene, stage: Stage, words: Sequence[str], dry: Mapping[s
     said = answer.get("outcome", answer.get("id"))
     if scene.verdict is Verdict.LATER:
         return _later(scene, stage, answer)
-    wanted = _promised(before, dry)
+    wanted = _promised(stage, before, dry)
     after = _settled(stage, wanted)
     if after != wanted:
         return f"{said} (exit {answer['exit_code']}), but {after} instead of {wanted}"
@@ -314,11 +314,15 @@ def registered(stage: Stage) -> set[tuple[str, int]]:
     return {("broker", one) for one in found.brokers} | {("controller", one) for one in found.controllers}
 
 
-def _promised(before: Picture, dry: Mapping[str, Any]) -> Picture:
+def _promised(stage: Stage, before: Picture, dry: Mapping[str, Any]) -> Picture:
     """What the cluster must be after a plan."""
     levels, voters, nodes = dict(before[0]), set(before[1]), set(before[2])
     for change in dry.get("changes", ()):
         levels[change["name"]] = change["to"]
+    if any(step.get("action") == "upgrade" for step in dry.get("steps", ())):
+        levels["kraft.version"] = 1
+    if levels.get("kraft.version") and not before[0].get("kraft.version"):
+        voters = {(node_id, stage.cluster.directory_id(node_id)) for node_id, _ in voters}
     for step in dry.get("steps", ()):
         if step.get("action") == "add":
             voters.add((step["id"], step["directory_id"]))

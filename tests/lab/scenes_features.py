@@ -35,11 +35,13 @@ def start(*who: int | str) -> Deed:
     return deed
 
 
-def stop(*who: int | str) -> Deed:
-    """SIGTERM."""
+def rise(*who: int | str) -> Deed:
+    """Start dead nodes again, while others stay dead."""
 
     def deed(stage: Stage) -> None:
-        stage.cluster.stop(*[stage.part(one) for one in who])
+        for one in who:
+            stage.cluster.node(stage.part(one)).start()
+        stage.cluster.wait_complete()
 
     return deed
 
@@ -106,14 +108,15 @@ def scene(name: str, words: tuple[str, ...], verdict: Verdict, *because: str, **
 
 # --- courses --------------------------------------------------------------------------------------------------------
 
+_LOSES = "metadata-downgrade-loses-metadata"
 _BOTH_WAYS = (
     scene("up by one level", upgrade("metadata.version=20"), WORKS),
     scene("up to where it is", upgrade("metadata.version=20"), NOTHING),
     scene("down within a run of levels", downgrade("metadata.version=17"), WORKS),
-    scene("down across a metadata change", downgrade("metadata.version=15"), REFUSED, "one-way-change"),
+    scene("down across a metadata change", downgrade("metadata.version=15"), REFUSED, _LOSES),
     scene(
         "the same, unsafe", ("features", "downgrade", "--unsafe", "--feature", "metadata.version=15"), REFUSED,
-        "metadata-downgrade-loses-metadata",
+        _LOSES,
     ),
     scene("down, asked for as an upgrade", upgrade("metadata.version=16"), REFUSED, "downgrade-not-asked-for"),
     scene("up, asked for as a downgrade", downgrade("metadata.version=19"), REFUSED, "upgrade-not-asked-for"),
@@ -139,7 +142,7 @@ _OF_4 = (
     scene(
         "a feature and what it depends on", upgrade("eligible.leader.replicas.version=1", "metadata.version=25"), WORKS
     ),
-    scene("down below what another feature needs", downgrade("metadata.version=22"), REFUSED, "one-way-change"),
+    scene("down below what another feature needs", downgrade("metadata.version=22"), REFUSED, _LOSES),
     scene("a feature disabled", disable("eligible.leader.replicas.version"), WORKS),
     scene("three features at once", upgrade("transaction.version=2", "group.version=1"), WORKS),
     scene("another feature down by one", downgrade("transaction.version=1"), WORKS),
@@ -177,11 +180,10 @@ COURSES = (
         *_OF_4,
         scene(
             "kraft.version while a voter is dead", upgrade("kraft.version=1"), REFUSED, "voter-not-ready",
-            before=(kill("follower"), ),
-            after=(start("follower"),),
+            before=(kill("follower"), kill("leader"), rise("leader")), after=(start("follower"),),
         ),
         scene("all of a release but kraft.version", (*_TO_RELEASE, "4.3"), WORKS),
-        scene("down across the newest change", downgrade("metadata.version=29"), REFUSED, "one-way-change"),
+        scene("down across the newest change", downgrade("metadata.version=29"), REFUSED, _LOSES),
         scene("the quorum converted", ("quorum", "convert"), WORKS, options=("--confirm", "{cluster_id}")),
         scene("the quorum converted again", ("quorum", "convert"), NOTHING, options=("--confirm", "{cluster_id}")),
         scene("a dynamic quorum made static", downgrade("kraft.version=0"), REFUSED, "kraft-version-one-way"),
@@ -191,7 +193,7 @@ COURSES = (
         *_BOTH_WAYS,
         *_OF_4,
         scene("all of a release but kraft.version", (*_TO_RELEASE, "4.4"), WORKS),
-        scene("down across the newest change", downgrade("metadata.version=32"), REFUSED, "one-way-change"),
+        scene("down across the newest change", downgrade("metadata.version=32"), REFUSED, _LOSES),
         scene("kraft.version by name", upgrade("kraft.version=1"), WORKS),
     ),
 )  # fmt: skip
@@ -214,7 +216,7 @@ MIXED = Course(
         scene("the dead broker unregistered", (*_UNREGISTER, "12", "--role", "broker"), WORKS),
         scene("unregistered once more", (*_UNREGISTER, "12", "--role", "broker"), NOTHING),
         scene("an old controller dead: its registration blocks", upgrade("metadata.version=27"), REFUSED,
-              "stale-controller-registration", before=(kill(4), )),
+              "stale-controller-registration", before=(kill(4),)),
         scene("a dead controller unregistered where Kafka cannot", (*_UNREGISTER, "4", "--role", "controller"), REFUSED,
               "controllers-cannot-be-unregistered", instead=request("UnregisterController", "ControllerId", 4)),
         scene("the same id started with the new Kafka", upgrade("metadata.version=27"), WORKS,

@@ -10,7 +10,7 @@ from kafkactl.adapters.cluster_view import error_codes_in
 from kafkactl.errors import KafkactlError
 from kafkactl.values import Uuid
 from tests.lab.scene import NO_ANSWER, Asking, Course, Deed, Scene, Stage, Verdict
-from tests.lab.scenes_features import kill, scene, start
+from tests.lab.scenes_features import kill, rise, scene, start
 
 WORKS, NOTHING, REFUSED, CLAIMED, ALLOWED, WEDGES, KILLS, LATER = (
     Verdict.WORKS, Verdict.NOTHING, Verdict.REFUSED, Verdict.CLAIMED, Verdict.ALLOWED, Verdict.WEDGES, Verdict.KILLS,
@@ -60,17 +60,6 @@ def know_dead(*who: int | str) -> Deed:
         ids = [stage.part(one) for one in who]
         stage.cluster.kill(*ids)
         stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the dead voters", 15)
-
-    return deed
-
-
-def heal(*who: int | str) -> Deed:
-    """Bring dead voters back, and wait for a leader."""
-
-    def deed(stage: Stage) -> None:
-        for one in who:
-            stage.cluster.node(stage.part(one)).start()
-        stage.cluster.wait_complete()
 
     return deed
 
@@ -215,7 +204,7 @@ _COMMON = (
     scene("a broker as a voter", reassign("1,2,3,4,11"), KILLS, "broker-only-node", instead=add_bare(11)),
     scene("the dead broker leaves the voters", _THREE, WORKS, before=(know_dead(),), after=(start(11),)),
     scene("one of three dead, a healthy one removed", remove("other"), WEDGES, "quorum-would-wedge",
-          before=(know_dead("follower"),), instead=remove_bare("other"), after=(heal("follower"),)),
+          before=(know_dead("follower"),), instead=remove_bare("other"), after=(rise("follower"),)),
     scene("from two voters to three", _THREE, WORKS),
     scene("a lost disk replaced", _THREE, WORKS, before=(lose_disk("follower"),)),
     scene("a dead voter gives way to an observer", reassign("{without_follower},{observer}"), WORKS,
@@ -240,7 +229,7 @@ _MORE = (
           after=(thaw("follower", "other"),)),
     scene("back to five, whatever came of it", reassign("1,2,3,4,5"), WORKS),
     scene("five voters, two dead, a healthy one removed", remove("follower"), WEDGES, "quorum-would-wedge",
-          before=(know_dead("other", "third"),), instead=remove_bare("follower"), after=(heal("other", "third"),)),
+          before=(know_dead("other", "third"),), instead=remove_bare("follower"), after=(rise("other", "third"),)),
     scene("from four voters to three", reassign("{three}"), WORKS),
 )  # fmt: skip
 
@@ -270,7 +259,7 @@ STATIC = tuple(
         ),
         "4.3.1": (
             scene("converted while a voter is dead", _CONVERT, REFUSED, "voter-not-alive", options=_CONFIRMED,
-                  before=(know_dead("follower"), kill("other"), heal("other")), instead=convert_bare,
+                  before=(know_dead("follower"), kill("leader"), rise("leader")), instead=convert_bare,
                   after=(start("follower"),)),
             scene("converted", _CONVERT, WORKS, options=_CONFIRMED),
             scene("a voter removed after that", remove("follower"), WORKS),
