@@ -9,6 +9,10 @@ from kafkactl.commands.lazy_group import Entry, LazyGroup
 
 VERBS = {
     "describe": Entry("kafkactl.commands.features_describe", "command", "Levels of the cluster, ranges of every node."),
+    "plan": Entry("kafkactl.commands.features_plan", "command", "What a change would do, and what stands in its way."),
+    "upgrade": Entry("kafkactl.commands.features_upgrade", "command", "Raise levels; proved on every node."),
+    "downgrade": Entry("kafkactl.commands.features_downgrade", "command", "Lower levels, where that is possible."),
+    "disable": Entry("kafkactl.commands.features_disable", "command", "Turn features off."),
     "verify": Entry("kafkactl.commands.features_verify", "command", "Do all nodes have these levels?"),
     "version-mapping": Entry(
         "kafkactl.commands.features_version_mapping", "command", "Feature levels that belong to a release."
@@ -25,12 +29,13 @@ VERBS = {
     entries=VERBS,
     examples=(
         "kafkactl features --bootstrap-server b1:9092 describe",
-        "kafkactl features verify --bootstrap-server b1:9092 --metadata 4.3",
+        "kafkactl features plan --bootstrap-server b1:9092 --release-version 4.3",
+        "kafkactl features upgrade --bootstrap-server b1:9092 --metadata 4.3",
     ),
 )
 @connection_options
 def command() -> None:
-    """Look at the feature levels of a cluster.
+    """Look at the feature levels of a cluster, and change them.
 
     Flags have the names and the meaning of kafka-features.sh.
     """

@@ -7,6 +7,12 @@ from typing import Any, TypeVar
 
 import click
 
+from kafkactl.commands import exit_codes
+
+CHANGE_CODES = (
+    exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
+    exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
+)  # fmt: skip
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from kafkactl.commands.models.shared import Answer, FeatureLevel, Finding, Shape
+from kafkactl.commands.models.shared import Answer, FeatureLevel, Finding, Outcome, Shape
 
 Role = Literal["broker", "controller"]
 
@@ -95,3 +95,55 @@ class FeaturesFeatureDependencies(Answer):
     kind: Literal["features.feature-dependencies"]
     kafka_version: str
     features: list[Dependencies]
+
+
+class Change(Shape):
+    """One feature of a change."""
+
+    name: str
+    from_: int = Field(alias="from", description="0: off.")
+    to: int
+    kind: Literal["upgrade", "safe-downgrade", "unsafe-downgrade", "no-op"]
+    reversible: bool
+    consequences: list[str]
+    way_back: str | None = Field(description="The command that undoes it, or why there is none.")
+
+
+class Step(Shape):
+    """One UpdateFeatures request."""
+
+    number: int
+    features: dict[str, int]
+    type: Literal["upgrade", "safe-downgrade", "unsafe-downgrade"]
+
+
+class Result(Shape):
+    """What was answered about one feature, and what became of it."""
+
+    name: str
+    error_code: int | None = Field(description="null where no answer came, or none that speaks of this feature.")
+    error_name: str | None
+    message: str
+    outcome: Literal["done", "failed", "unknown", "planned", "refused"]
+
+
+class Prediction(Shape):
+    """What was expected of the controller; null: only it can know."""
+
+    name: str
+    accepted: bool | None
+
+
+class FeaturesChange(Answer):
+    """`features upgrade`, `downgrade`, `disable` and `plan`."""
+
+    kind: Literal["features.change"]
+    outcome: Outcome
+    cluster_id: str | None
+    changes: list[Change]
+    steps: list[Step]
+    findings: list[Finding]
+    results: list[Result]
+    results_of: Literal["change", "dry-run"] = Field(description="dry-run: nothing was sent but to be validated.")
+    predictions: list[Prediction]
+    proof: list[NodeProof]

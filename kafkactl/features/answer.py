@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from kafkactl.features.outcome import Resolved, overall
 from kafkactl.features.plan import FeaturePlan
 from kafkactl.features.proof import Proof
-from kafkactl.features.results import FeatureResult
+from kafkactl.features.results import FeatureResult, Reply
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 
 
@@ -20,13 +20,15 @@ def change_answer(
     resolved: Iterable[Resolved] = (),
     proof: Proof | None = None,
     findings: Iterable[Finding] = (),
+    predictions: Mapping[str, bool | None] | None = None,
     dry_run: bool = False,
 ) -> dict[str, Any]:
     """The answer of a change that was planned, tried or made.
 
     `resolved` is what became of the changes that were sent, over all steps; changes that move and are not among them
     were not reached. `findings` are those that came up after planning; a blocker among them, before anything was
-    sent, is a refusal. Levels that are written and not yet shown by every node leave the outcome at done: the proof
+    sent, is a refusal. Where nothing was sent, results are those of the controller's dry run, and `predictions` what
+    was expected of it. Levels that are written and not yet shown by every node leave the outcome at done: the proof
     and its findings, here warnings, say which nodes lag.
     """
     resolved, extra = tuple(resolved), tuple(findings)
@@ -37,9 +39,24 @@ def change_answer(
         **plan.to_dict(),
         "outcome": outcome.value,
         "findings": [finding.to_dict() for finding in told],
-        "results": [result.to_dict() for result in results],
+        "results": _results(results, resolved, sent=bool(resolved)),
+        "results_of": "change" if resolved else "dry-run",
+        "predictions": [{"name": name, "accepted": accepted} for name, accepted in (predictions or {}).items()],
         "proof": [] if proof is None else [node.to_dict() for node in proof.nodes],
     }
+
+
+def _results(results: Iterable[FeatureResult], resolved: Iterable[Resolved], *, sent: bool) -> list[dict[str, Any]]:
+    """What was answered about every feature, and what became of it: an answer alone does not say that."""
+    became = {one.name: one.outcome for one in resolved}
+    validated = {Reply.ACCEPTED: Outcome.PLANNED, Reply.REFUSED: Outcome.REFUSED, Reply.UNCLEAR: Outcome.UNKNOWN}
+    return [
+        {
+            **result.to_dict(),
+            "outcome": (became.get(result.name, Outcome.UNKNOWN) if sent else validated[result.reply]).value,
+        }
+        for result in results
+    ]
 
 
 def change_outcome(

@@ -60,6 +60,13 @@ def check_metadata_version(case: Case) -> Iterator[Finding]:
         )
     if change is None:
         return
+    if change.after == 0:
+        yield blocker(
+            "metadata-version-never-off",
+            "feature metadata.version",
+            "metadata.version cannot be turned off: every record of the metadata log is written by it",
+            "To lower it, name a level: kafkactl features downgrade --metadata VERSION.",
+        )
     if 0 < change.after < case.rules.lowest_level:
         yield blocker(
             "metadata-version-too-low",

@@ -9,7 +9,7 @@ may go down freely.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkactl.features.levels import (
@@ -88,10 +88,13 @@ def way_back(release: Release, feature: str, before: int, after: int) -> str:
         return f"kafkactl features {'downgrade' if after > before else 'upgrade'} --feature {feature}={before}"
     if feature == KRAFT_VERSION:
         return "none: a dynamic quorum never becomes static again"
+    known = _levels(METADATA_VERSION)
     doors = metadata_changes(release, before, after)
-    return f"none below {level_name(feature, downgrade_floor(release, after))}: " + "; ".join(
-        f"{level_name(feature, door)} {_door(door)}" for door in doors
-    )
+    words = [f"{level_name(feature, door)} {_door(door)}" for door in doors if door in known]
+    strange = [door for door in doors if door not in known]
+    if strange:
+        words.append(f"level {_span(strange)} is newer than kafkactl")
+    return f"none below {level_name(feature, downgrade_floor(release, after))}: " + "; ".join(words)
 
 
 def consequences(feature: str, before: int, after: int) -> tuple[str, ...]:
@@ -123,13 +126,18 @@ def _supports(release: Release, feature: str, level: int) -> bool:
 def _gained(feature: str, before: int, after: int) -> Iterator[str]:
     rows = _levels(feature)
     for level in range(before + 1, after + 1):
-        row = rows.get(level)
-        if row is None:
-            yield f"{feature} {level} is newer than kafkactl: what it brings is not known here"
-        elif not row["about"].startswith(_IDLE):
+        row = rows.get(level, {})
+        if "about" in row and not row["about"].startswith(_IDLE):
             yield f"{level_name(feature, level)} brings {row['about'].replace(_DEFAULT, _DEFAULT_HERE)}"
-        yield from (row or {}).get("effects", ())
+        yield from row.get("effects", ())
+    strange = [level for level in range(before + 1, after + 1) if level not in rows]
+    if strange:
+        yield f"{feature} {_span(strange)} is newer than kafkactl: what it brings is not known here"
     yield from _locked_out(feature, before, after)
+
+
+def _span(levels: Sequence[int]) -> str:
+    return str(levels[0]) if len(levels) == 1 else f"{levels[0]} to {levels[-1]}"
 
 
 def _locked_out(feature: str, before: int, after: int) -> Iterator[str]:
@@ -152,9 +160,7 @@ def _given_up(feature: str, before: int, after: int) -> Iterator[str]:
 
 
 def _door(level: int) -> str:
-    row = _levels(METADATA_VERSION).get(level)
-    if row is None:
-        return "is newer than kafkactl"
+    row = _levels(METADATA_VERSION)[level]
     return f"holds {row['loses']}" if "loses" in row else f"changed metadata ({row['about']})"
 
 

@@ -105,6 +105,8 @@ class FeaturePlan:
             "steps": [step.to_dict() for step in self.steps],
             "findings": [finding.to_dict() for finding in self.findings],
             "results": [],
+            "results_of": "dry-run",
+            "predictions": [],
             "proof": [],
         }
 

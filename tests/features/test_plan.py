@@ -53,6 +53,8 @@ def test_a_plan_as_it_is_answered() -> None:
         "steps": [{"number": 1, "features": {"metadata.version": 26}, "type": "upgrade"}],
         "findings": [],
         "results": [],
+        "results_of": "dry-run",
+        "predictions": [],
         "proof": [],
     }
 
@@ -90,8 +92,9 @@ def test_done_is_done_when_every_step_is() -> None:
     assert answer["outcome"] == "done"
     assert [node["node_id"] for node in answer["proof"]] == [1, 4]
     assert answer["results"] == [
-        {"name": "metadata.version", "error_code": 0, "error_name": "NONE", "message": ""}
+        {"name": "metadata.version", "error_code": 0, "error_name": "NONE", "message": "", "outcome": "done"}
     ]  # fmt: skip
+    assert answer["results_of"] == "change"
     assert change_answer(plan, resolved=first)["outcome"] == "partial"
 
 

@@ -10,6 +10,7 @@ from kafkactl.features.kafka_words import failure_line, result_lines
 from kafkactl.features.request import Operation
 from kafkactl.features.results import (
     UPDATE_FEATURES,
+    FeatureResult,
     Reply,
     check_dry_run,
     no_response,
@@ -126,15 +127,27 @@ def test_where_the_dry_run_differs() -> None:
     assert check_dry_run({"a": None}, read_response(["a"], 2, accepted)) == []
 
 
+def shown(*results: FeatureResult, outcome: str) -> list[dict[str, object]]:
+    return [{**result.to_dict(), "outcome": outcome} for result in results]
+
+
 def test_lines_are_those_of_kafkas_tool() -> None:
-    results = read_response(["b", "a"], 2, answer(2, 0, None))
+    results = shown(*read_response(["b", "a"], 2, answer(2, 0, None)), outcome="done")
     assert result_lines(Operation.UPGRADE, results, {"a": 1, "b": 2}, dry_run=False) == [
         "a was upgraded to 1.",
         "b was upgraded to 2.",
     ]
-    assert result_lines(Operation.DISABLE, results, {"a": 0, "b": 0}, dry_run=True)[0] == "a can be disabled."
     assert failure_line(results) is None
-    failed = read_response(["a"], 2, answer(2, 95, "no"))
+    planned = shown(*read_response(["b", "a"], 2, answer(2, 0, None)), outcome="planned")
+    assert result_lines(Operation.DISABLE, planned, {"a": 0, "b": 0}, dry_run=True)[0] == "a can be disabled."
+    failed = shown(*read_response(["a"], 2, answer(2, 95, "no")), outcome="failed")
     assert result_lines(Operation.DOWNGRADE, failed, {"a": 1}, dry_run=False) == ["Could not downgrade a to 1. no"]
     assert result_lines(Operation.DISABLE, failed, {"a": 0}, dry_run=True) == ["Can not disable a. no"]
     assert failure_line(failed) == "1 out of 1 operation(s) failed."
+
+
+def test_a_line_says_what_was_found_not_what_was_answered() -> None:
+    lost = shown(*no_response(["a"], "no answer came"), outcome="done")
+    assert result_lines(Operation.UPGRADE, lost, {"a": 1}, dry_run=False) == ["a was upgraded to 1."]
+    claimed = shown(*read_response(["a"], 2, answer(2, 0, None)), outcome="failed")
+    assert result_lines(Operation.UPGRADE, claimed, {"a": 1}, dry_run=False) == ["Could not upgrade a to 1."]
