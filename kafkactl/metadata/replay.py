@@ -11,13 +11,13 @@ wherever it is cut, inside of a transaction too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata import apply_access, apply_cluster, apply_settings, apply_topics
-from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.frame import MetadataRecord, decode_record
 from kafkactl.metadata.image import EMPTY, METADATA_VERSION, Image, LogRecord, OpenTransaction
 from kafkactl.metadata.replay_state import ContradictionError, State
 from kafkactl.plan import Finding, Severity
@@ -103,49 +103,49 @@ class Replaying:
 
     def __init__(self, start: Image = EMPTY, *, snapshot: bool = False) -> None:
         self.state = State(start, in_snapshot=snapshot)
-        self._counts: Counter[str] = Counter()
-        self._position: tuple[int, int, int] | None = None
+        self.counts: Counter[str] = Counter()
+        self.position: tuple[int, int, int] | None = None
+        self.transaction = Transaction.of(start.transaction)
         self._leader: Leader | None = None
-        self._transaction = _Transaction.of(start.transaction)
 
     def take(
         self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError
     ) -> None:
         """Take in the next record."""
-        self._position = offset, epoch, timestamp_ms
+        self.position = offset, epoch, timestamp_ms
         self.state.offset = offset
         if isinstance(record, MetadataRecord):
-            self._counts[record.type] += 1
+            self.counts[record.type] += 1
             self._take_data(offset, record)
         elif isinstance(record, ControlRecord):
-            self._counts[record.type.name] += 1
+            self.counts[record.type.name] += 1
             if record.type is ControlType.LEADER_CHANGE:
                 self._leader = Leader(id=record.data["LeaderId"], epoch=epoch)
             apply_settings.apply_control(self.state, record)
         else:
-            self._counts["undecodable"] += 1
+            self.counts["undecodable"] += 1
             text = f"it cannot be read ({record.id}), so what it changes is not in this state: {record}"
             self.state.note("undecodable-record", Severity.BLOCKER, "metadata log", text)
 
     def image(self) -> Image:
         """The state after the records so far."""
-        return self.state.image(self._transaction.value() if self._transaction else None)
+        return self.state.image(self.transaction.value() if self.transaction else None)
 
     def result(self) -> Replay:
         """The image and what there is to say of the records."""
         return Replay(
             image=self.image(),
-            position=None if self._position is None else Position(**dict(zip(_PLACE, self._position, strict=True))),
+            position=None if self.position is None else Position(**dict(zip(_PLACE, self.position, strict=True))),
             leader=self._leader,
-            counts=dict(sorted(self._counts.items())),
+            counts=dict(sorted(self.counts.items())),
             findings=self.state.findings.all(),
         )
 
     def _take_data(self, offset: int, record: MetadataRecord) -> None:
         if record.api_key in _TRANSACTIONS:
             _TRANSACTIONS[record.api_key](self, offset, record)
-        elif self._transaction is not None:
-            self._transaction.records.append((offset, record))
+        elif self.transaction is not None:
+            self.transaction.records.append((offset, record))
         else:
             self._apply(offset, record)
 
@@ -171,16 +171,16 @@ class Replaying:
     # --- transactions ---------------------------------------------------------------------------------------------
 
     def _begin(self, offset: int, record: MetadataRecord) -> None:
-        if self._transaction is not None:
-            text = f"BeginTransactionRecord inside of the transaction that began at {self._transaction.begin_offset}"
+        if self.transaction is not None:
+            text = f"BeginTransactionRecord inside of the transaction that began at {self.transaction.begin_offset}"
             self.state.note("transaction-inside-transaction", Severity.BLOCKER, "metadata log", text)
             return
-        self._transaction = _Transaction(offset, record.data["Name"])
+        self.transaction = Transaction(offset, record.data["Name"])
 
     def _end(self, offset: int, _record: MetadataRecord) -> None:
         transaction = self._closed("EndTransactionRecord")
         if transaction is not None:
-            for at, one in transaction.records:
+            for at, one in transaction.decoded():
                 self._apply(at, one)
             self.state.offset = offset
 
@@ -196,32 +196,39 @@ class Replaying:
             )
             self.state.note("aborted-transaction", Severity.WARNING, f"transaction {offset}", text)
 
-    def _closed(self, record: str) -> _Transaction | None:
-        transaction, self._transaction = self._transaction, None
+    def _closed(self, record: str) -> Transaction | None:
+        transaction, self.transaction = self.transaction, None
         if transaction is None:
             text = f"{record} and no transaction is open"
             self.state.note("transaction-not-open", Severity.BLOCKER, "metadata log", text)
         return transaction
 
 
-class _Transaction:
-    """An open transaction while it takes records."""
+class Transaction:
+    """An open transaction while it takes records; bytes are those of a record that can be decoded."""
 
     def __init__(self, begin_offset: int, name: str | None) -> None:
         self.begin_offset = begin_offset
         self.name = name
-        self.records: list[tuple[int, MetadataRecord]] = []
+        self.records: list[tuple[int, MetadataRecord | bytes]] = []
 
     @classmethod
-    def of(cls, value: OpenTransaction | None) -> _Transaction | None:
+    def of(cls, value: OpenTransaction | None) -> Transaction | None:
+        """The transaction that an image holds."""
         if value is None:
             return None
         transaction = cls(value.begin_offset, value.name)
         transaction.records.extend(value.records)
         return transaction
 
+    def decoded(self) -> Iterator[tuple[int, MetadataRecord]]:
+        """Its records with their offsets."""
+        for offset, one in self.records:
+            yield offset, decode_record(one) if isinstance(one, bytes) else one
+
     def value(self) -> OpenTransaction:
-        return OpenTransaction(begin_offset=self.begin_offset, name=self.name, records=tuple(self.records))
+        """The transaction as a value."""
+        return OpenTransaction(begin_offset=self.begin_offset, name=self.name, records=tuple(self.decoded()))
 
 
 _PLACE = ("offset", "epoch", "timestamp_ms")

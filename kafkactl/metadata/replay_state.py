@@ -130,8 +130,11 @@ class State:
 
     def directories(self, uuids: Iterable[Uuid]) -> bytes:
         """A list of directory ids, joined; equal ones are one object."""
-        found = b"".join([one.raw for one in uuids])
-        return self._directories.setdefault(found, found)
+        return self.joined(b"".join([one.raw for one in uuids]))
+
+    def joined(self, raw: bytes) -> bytes:
+        """The same, of ids that are joined already."""
+        return self._directories.setdefault(raw, raw)
 
     def image(self, transaction: OpenTransaction | None) -> Image:
         """The state as a value. It can be gone on from; what the value holds is then copied before it changes."""
