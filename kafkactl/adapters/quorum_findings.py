@@ -14,7 +14,7 @@ from kafkactl.quorum.state import Mode, QuorumState, endpoint_text
 
 # What is not known where a request is refused, and the right that is needed.
 _RIGHTS: Mapping[str, tuple[str, str]] = {
-    "DescribeQuorum": ("the quorum", "DESCRIBE on the cluster"),
+    "DescribeQuorum": ("whether it leads", "DESCRIBE on the cluster"),
     "DescribeCluster": ("the cluster id and who is registered", "ALTER on the cluster"),
     "DescribeConfigs": ("which node answers, and its settings", "DESCRIBE_CONFIGS on the cluster"),
     "Fetch": ("whom a controller believes to lead", "CLUSTER_ACTION on the cluster"),
@@ -25,6 +25,7 @@ def told_by_visits(state: QuorumState, visits: Sequence[Visit], disks: Sequence[
     """Everything about the asking itself that whoever reads the state should know."""
     yield from _not_asked(visits)
     yield from _denied(visits)
+    yield from _leader_out_of_sight(state, visits)
     yield from _voters_unknown(state)
     yield from _unlike_registration(state, visits)
     yield from _static_voters_differ(state, visits)
@@ -59,6 +60,24 @@ def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
                 message=f"this user may not ask {', '.join(where)} for {request}: {fact} is not known from there",
                 evidence={"request": request, "addresses": where},
                 next_step=f"Give the user {right}, if that is wanted.",
+            )
+
+
+def _leader_out_of_sight(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    """Somebody follows a controller that we could not ask: it may lead where we cannot see it."""
+    if state.has_leader:
+        return
+    followers = {one.leader_id: one for one in visits if one.leader_id is not None and one.leader_id >= 0}
+    for leader_id, follower in sorted(followers.items()):
+        reached = [one for one in visits if one.id == leader_id and one.answers]
+        if not reached:
+            yield warning(
+                "leader-not-reached",
+                f"controller {leader_id}",
+                f"{_name(follower)} follows controller {leader_id} in epoch {follower.leader_epoch}, and that one "
+                "could not be asked: it is gone, or it leads where it cannot be seen from here",
+                "Run this where that controller can be reached, or ask a broker: --bootstrap-server.",
+                leader_epoch=follower.leader_epoch,
             )
 
 

@@ -31,7 +31,7 @@ from kafkactl.adapters.quorum_visit import (
 )
 from kafkactl.adapters.retries import is_transient
 from kafkactl.adapters.transport import Address
-from kafkactl.errors import InputError, KafkactlError
+from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.plan import Finding
 from kafkactl.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
@@ -80,13 +80,15 @@ class QuorumObserver:
     def look(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
         """The quorum now. `visits` then holds what each node said.
 
-        Raises UnreachableError where none of the nodes named at the start speaks Kafka with us, unless there are
-        `disks` to answer from; `wrong-endpoint-type` where one of them is of the other kind.
+        Raises UnreachableError where none of the nodes named at the start answers what it is asked, unless there are
+        `disks` to answer from; `wrong-endpoint-type` where one of them is of the other kind, and `not-authorised` where
+        this user may not ask for the quorum.
         """
         first = self._start()
         self._check_start(first, has_disks=bool(disks))
         visits = self._tour(first)
         if not any(one.answer for one in visits):
+            _check_allowed(visits)
             visits = self._beliefs(visits)
         self.visits = tuple(visits)
         return assembled(self.visits, disks=disks, registrations=registrations)
@@ -102,6 +104,7 @@ class QuorumObserver:
             visits += self._visit_all({address: None}, identify=False)
             if visits[-1].answer is not None:
                 return visits
+        _check_allowed(visits)
         # No broker knows a leader. What a broker is configured with tells where the controllers should be.
         known = {one.address: None for one in visits if one.answers}
         again = {one.address: one for one in self._visit_all(known, identify=True, ask_quorum=False)}
@@ -112,7 +115,7 @@ class QuorumObserver:
             if one.versions is not None:
                 check_role(one.address, one.versions, self._client.role)
         errors = [one.error for one in visits if one.error is not None]
-        if errors and not has_disks and not any(one.versions for one in visits):
+        if errors and not has_disks and len(errors) == len(visits):
             raise min(errors, key=is_transient)
 
     def _tour(self, visits: list[Visit]) -> list[Visit]:
@@ -213,6 +216,17 @@ def _registrations(client: Client) -> tuple[Registrations | None, tuple[Finding,
             error=error.id,
         )
         return None, (finding,)
+
+
+def _check_allowed(visits: Sequence[Visit]) -> None:
+    """Nobody may be said to lead nothing where the question was refused."""
+    refused = [str(one.address) for one in visits if "DescribeQuorum" in one.denied]
+    if refused:
+        raise UnreachableError(
+            f"{', '.join(refused)} does not let this user ask for the quorum: CLUSTER_AUTHORIZATION_FAILED",
+            id="not-authorised",
+            next_step="The user needs DESCRIBE on the cluster.",
+        )
 
 
 # --- from visits to a state -----------------------------------------------------------------------------------------

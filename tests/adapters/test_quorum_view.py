@@ -257,12 +257,20 @@ def test_what_may_not_be_asked_is_unknown_and_told():
     assert not is_broken(state, check_health(state))
 
 
-def test_who_may_not_describe_the_quorum_is_told():
+def test_nobody_leads_is_not_said_where_the_question_is_refused():
     refusal = Reply(body=quorum_body(top=DENIED))
-    with running(Quorum(overrides={(id, "DescribeQuorum"): refusal for id in (1, 2, 3)})) as quorum:
-        state = look(quorum)
+    overrides = {(id, "DescribeQuorum"): refusal for id in (1, 2, 3)}
+    with running(Quorum(overrides=overrides)) as quorum, pytest.raises(UnreachableError) as caught:
+        look(quorum)
+    assert caught.value.id == "not-authorised"
+
+
+def test_a_leader_that_only_others_can_see_is_told():
+    with running(Quorum(epoch=12), down=(2,)) as quorum:
+        state = look(quorum, 1, 3)
     assert state.leader_id == -1
-    assert "DescribeQuorum" in {one.subject for one in state.findings if one.id == "question-denied"}
+    (found,) = [one for one in state.findings if one.id == "leader-not-reached"]
+    assert (found.subject, found.evidence) == ("controller 2", {"leader_epoch": 12})
 
 
 def test_a_node_at_the_start_that_is_away_is_told_and_the_others_answer():
