@@ -176,6 +176,7 @@ EVERY_CHANGE = (_UP, _DOWN, _GROW, _REPLACE)
 
 def requests_of(change: Change, folder: Path) -> Counter[str]:
     """How many requests of each kind an undisturbed run makes."""
+    folder.mkdir(parents=True, exist_ok=True)
     with FakeQuorum(**change.quorum) as quorum:
         told = change.run(quorum, folder)
         assert (told.outcome, sorted(told.claimed)) == ("done", sorted(change.effects)), told

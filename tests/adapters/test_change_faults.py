@@ -39,7 +39,7 @@ def test_a_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> N
 @pytest.mark.campaign
 @pytest.mark.timeout(7200)
 def test_every_change_over_every_failure_of_the_network(tmp_path: Path) -> None:
-    counted = {change.name: requests_of(change, tmp_path) for change in EVERY_CHANGE}
+    counted = {change.name: requests_of(change, tmp_path / change.name) for change in EVERY_CHANGE}
     cases = [case for change in EVERY_CHANGE for case in cases_of(change, counted[change.name])]
     ended = play_all(cases, tmp_path / "cases")
     PROOF.write_text(_proof(ended), encoding="utf-8")

@@ -34,6 +34,7 @@ QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"Partit
 READY_S = 90.0
 _TOLD_LATER = frozenset({"cluster-not-described", "request-not-supported"})
 _POLL_S = 0.1
+_GAVE_UP = "RegistrationResponseHandler: channel manager timed out before sending the request"
 T = TypeVar("T")
 
 
@@ -196,7 +197,18 @@ class KafkaCluster:
                 view = client.cluster()
             except UnreachableError as error:
                 return error.id in _TOLD_LATER and role is Role.CONTROLLER and not self._tells_controllers()
-        return wanted <= {node.id for node in view.nodes if not node.fenced}
+        missing = wanted - {node.id for node in view.nodes if not node.fenced}
+        if role is Role.CONTROLLER:
+            self._start_again_who_gave_up(missing)
+        return not missing
+
+    def _start_again_who_gave_up(self, missing: set[int]) -> None:
+        """A controller whose registration timed out, on a busy machine, waits for that request for ever (4.0.2)."""
+        for node_id in missing:
+            node = self._nodes[node_id]
+            if node.alive and _GAVE_UP in node.log_text():
+                node.kill()
+                node.start().wait_ready(READY_S)
 
     def _tells_controllers(self) -> bool:
         """Whether controllers register at this level (3.7-IV0, level 15)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tests.lab.scene import NO_ANSWER, Course, Deed, Scene, Stage, Verdict
+from tests.lab.scene import NO_ANSWER, Course, Deed, Scene, Stage, Verdict, registered
 
 WORKS, NOTHING, REFUSED, CLAIMED, ALLOWED = (
     Verdict.WORKS, Verdict.NOTHING, Verdict.REFUSED, Verdict.CLAIMED, Verdict.ALLOWED,
@@ -63,7 +63,17 @@ def _unfenced(stage: Stage) -> set[int]:
         return {node.id for node in client.cluster().nodes if not node.fenced}
 
 
-def request(name: str, field: str, who: int) -> object:
+def back_again(who: int | str) -> Deed:
+    """Wait until a live controller has registered again, which it does by itself."""
+
+    def deed(stage: Stage) -> None:
+        key = ("controller", stage.part(who))
+        stage.cluster.wait_for(lambda: key in registered(stage), f"{key} registered again", 30)
+
+    return deed
+
+
+def request(name: str, field: str, who: int | str) -> object:
     """Ask Kafka by the bare request: it has no tool with these words."""
 
     def ask(stage: Stage, words: Sequence[str]) -> int:
@@ -71,7 +81,7 @@ def request(name: str, field: str, who: int) -> object:
 
         with stage.cluster.client(timeout_ms=10_000) as client:
             try:
-                code: int = client.ask_active_controller(name, {field: who}, changes=True).body["ErrorCode"]
+                code: int = client.ask_active_controller(name, {field: stage.part(who)}, changes=True).body["ErrorCode"]
             except UnknownOutcomeError:
                 return NO_ANSWER
         return code
@@ -228,14 +238,16 @@ MIXED = Course(
 NEWEST = Course(
     name="registrations of 4.4.0",
     release="4.4.0",
-    shape={"controllers": 2, "voters": (1,), "brokers": 2},
+    shape={"controllers": 4, "voters": (1, 2, 3), "brokers": 2},
     scenes=(
-        scene("a voter unregistered", (*_UNREGISTER, "1", "--role", "controller"), REFUSED, "controller-is-voter",
-              instead=request("UnregisterController", "ControllerId", 1)),
-        scene("a live controller unregistered", (*_UNREGISTER, "2", "--role", "controller"), REFUSED,
-              "controller-alive", instead=request("UnregisterController", "ControllerId", 2)),
-        scene("a dead controller unregistered", (*_UNREGISTER, "2", "--role", "controller"), WORKS,
-              before=(kill(2),)),
+        scene("a voter unregistered", (*_UNREGISTER, "{follower}", "--role", "controller"), ALLOWED,
+              "controller-is-voter", instead=request("UnregisterController", "ControllerId", "follower"),
+              after=(back_again("follower"),)),
+        scene("a live controller unregistered", (*_UNREGISTER, "4", "--role", "controller"), ALLOWED,
+              "controller-alive", instead=request("UnregisterController", "ControllerId", 4),
+              after=(back_again(4),)),
+        scene("a dead controller unregistered", (*_UNREGISTER, "4", "--role", "controller"), WORKS,
+              before=(kill(4),)),
         scene("a dead broker unregistered", (*_UNREGISTER, "12", "--role", "broker"), WORKS, before=(kill(12),)),
         scene("an unknown node unregistered", (*_UNREGISTER, "99", "--role", "broker"), NOTHING),
     ),
