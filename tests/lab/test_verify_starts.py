@@ -33,6 +33,7 @@ from tests.lab.verify_disks import Disks, lock_held
 
 PROOF = Path(__file__).parents[2] / "docs" / "proof" / "verify.md"
 WAITS_S, STARTS_S, SAYS_LATER_S = 15.0, 90.0, 20.0
+OTHER_THREAD = "Tried to apply FeatureLevelRecord FeatureLevelRecord(name='metadata.version'"
 RETRIED_BOOTSTRAP = ("the default bootstrap", "the configured bootstrap")
 
 
@@ -112,11 +113,19 @@ def _differs(played: Played) -> str | None:
         return f"foretold will_start={predicted.will_start}, it {real.kind}: {_last_error(real.log)}"
     if failure is not None and failure.waits is not (real.kind == "hangs"):
         return f"foretold {'waiting' if failure.waits else 'an end'}, it {real.kind}"
-    if failure is not None and not failure.waits and failure.message not in real.log:
+    if failure is not None and not failure.waits and not _says(failure.message, real.log):
         return f"the log does not say {failure.message!r} but {_last_error(real.log)!r}"
     if predicted.will_start is False and not _blocked(predicted):
         return "no blocker although the node does not start"
     return None if real.kind != "started" else _wrong_loss(played)
+
+
+def _says(foretold: str, log: str) -> bool:
+    """Whether the log has the words. A metadata.version without a name ends the node in the loader's thread or in the
+    controller's, whichever meets it first, and on a busy machine that is not always the loader's.
+    """
+    nameless = foretold.startswith("No MetadataVersion with")
+    return foretold in log or (nameless and OTHER_THREAD in log)
 
 
 def _blocked(predicted: Verification) -> bool:
