@@ -217,6 +217,7 @@ def _every_start() -> Iterator[tuple[Case, str]]:
 
 def _proof(played: list[Played], notes: list[str], seconds: float) -> str:
     kinds = ("starts", "loses", "waits", "ends")
+    wrong = sum(one.mismatch is not None for one in played)
     count: Counter[tuple[str, str]] = Counter((one.release, one.kind) for one in played)
     rows = [f"| {version} | {' | '.join(str(count[version, kind]) for kind in kinds)} |" for version in VERSIONS]
     phases: Counter[Any] = Counter(
@@ -230,7 +231,7 @@ def _proof(played: list[Played], notes: list[str], seconds: float) -> str:
             " tests/lab/verify_cases.py.",
             "",
             f"{len({one.case.name for one in played})} kinds of disks, {len(played)} starts of released Kafka in"
-            f" {seconds / 60:.0f} minutes on {datetime.now(UTC):%Y-%m-%d}, {sum(one.mismatch is not None for one in played)} mismatches.",
+            f" {seconds / 60:.0f} minutes on {datetime.now(UTC):%Y-%m-%d}, {wrong} mismatches.",
             "For each start: will it start, does it end or wait, are the words foretold in its log, and is what it"
             " loses what was foretold (the controller's words at activation, the levels in the log afterwards).",
             "",
