@@ -10,6 +10,11 @@ from kafkactl.commands.lazy_group import Entry, LazyGroup
 VERBS = {
     "dump": Entry("kafkactl.commands.log_dump", "command", "Every record as a line of JSON."),
     "verify": Entry("kafkactl.commands.log_verify", "command", "Is the log whole, and do the nodes agree?"),
+    "image": Entry("kafkactl.commands.log_image", "command", "The whole state that the log comes to, at any point."),
+    "diff": Entry("kafkactl.commands.log_diff", "command", "What differs between two states."),
+    "history": Entry("kafkactl.commands.log_history", "command", "Every record that made a key what it is."),
+    "browse": Entry("kafkactl.commands.log_browse", "command", "Walk through the state as a tree of files."),
+    "lint": Entry("kafkactl.commands.log_lint", "command", "What in the state does not fit together."),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,6 +12,7 @@ import click
 from kafkactl.commands.connection import ConnectionArguments, open_client
 
 if TYPE_CHECKING:
+    from kafkactl.adapters.log_image import LoadedImage, Point
     from kafkactl.adapters.log_source import LogFile, LogSource
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,6 +23,70 @@ def from_cluster_option(function: Function) -> Function:
     """`--from-cluster`: parameter `from_cluster`; the connection options say which cluster."""
     text = "Fetch the log from the active controller of a live cluster."
     return click.option(FROM_CLUSTER, is_flag=True, help=text)(function)
+
+
+class Moment(click.ParamType[int]):
+    """A time: ISO 8601 (without a zone: UTC), or milliseconds since the epoch. The value is in milliseconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Milliseconds; anything else is a usage error."""
+        if isinstance(value, int):
+            return value
+        if value.isdecimal():
+            return int(value)
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a time: write 2026-11-21T07:00:00Z, or milliseconds.", param, ctx)
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def point_options(function: Function) -> Function:
+    """`--at OFFSET` and `--at-time T`: parameters `at` and `at_time`."""
+    at = click.option("--at", type=click.IntRange(min=0), metavar="OFFSET", help="The state after this record.")
+    at_time = click.option("--at-time", type=Moment(), metavar="T", help="The state at this time (ISO 8601, UTC).")
+    return at(at_time(function))
+
+
+def point_of(at: int | None, at_time: int | None) -> Point:
+    """The point that the options name. Raises UsageError for both."""
+    from kafkactl.adapters.log_image import Point
+
+    if at is not None and at_time is not None:
+        raise click.UsageError("Give --at or --at-time, not both.")
+    return Point(offset=at, timestamp_ms=at_time)
+
+
+def loaded_image(
+    sources: tuple[str, ...],
+    connection: ConnectionArguments,
+    *,
+    from_cluster: bool,
+    point: Point,
+    whole: bool = False,
+) -> LoadedImage:
+    """The image that the sources, or the live cluster, come to at a point; `whole`: see `log_image.load_image`."""
+    from kafkactl.adapters.log_image import joined, load_image, replay_files
+
+    check_sources(sources, from_cluster)
+    if not from_cluster:
+        return load_image(joined(opened_sources(sources)), point, whole=whole)
+    with log_files((), connection, from_cluster=True, checkpoints=True, to_offset=point.offset) as files:
+        return replay_files(files, point, name="the log of the cluster")
+
+
+def provenance(loaded: LoadedImage) -> dict[str, Any]:
+    """Where an image is from, as every answer says it."""
+    place = loaded.position
+    return {
+        "files": list(loaded.files),
+        "snapshot": loaded.snapshot,
+        "offset": None if place is None else place.offset,
+        "epoch": None if place is None else place.epoch,
+        "timestamp_ms": None if place is None else place.timestamp_ms,
+    }
 
 
 def show_secrets_option(function: Function) -> Function:

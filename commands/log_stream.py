@@ -131,7 +131,7 @@ def time_text(timestamp_ms: int) -> str:
 
 def _row(cells: Sequence[object]) -> str:
     offset, epoch, time, kind, content = cells
-    return f"{offset:>9}  {epoch:>5}  {time:<23}  {kind:<26}  {content}".rstrip() + "\n"
+    return f"{offset:>9}  {epoch:>5}  {time:<23}  {kind:<30}  {content}".rstrip() + "\n"
 
 
 def _jsonl(record: Mapping[str, Any], _count: int) -> str:

@@ -7,6 +7,7 @@ the models. Fields are added freely; a field that goes or changes its meaning ra
 from __future__ import annotations
 
 _CONFIG = "kafkactl.commands.models.config"
+_DRYRUN = "kafkactl.commands.models.dryrun"
 _LOG = "kafkactl.commands.models.log"
 _NODES = "kafkactl.commands.models.nodes"
 _QUORUM = "kafkactl.commands.models.quorum"
@@ -20,6 +21,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "completion": (_TOOL, "Completion"),
     "config.change": (_CONFIG, "ConfigChange"),
     "config.view": (_CONFIG, "ConfigView"),
+    "dryrun.prediction": (_DRYRUN, "DryrunPrediction"),
     "error": (_SHARED, "Error"),
     "explain": (_TOOL, "Explain"),
     "explain.list": (_TOOL, "ExplainList"),
@@ -29,7 +31,12 @@ KINDS: dict[str, tuple[str, str]] = {
     "features.verify": (_FEATURES, "FeaturesVerify"),
     "features.version-mapping": (_FEATURES, "FeaturesVersionMapping"),
     "finding": (_SHARED, "Finding"),
+    "log.browse": (_LOG, "LogBrowse"),
+    "log.diff": (_LOG, "LogDiff"),
     "log.dump": (_LOG, "LogDump"),
+    "log.history": (_LOG, "LogHistory"),
+    "log.image": (_LOG, "LogImage"),
+    "log.lint": (_LOG, "LogLint"),
     "log.verify": (_LOG, "LogVerify"),
     "nodes.list": (_NODES, "NodesList"),
     "nodes.unregister": (_NODES, "NodesUnregister"),

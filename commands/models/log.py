@@ -92,3 +92,88 @@ class LogVerify(Answer):
     reference: str | None = Field(description="The log that the others are compared with: highest epoch, then longest.")
     divergences: list[Divergence]
     findings: list[Finding]
+
+
+class Provenance(Answer):
+    """Where a state is from."""
+
+    files: list[str] = Field(description="What was read, in this order.")
+    snapshot: str | None
+    offset: int | None = Field(description="The last record that counts; null for an empty log.")
+    epoch: int | None
+    timestamp_ms: int | None
+
+
+class LogImage(Provenance):
+    """`log image`."""
+
+    kind: Literal["log.image"]
+    sha256: str = Field(description="Of the canonical text of the state, secrets included.")
+    counts: dict[str, int]
+    image: dict[str, Any] = Field(description="The state; keys and order are always the same for equal states.")
+    findings: list[Finding]
+
+
+class Side(Shape):
+    """One of two states that are compared."""
+
+    files: list[str]
+    snapshot: str | None
+    offset: int | None
+    epoch: int | None
+    timestamp_ms: int | None
+
+
+class Difference(Shape):
+    """One thing that is only in one state, or not the same in both."""
+
+    part: str
+    key: str
+    change: Literal["added", "removed", "changed"]
+    record: str = Field(description="The record of Kafka that tells such a thing.")
+    before: dict[str, Any] = Field(description="The fields that differ; of what is on one side only, all.")
+    after: dict[str, Any]
+
+
+class LogDiff(Answer):
+    """`log diff`."""
+
+    kind: Literal["log.diff"]
+    before: Side
+    after: Side
+    counts: dict[str, int] = Field(description="Differences by part.")
+    differences: list[Difference]
+    findings: list[Finding]
+
+
+class LogLint(Provenance):
+    """`log lint`."""
+
+    kind: Literal["log.lint"]
+    records: dict[str, int] = Field(description="How often each type of record was met.")
+    findings: list[Finding]
+
+
+class HistoryRecord(LogRecord):
+    """A record, and whether it counts."""
+
+    applied: bool | None = Field(description="false: its transaction was aborted; null: its transaction is still open.")
+
+
+class LogHistory(Answer):
+    """`log history`."""
+
+    kind: Literal["log.history"]
+    records: list[HistoryRecord]
+    findings: list[Finding]
+
+
+class LogBrowse(Answer):
+    """`log browse`."""
+
+    kind: Literal["log.browse"]
+    path: str
+    type: Literal["directory", "file"]
+    names: list[str] | None = Field(description="What a directory holds.")
+    value: Any = Field(description="What a file holds; null for a directory.")
+    findings: list[Finding]

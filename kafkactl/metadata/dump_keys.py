@@ -98,6 +98,10 @@ class KeyFilter:
         self.key = key
         self._ids: set[str] = set()  # ids of topics and ACLs that are the key's own
         self._needles = set(_needles(key.name))
+        is_topics = key.sorts == frozenset({"config"}) and key.name.startswith("topic:")
+        self._topic_of_config = key.name.split(":")[1] if is_topics else None
+        if self._topic_of_config is not None:
+            self._needles.add(self._topic_of_config.encode("utf-8", "surrogateescape"))
 
     def may_match(self, value: bytes) -> bool:
         """Whether the framed bytes of a record can be about the key: cheap, and never a wrong no."""
@@ -110,11 +114,19 @@ class KeyFilter:
         direct = any(value == name and (sorts is None or sort in sorts) for sort, value in about)
         ids = [value for sort, value in about if sort in ("topic-id", "acl")]
         if direct and record.type in ("TopicRecord", "AccessControlEntryRecord"):
-            self._learn(record, ids)
+            self._learn(ids)
+        if self._topic_of_config is not None:
+            return direct or self._ends_config(record, ids)
         direct = direct or any(one in self._ids for one in ids) or self._clears_all(record)
         return direct and self._is_of_partition(record)
 
-    def _learn(self, record: MetadataRecord, ids: list[str]) -> None:
+    def _ends_config(self, record: MetadataRecord, ids: list[str]) -> bool:
+        """The configuration of a topic goes with the topic, and no record of its own says so."""
+        if record.type == "TopicRecord" and record.data["Name"] == self._topic_of_config:
+            self._learn(ids)
+        return record.type == "RemoveTopicRecord" and any(one in self._ids for one in ids)
+
+    def _learn(self, ids: list[str]) -> None:
         self._ids.update(ids)
         self._needles.update(Uuid.parse(one).raw for one in ids)
 

@@ -31,6 +31,23 @@ def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
     return hidden
 
 
+def redacted_part(part: str, value: Any) -> Any:
+    """A part of an image's JSON (`image_json`) without its secrets."""
+    if part == "configs":
+        return [{**one, "Configs": redacted_configs(one["Configs"])} for one in value]
+    record_type = _RECORD_OF_PART.get(part)
+    return value if record_type is None else [redacted(record_type, one) for one in value]
+
+
+def redacted_configs(configs: Mapping[str, str]) -> dict[str, str]:
+    """Configurations of a resource by name, without passwords."""
+    return {name: REDACTED if value and is_secret_config(name) else value for name, value in configs.items()}
+
+
+_RECORD_OF_PART = {"scram": "UserScramCredentialRecord", "delegation_tokens": "DelegationTokenRecord"}
+SECRET_PARTS = frozenset({"configs", *_RECORD_OF_PART})
+
+
 def secret_fields(record_type: str) -> tuple[str, ...]:
     """The fields of a record that are withheld whatever they hold."""
     return tuple(_rules()["record_fields"].get(record_type, ()))

@@ -6,10 +6,10 @@ type at every version that the newest published tool knows, values at random, is
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ from tests.metadata.goldens import GOLDEN
 from tests.protocol.random_messages import random_message
 
 CAPTURES = sorted(
-    path for path in GOLDEN.rglob("*") if re.search(r"(\.log|\.checkpoint)(\.bin)?$", path.name) and path.stat().st_size
+    path
+    for path in GOLDEN.rglob("*")
+    if re.search(r"(\.log|\.checkpoint)(\.bin|\.gz)?$", path.name) and path.stat().st_size
 )
 # Record types that the newest published tool does not know, and those that no release since 3.3 reads.
 NOT_IN_THE_TOOL = {"UnregisterControllerRecord", "AccessControlRecord"}
@@ -62,13 +64,14 @@ def compare(kafkactl: Any, storage_tool: StorageToolServer, file: Path) -> int:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: str(path.relative_to(GOLDEN)))
 def test_captures(kafkactl, storage_tool: StorageToolServer, tmp_path: Path, path: Path):
-    name = path.name.removesuffix(".bin")
+    name = path.name.removesuffix(".bin").removesuffix(".gz")
     is_segment = name.endswith(".log")
     known = re.fullmatch(r"\d{20}\.log|\d{20}-\d{10}\.checkpoint", name)
     copy = tmp_path / (
         name if known else "00000000000000000000.log" if is_segment else "00000000000000000025-0000000001.checkpoint"
     )
-    shutil.copyfile(path, copy)
+    data = path.read_bytes()
+    copy.write_bytes(gzip.decompress(data) if path.suffix == ".gz" else data)
     assert compare(kafkactl, storage_tool, copy) > 0
 
 

@@ -1,0 +1,128 @@
+"""`kafkactl log history`: every record that made a key what it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkactl.commands import exit_codes
+from kafkactl.commands.connection import ConnectionArguments, connection_options
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.log_options import (
+    check_sources,
+    from_cluster_option,
+    log_files,
+    opened_sources,
+    show_secrets_option,
+)
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.log_source import LogFile
+    from kafkactl.metadata.dump_keys import Key
+    from kafkactl.metadata.history import Event, History
+
+# Options by the sorts of key that they name (metadata/dump_keys.py).
+_SORTS = {
+    "topic": ("topic", "topic-id"),
+    "broker": ("broker",),
+    "controller": ("controller",),
+    "config": ("config",),
+    "user": ("user",),
+    "feature": ("feature",),
+    "acl": ("acl",),
+}
+
+
+@leaf_command(
+    "history",
+    examples=(
+        "kafkactl log history /disk1/__cluster_metadata-0 --topic orders --partition 3 -o table",
+        "kafkactl log history /disk1/__cluster_metadata-0 --config topic:orders:retention.ms",
+        "kafkactl log history --from-cluster --bootstrap-controller host:9093 --broker 4",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
+        exit_codes.PROBLEMS_FOUND,
+    ),
+    timeout="1h",
+    output="jsonl",
+)  # fmt: skip
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@from_cluster_option
+@click.option("--topic", metavar="T", help="A topic, by name or id: itself, its partitions, its configuration.")
+@click.option("--partition", type=click.IntRange(min=0), metavar="P", help="Only this partition of the topic.")
+@click.option("--broker", metavar="N", help="A broker: its registrations and its configuration.")
+@click.option("--controller", metavar="N", help="A controller's registrations.")
+@click.option("--config", metavar="KEY", help="topic:NAME, broker:ID, group:NAME …, or one of its keys (topic:NAME:K).")
+@click.option("--user", metavar="U", help="A user: SCRAM credentials, quotas, ACLs, tokens.")
+@click.option("--feature", metavar="F", help="A feature, such as metadata.version.")
+@click.option("--acl", metavar="ID", help="An ACL, by its id.")
+@show_secrets_option
+@connection_options
+def command(
+    *,
+    sources: tuple[str, ...],
+    from_cluster: bool,
+    partition: int | None,
+    show_secrets: bool,
+    connection: ConnectionArguments,
+    **keys: str | None,
+) -> None:
+    """Print every record that made a topic, broker, configuration or user what it is.
+
+    Each is a line as `log dump` prints it; `applied` says whether it counts, for a transaction may
+    have been aborted. Where the log does not begin at offset 0, the snapshot that stands for what
+    was before is searched first; what came before that nobody knows any more.
+    """
+    from kafkactl.commands.log_stream import RecordStream
+    from kafkactl.metadata.dump_findings import dump_findings
+    from kafkactl.metadata.dump_keys import KeyFilter
+    from kafkactl.metadata.history import History
+
+    history = History(KeyFilter(_key(keys, partition)))
+    stream = RecordStream("log.history")
+    with _files(sources, connection, from_cluster) as files:
+        for event in _events(history, files):
+            if not stream.write_record(event.to_dict(hide=not show_secrets)):
+                break
+    findings = dump_findings(history.problems, history.problem_count)
+    stream.end(findings, exit_codes.PROBLEMS_FOUND if findings else exit_codes.DONE)
+
+
+def _events(history: History, files: Iterable[LogFile]) -> Iterator[Event]:
+    from kafkactl.metadata.dump_records import log_records
+
+    for file in files:
+        yield from history.events(log_records(file.pieces(), file=file.name), file=file.name)
+    yield from history.rest()
+
+
+@contextlib.contextmanager
+def _files(
+    sources: tuple[str, ...], connection: ConnectionArguments, from_cluster: bool
+) -> Iterator[Iterable[LogFile]]:
+    """All that can say something of the past: see `log_image.history_files`."""
+    from kafkactl.adapters.log_image import history_files, joined
+
+    check_sources(sources, from_cluster)
+    if not from_cluster:
+        yield history_files(joined(opened_sources(sources)))
+        return
+    with log_files((), connection, from_cluster=True, checkpoints=True) as files:
+        yield files
+
+
+def _key(keys: dict[str, str | None], partition: int | None) -> Key:
+    from kafkactl.metadata.dump_keys import Key
+
+    named = {option: value for option, value in keys.items() if value is not None}
+    if len(named) != 1:
+        options = ", ".join(f"--{option}" for option in _SORTS)
+        raise click.UsageError(f"Give exactly one of {options}.")
+    if partition is not None and "topic" not in named:
+        raise click.UsageError("--partition goes with --topic.")
+    ((option, name),) = named.items()
+    return Key(sorts=frozenset(_SORTS[option]), name=name, partition=partition)

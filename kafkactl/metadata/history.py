@@ -1,0 +1,87 @@
+"""Every record that made a key what it is, and whether it counts.
+
+A record in a transaction (KIP-868) counts when the transaction ends, and never if it is aborted; what is known of it is
+therefore only told once the transaction is closed, or the log is at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
+from kafkactl.metadata.dump_keys import KeyFilter
+from kafkactl.metadata.dump_text import record_json
+from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.image import LogRecord
+
+_BEGIN, _END, _ABORT = 23, 24, 25
+
+
+@frozen
+class Event:
+    """A record about the key. `applied` is False in an aborted transaction, None in one that is still open."""
+
+    record: LogRecord
+    file: str
+    applied: bool | None
+
+    def to_dict(self, *, hide: bool) -> dict[str, Any]:
+        """The record as `log dump` shows it, and whether it counts."""
+        offset, epoch, timestamp_ms, record = self.record
+        return {
+            "offset": offset,
+            "epoch": epoch,
+            "timestamp_ms": timestamp_ms,
+            "kind": "record",
+            "type": record.type,
+            "version": record.version,
+            "data": record_json(record, hide=hide),
+            "applied": self.applied,
+            "file": self.file,
+        }
+
+
+class History:
+    """Follows a key through a log; `problems` are what could not be read, which may have been about it."""
+
+    def __init__(self, key: KeyFilter) -> None:
+        self.problems: list[DecodeError] = []
+        self.problem_count = 0
+        self._key = key
+        self._waiting: list[tuple[LogRecord, str]] | None = None  # of the open transaction
+
+    def events(self, records: Iterable[LogRecord], *, file: str) -> Iterator[Event]:
+        """The events of one file; files come in their order, then `rest`."""
+        for record in records:
+            found = record.record
+            if isinstance(found, DecodeError):
+                self._remember(found)
+            elif isinstance(found, MetadataRecord):
+                yield from self._take(record, found, file)
+
+    def rest(self) -> Iterator[Event]:
+        """The events of a transaction that is still open at the end of the log."""
+        yield from self._close(None)
+
+    def _remember(self, error: DecodeError) -> None:
+        self.problem_count += 1
+        if len(self.problems) < 1000:
+            self.problems.append(error)
+
+    def _take(self, record: LogRecord, found: MetadataRecord, file: str) -> Iterator[Event]:
+        if found.api_key == _BEGIN:
+            self._waiting = self._waiting or []
+        elif found.api_key in (_END, _ABORT):
+            yield from self._close(found.api_key == _END)
+        elif self._key.matches(found):
+            if self._waiting is None:
+                yield Event(record=record, file=file, applied=True)
+            else:
+                self._waiting.append((record, file))
+
+    def _close(self, applied: bool | None) -> Iterator[Event]:
+        waiting, self._waiting = self._waiting, None
+        for record, file in waiting or ():
+            yield Event(record=record, file=file, applied=applied)

@@ -1,0 +1,288 @@
+"""`kafkactl log image, diff, history, browse, lint` on the captured logs of real clusters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafkactl.metadata.frame import encode_record
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.schema.definitions import message
+from tests.commands.captured import RELEASES, unpacked
+
+SEGMENT = "00000000000000000000.log"
+SECRETS = ("Salt", "StoredKey", "ServerKey")
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return unpacked("4.4.0", tmp_path)
+
+
+def image(kafkactl, *arguments: object) -> dict[str, Any]:
+    run = kafkactl("log", "image", *arguments, "-o", "json")
+    assert run.code == 0, run.stdout + run.stderr
+    return run.json
+
+
+# --- image --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_snapshot_and_log_come_to_the_same(kafkactl, tmp_path: Path, release: str):
+    """The state at a snapshot's offset, out of the log alone, is that of the snapshot."""
+    folder = unpacked(release, tmp_path)
+    for checkpoint in sorted(folder.glob("*.checkpoint")):
+        offset = int(checkpoint.name[:20])
+        of_snapshot = image(kafkactl, checkpoint)
+        of_log = image(kafkactl, folder / SEGMENT, "--at", offset - 1)
+        assert of_snapshot["offset"] == of_log["offset"] == offset - 1
+        assert of_log["snapshot"] is None
+        before = {**of_log["image"], "voters": None, "kraft_version": None, "features": None}
+        assert before == {**of_snapshot["image"], "voters": None, "kraft_version": None, "features": None}
+    whole, alone = image(kafkactl, folder), image(kafkactl, folder / SEGMENT)
+    assert whole["snapshot"] is not None
+    assert whole["image"]["topics"] == alone["image"]["topics"]
+
+
+def test_the_image_hides_secrets_and_can_show_them(kafkactl, log: Path):
+    hidden, shown = image(kafkactl, log), image(kafkactl, log, "--show-secrets")
+    assert hidden["sha256"] == shown["sha256"]
+    assert {one[name] for one in hidden["image"]["scram"] for name in SECRETS} == {"<redacted>"}
+    assert "<redacted>" not in json.dumps(shown)
+    assert {one["TokenId"] for one in hidden["image"]["delegation_tokens"]} == {"<redacted>"}
+    as_yaml = yaml.safe_load(kafkactl("log", "image", log, "-o", "yaml").stdout)
+    assert as_yaml == {**hidden, "findings": []}
+
+
+def test_the_image_for_people(kafkactl, log: Path):
+    text = kafkactl("log", "image", log.parent).stdout
+    assert "The state after offset 201" in text
+    assert "metadata.version" in text
+
+
+def test_points_in_time(kafkactl, log: Path):
+    whole = image(kafkactl, log)
+    middle = image(kafkactl, log, "--at", 150)
+    assert middle["offset"] == 150
+    assert middle["snapshot"].endswith("00000000000000000107-0000000001.checkpoint")
+    at_time = image(kafkactl, log, "--at-time", middle["timestamp_ms"])
+    assert at_time["timestamp_ms"] == middle["timestamp_ms"]
+    assert image(kafkactl, log, "--at-time", whole["timestamp_ms"])["image"] == whole["image"]
+    early = kafkactl("log", "image", log, "--at-time", "2001-01-01", "-o", "json")
+    assert (early.code, early.error["id"]) == (2, "offset-not-in-log")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error_id"),
+    [
+        (("--at", "100000"), "offset-not-in-log"),
+        (("--at", "1", "--at-time", "5"), "wrong-usage"),
+        (("--at-time", "soon"), "invalid-option-value"),
+    ],
+)
+def test_points_that_are_none(kafkactl, log: Path, arguments: tuple[str, ...], error_id: str):
+    run = kafkactl("log", "image", log, *arguments, "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (2, "", error_id)
+
+
+def test_a_log_that_begins_late_needs_its_snapshot(kafkactl, log: Path):
+    noop = encode_batch([(None, encode_record(message("NoOpRecord"), 0, {}))], base_offset=202, timestamp_ms=1)
+    (log / SEGMENT).rename(log.parent / SEGMENT)
+    (log / "00000000000000000202.log").write_bytes(noop)
+    run = kafkactl("log", "image", log, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "offset-not-in-log")
+    assert kafkactl("log", "image", log.parent / SEGMENT, log / "00000000000000000202.log", "-o", "json").code == 0
+
+
+def test_what_is_missing_or_damaged_is_never_silent(kafkactl, log: Path):
+    segment = log / SEGMENT
+    data = segment.read_bytes()
+    segment.write_bytes(data[:-3])
+    torn = kafkactl("log", "image", log, "-o", "json")
+    assert (torn.code, [one["id"] for one in torn.json["findings"]]) == (0, ["torn-tail"])
+    hurt = bytearray(data)
+    hurt[-200] ^= 1
+    segment.write_bytes(bytes(hurt))
+    damaged = kafkactl("log", "image", log, "-o", "json")
+    assert damaged.code == 7
+    assert "undecodable-record" in [one["id"] for one in damaged.json["findings"]]
+    alone = log.parent / "00000000000000000500.log"
+    alone.write_bytes(encode_batch([(None, b"\1\x14\0\0")], base_offset=500, timestamp_ms=1))
+    gap = kafkactl("log", "image", alone, "-o", "json")
+    assert (gap.code, gap.json["findings"][0]["id"]) == (7, "metadata-log-gap")
+
+
+def test_two_folders_are_two_logs(kafkactl, log: Path):
+    run = kafkactl("log", "image", log, log.parent, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "several-logs")
+
+
+def test_an_empty_log(kafkactl, tmp_path: Path):
+    (tmp_path / SEGMENT).write_bytes(b"")
+    answer = image(kafkactl, tmp_path)
+    assert (answer["offset"], answer["counts"]["topics"]) == (None, 0)
+    assert "empty" in kafkactl("log", "image", tmp_path).stdout
+
+
+# --- diff ---------------------------------------------------------------------------------------------------------
+
+
+def test_diff_of_two_points(kafkactl, log: Path):
+    run = kafkactl("log", "diff", f"{log}@66", log, "-o", "json")
+    assert run.code == 0
+    answer = run.json
+    assert (answer["before"]["offset"], answer["after"]["offset"]) == (66, 201)
+    assert sum(answer["counts"].values()) == len(answer["differences"]) > 5
+    back = kafkactl("log", "diff", log, f"{log}@66", "-o", "json").json["differences"]
+    swapped = {"added": "removed", "removed": "added", "changed": "changed"}
+    assert [(one["key"], swapped[one["change"]]) for one in back] == [
+        (one["key"], one["change"]) for one in answer["differences"]
+    ]
+    text = kafkactl("log", "diff", f"{log}@66", log).stdout
+    assert "differences between offset 66 and offset 201" in text
+
+
+def test_diff_hides_secrets(kafkactl, log: Path):
+    run = kafkactl("log", "diff", f"{log}@4", log, "-o", "jsonl")
+    scram = [one for one in lines(run.stdout) if one["part"] == "scram"]
+    assert scram
+    assert {one["after"][name] for one in scram for name in SECRETS} == {"<redacted>"}
+    tokens = [one for one in lines(run.stdout) if one["part"] == "delegation_tokens"]
+    assert {one["key"] for one in tokens} == {"<redacted>"}
+
+
+def test_equal_states(kafkactl, log: Path):
+    answer = kafkactl("log", "diff", log, log.parent, "-o", "json").json
+    assert answer["differences"] == []
+    assert "Equal" in kafkactl("log", "diff", log, log.parent).stdout
+    assert kafkactl("log", "diff", log).code == 2
+
+
+# --- history ------------------------------------------------------------------------------------------------------
+
+
+def test_the_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
+    whole = lines(kafkactl("log", "history", log, "--topic", "late").stdout)
+    assert whole[0]["type"] == "TopicRecord"
+    assert {one["applied"] for one in whole} == {True}
+    ids = {one["data"]["TopicId"] for one in whole if "TopicId" in one["data"]}
+    assert len(ids) == 1
+    by_id = lines(kafkactl("log", "history", log, "--topic", ids.pop()).stdout)
+    assert [one["offset"] for one in by_id] == [one["offset"] for one in whole if one["type"] not in ("ConfigRecord",)]
+    one = lines(kafkactl("log", "history", log, "--topic", "late", "--partition", "0").stdout)
+    assert {record["data"].get("PartitionId", 0) for record in one} == {0}
+    assert len(one) < len(whole)
+
+
+def test_what_history_says_is_what_the_image_has(kafkactl, log: Path):
+    """The last word of a partition's history is its state."""
+    for topic in image(kafkactl, log)["image"]["topics"]:
+        for partition in topic["Partitions"]:
+            events = lines(
+                kafkactl(
+                    "log", "history", log, "--topic", topic["Name"], "--partition", partition["PartitionId"]
+                ).stdout
+            )
+            leaders = [one["data"]["Leader"] for one in events if "Leader" in one["data"]]
+            changes = sum(one["type"] == "PartitionChangeRecord" for one in events)
+            assert leaders[-1] == partition["Leader"]
+            assert partition["PartitionEpoch"] >= changes  # and one more for each ClearElrRecord that took something
+
+
+@pytest.mark.parametrize(
+    ("arguments", "types"),
+    [
+        (("--broker", "1"), {"RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "ConfigRecord"}),
+        (("--feature", "metadata.version"), {"FeatureLevelRecord"}),
+        (("--controller", "1"), {"RegisterControllerRecord"}),
+        (("--config", "topic:late"), {"ConfigRecord"}),
+    ],
+)
+def test_the_history_of_other_things(kafkactl, log: Path, arguments: tuple[str, str], types: set[str]):
+    found = {one["type"] for one in lines(kafkactl("log", "history", log, *arguments).stdout)}
+    assert found
+    assert found <= types
+
+
+def test_history_without_a_key_or_with_two(kafkactl, log: Path):
+    assert kafkactl("log", "history", log).code == 2
+    assert kafkactl("log", "history", log, "--topic", "a", "--broker", "1").code == 2
+    assert kafkactl("log", "history", log, "--broker", "1", "--partition", "0").code == 2
+
+
+def test_a_transaction_that_was_aborted_or_is_open(kafkactl, tmp_path: Path):
+    def made(name: str, **data: object) -> tuple[None, bytes]:
+        return None, encode_record(message(name), 0, data)
+
+    config = {"ResourceType": 2, "ResourceName": "t", "Name": "retention.ms"}
+    records = [
+        made("ConfigRecord", **config, Value="1"),
+        made("BeginTransactionRecord"),
+        made("ConfigRecord", **config, Value="2"),
+        made("AbortTransactionRecord"),
+        made("BeginTransactionRecord"),
+        made("ConfigRecord", **config, Value="3"),
+        made("EndTransactionRecord"),
+        made("BeginTransactionRecord"),
+        made("ConfigRecord", **config, Value="4"),
+    ]
+    (tmp_path / SEGMENT).write_bytes(encode_batch(records, base_offset=0, timestamp_ms=1))
+    run = kafkactl("log", "history", tmp_path, "--config", "topic:t:retention.ms", "-o", "json")
+    assert [(one["data"]["Value"], one["applied"]) for one in run.json["records"]] == [
+        ("1", True), ("2", False), ("3", True), ("4", None),
+    ]  # fmt: skip
+    linted = kafkactl("log", "lint", tmp_path, "-o", "json").json
+    assert "aborted-transaction" in [one["id"] for one in linted["findings"]]
+
+
+def test_the_configuration_goes_with_its_topic(kafkactl, log: Path):
+    removed = next(one for one in lines(kafkactl("log", "dump", log).stdout) if one["type"] == "RemoveTopicRecord")
+    made = next(
+        one
+        for one in lines(kafkactl("log", "dump", log, "--type", "TopicRecord").stdout)
+        if one["data"]["TopicId"] == removed["data"]["TopicId"]
+    )
+    told = lines(kafkactl("log", "history", log, "--config", f"topic:{made['data']['Name']}").stdout)
+    assert told[-1]["offset"] == removed["offset"]
+
+
+# --- browse, lint -------------------------------------------------------------------------------------------------
+
+
+def test_browsing_without_a_terminal(kafkactl, log: Path):
+    root = kafkactl("log", "browse", log, "-o", "json").json
+    assert (root["path"], root["type"], root["names"]) == ("/", "directory", ["image"])
+    names = kafkactl("log", "browse", log, "/image/topics/byName").stdout.split()
+    assert "late" in names
+    partition = kafkactl("log", "browse", log, "image/topics/byName/late/0", "-o", "json").json
+    assert partition["type"] == "file"
+    assert partition["value"]["PartitionId"] == 0
+    wrong = kafkactl("log", "browse", log, "/image/topics/byNam", "-o", "json")
+    assert (wrong.code, wrong.error["id"]) == (2, "no-such-path")
+    assert "Did you mean byName?" in wrong.error["message"]
+    assert kafkactl("log", "browse").code == 2
+
+
+def test_browsing_hides_secrets(kafkactl, log: Path):
+    names = kafkactl("log", "browse", log, "/image/scram/SCRAM-SHA-256").stdout.split()
+    path = f"/image/scram/SCRAM-SHA-256/{names[0]}"
+    assert kafkactl("log", "browse", log, path, "-o", "json").json["value"]["StoredKey"] == "<redacted>"
+    shown = kafkactl("log", "browse", log, path, "--show-secrets", "-o", "json").json["value"]
+    assert shown["StoredKey"] != "<redacted>"
+
+
+def test_lint(kafkactl, log: Path):
+    run = kafkactl("log", "lint", log, "-o", "json")
+    assert run.code == 0
+    assert "leaderless-partition" in {one["id"] for one in run.json["findings"]}
+    assert run.json["records"]["NoOpRecord"] > 50  # of the whole log, not only of what follows the snapshot
+    assert "findings in" in kafkactl("log", "lint", log).stdout
