@@ -8,7 +8,6 @@ Sources: clients `AdminClientConfig`, `SslConfigs`, `SaslConfigs`, `DefaultSslEn
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,6 +18,7 @@ from kafkactl.adapters.connection import DEFAULT_SETUP_TIMEOUT_MS, Access
 from kafkactl.adapters.retries import Backoff
 from kafkactl.adapters.transport import parse_addresses
 from kafkactl.errors import InputError
+from kafkactl.frozen import changed, frozen
 from kafkactl.plan import Finding
 from kafkactl.protocol.client_properties import ClientProperties, client_keys, read_client_properties
 from kafkactl.protocol.properties import parse_properties
@@ -43,7 +43,7 @@ class SecurityProtocol(Enum):
         return self.value[1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClientConfig:
     """A client's file, read and understood. Its repr holds no secret."""
 
@@ -59,7 +59,7 @@ class ClientConfig:
         return Limits(
             timeout_ms=get("default.api.timeout.ms", DEFAULT_TIMEOUT_MS) if timeout_ms is None else timeout_ms,
             request_timeout_ms=get("request.timeout.ms", DEFAULT_REQUEST_TIMEOUT_MS),
-            backoff=replace(backoff, most_ms=max(backoff.first_ms, backoff.most_ms)),
+            backoff=changed(backoff, most_ms=max(backoff.first_ms, backoff.most_ms)),
         )
 
     def access(self) -> Access:
@@ -72,11 +72,11 @@ class ClientConfig:
             from kafkactl.adapters.tls import Tls
             from kafkactl.adapters.tls_properties import tls_settings
 
-            access = replace(access, wrapper=Tls(tls_settings(self.properties)))
+            access = changed(access, wrapper=Tls(tls_settings(self.properties)))
         if self.protocol.has_sasl:
             from kafkactl.adapters.sasl import authenticator
 
-            access = replace(access, authenticator=authenticator(self.properties))
+            access = changed(access, authenticator=authenticator(self.properties))
         return access
 
 

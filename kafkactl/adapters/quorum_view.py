@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from kafkactl.adapters.attempts import all_at_once
 from kafkactl.adapters.client import Client
@@ -32,6 +31,7 @@ from kafkactl.adapters.quorum_visit import (
 from kafkactl.adapters.retries import is_transient
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.frozen import changed
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.plan import Finding
 from kafkactl.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
@@ -127,7 +127,7 @@ class QuorumObserver:
                 break
             visits = visits + self._visit_all(onwards)
         places = expected_places(visits)
-        return [replace(one, expected_id=places.get(one.address)) if one.expected_id is None else one for one in visits]
+        return [changed(one, expected_id=places.get(one.address)) if one.expected_id is None else one for one in visits]
 
     def _beliefs(self, visits: Sequence[Visit]) -> list[Visit]:
         """Nobody leads: ask each controller that answers whom it follows."""
@@ -198,7 +198,7 @@ def observe_quorum(
             return state
         registrations, findings = _registrations(client)
         complete = assembled(observer.visits, disks=disks, registrations=registrations)
-        return replace(complete, findings=complete.findings + findings)
+        return changed(complete, findings=complete.findings + findings)
 
 
 def _registrations(client: Client) -> tuple[Registrations | None, tuple[Finding, ...]]:
@@ -253,7 +253,7 @@ def assembled(
         configured=_voters_configured(visits),
         alive_within_ms=_alive_within_ms(visits),
     )
-    return replace(state, findings=state.findings + tuple(told_by_visits(state, visits, disks)))
+    return changed(state, findings=state.findings + tuple(told_by_visits(state, visits, disks)))
 
 
 def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from kafkactl.adapters.clock import Deadline
@@ -22,7 +22,7 @@ from kafkactl.adapters.cluster_view import ClusterView, Role, cluster_view, desc
 from kafkactl.adapters.connection import Connection
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import KafkactlError, UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.schema.definitions import message
@@ -112,7 +112,7 @@ def visit(
             seen = _identity(connection, seen, deadline)
         return seen
     except KafkactlError as error:
-        return replace(seen, error=error)
+        return changed(seen, error=error)
 
 
 def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
@@ -134,11 +134,11 @@ def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> 
     except KafkactlError:
         return seen
     if response.body["ErrorCode"] == _DENIED:
-        return replace(seen, denied=(*seen.denied, "Fetch"))
+        return changed(seen, denied=(*seen.denied, "Fetch"))
     leaders = [one["CurrentLeader"] for topic in response.body["Responses"] for one in topic["Partitions"]]
     if not leaders or leaders[0]["LeaderEpoch"] < 0:
         return seen
-    return replace(seen, leader_id=leaders[0]["LeaderId"], leader_epoch=leaders[0]["LeaderEpoch"])
+    return changed(seen, leader_id=leaders[0]["LeaderId"], leader_epoch=leaders[0]["LeaderEpoch"])
 
 
 def _tells_its_leader(connection: Connection) -> bool:
@@ -152,19 +152,19 @@ def _tells_its_leader(connection: Connection) -> bool:
 def _quorum(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
     response = connection.ask("DescribeQuorum", QUORUM, deadline=deadline)
     if not _has_partition(response.body):
-        return replace(seen, error=_not_described(connection.address, -1, "the answer names no partition"))
+        return changed(seen, error=_not_described(connection.address, -1, "the answer names no partition"))
     code, text = answer_error(response.body)
     if code == _NOT_LEADER:
         return seen
     if code == _DENIED:
-        return replace(seen, denied=(*seen.denied, "DescribeQuorum"))
+        return changed(seen, denied=(*seen.denied, "DescribeQuorum"))
     if code:
-        return replace(seen, error=_not_described(connection.address, code, text))
+        return changed(seen, error=_not_described(connection.address, code, text))
     asked = f"{'controller' if seen.role is Role.CONTROLLER else 'broker'} {connection.address}"
     answer = quorum_answer(response.body, version=response.version, asked=asked)
     if seen.role is Role.CONTROLLER:
-        return replace(seen, answer=answer, leader_id=answer.leader_id, leader_epoch=answer.leader_epoch)
-    return replace(seen, answer=answer)
+        return changed(seen, answer=answer, leader_id=answer.leader_id, leader_epoch=answer.leader_epoch)
+    return changed(seen, answer=answer)
 
 
 def _has_partition(body: Mapping[str, Any]) -> bool:
@@ -181,31 +181,31 @@ def _cluster(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
     body = describe_cluster_body(seen.role, version)
     response = connection.ask("DescribeCluster", body, deadline=deadline, version=version)
     if response.body["ErrorCode"] == _DENIED:
-        return replace(seen, denied=(*seen.denied, "DescribeCluster"))
+        return changed(seen, denied=(*seen.denied, "DescribeCluster"))
     if response.body["ErrorCode"]:
         return seen  # below metadata.version 3.7-IV0 controllers do not tell
-    return replace(seen, view=cluster_view(response.body, role=seen.role, version=version))
+    return changed(seen, view=cluster_view(response.body, role=seen.role, version=version))
 
 
 def _identity(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
     """Who it is and how it is set up. It is asked as the node that it should be, and corrects us."""
     if not connection.versions.knows(message("DescribeConfigsRequest").api_key or 0):
         leads = seen.answer is not None and seen.role is Role.CONTROLLER
-        return replace(seen, node_id=seen.leader_id) if leads else seen
+        return changed(seen, node_id=seen.leader_id) if leads else seen
     supposed = _supposed_id(seen)
     for _ in range(2):
         result = _own_settings(connection, supposed, deadline)
         code, text = result["ErrorCode"], result["ErrorMessage"] or ""
         if not code:
             settings = {one["Name"]: one["Value"] or "" for one in result["Configs"]}
-            return replace(seen, node_id=supposed, settings=settings)
+            return changed(seen, node_id=supposed, settings=settings)
         if code == _DENIED:
-            return replace(seen, denied=(*seen.denied, "DescribeConfigs"))
+            return changed(seen, denied=(*seen.denied, "DescribeConfigs"))
         told = _OWN_ID.search(text) if code == _INVALID_REQUEST else None
         if told is None:
             return seen
         supposed = int(told[1])
-        seen = replace(seen, node_id=supposed)
+        seen = changed(seen, node_id=supposed)
     return seen
 
 

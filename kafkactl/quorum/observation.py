@@ -9,10 +9,9 @@ first, and who is alive from the nodes themselves. Ages are taken within one ans
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity
@@ -224,7 +223,7 @@ def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeF
 def _configured(
     node_id: int, endpoints: tuple[Endpoint, ...], disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]
 ) -> Replica:
-    return replace(_by_itself(node_id, disks, nodes), endpoints=endpoints)
+    return changed(_by_itself(node_id, disks, nodes), endpoints=endpoints)
 
 
 def _by_itself(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
@@ -321,7 +320,7 @@ def _endpoints(listeners: Iterable[Mapping[str, Any]]) -> tuple[Endpoint, ...]:
 
 
 def _nameless(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
-    return tuple(replace(one, directory_id=None) for one in replicas)
+    return tuple(changed(one, directory_id=None) for one in replicas)
 
 
 def _known(number: int | None) -> int | None:

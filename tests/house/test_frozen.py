@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 
 
 def _declare(decorator, **flags):
@@ -173,3 +173,19 @@ def _unequal():
 def test_what_is_not_offered_is_refused_when_the_class_is_declared(declare):
     with pytest.raises(TypeError):
         frozen(declare())
+
+
+def test_changed_gives_what_replace_gives():
+    point = Kept(x=1, y=(2,))
+    assert changed(point, y=(3,)) == dataclasses.replace(point, y=(3,)) == Kept(x=1, y=(3,))
+    assert changed(point) == point
+    with pytest.raises(TypeError):
+        changed(point, z=1)
+
+
+@frozen
+class Kept:
+    """Two fields."""
+
+    x: int
+    y: tuple[int, ...] = ()
