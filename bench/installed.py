@@ -1,9 +1,14 @@
-"""An installed wheel to measure: an editable install starts slower, and what users have is the wheel."""
+"""An installed wheel to measure: an editable install starts slower, and what users have is the wheel.
+
+Several runs may measure at once, also of different trees: each content of the wheel has a virtual environment of its
+own, which nobody removes while a process that asked for it lives.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -12,27 +17,58 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "bench"
+_DIGEST_LETTERS = 12
+_held: dict[Path, int] = {}
 
 
 def installed_bin() -> Path:
-    """The `bin` folder of a virtual environment with the wheel of this tree; built again when the tree changed."""
+    """The `bin` folder of a virtual environment with the wheel of this tree; built where there is none yet."""
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        _install()
-    return HOME / "venv" / "bin"
+        wheel = _built_wheel()
+        place = HOME / f"venv-{_content_digest(wheel)[:_DIGEST_LETTERS]}"
+        _hold(place)
+        _remove_unused()
+        _install(wheel, place)
+    return place / "bin"
 
 
-def _install() -> None:
-    mark = HOME / "wheel.sha256"
-    wheel = _built_wheel()
-    digest = _content_digest(wheel)
-    if not mark.exists() or mark.read_text() != digest:
-        shutil.rmtree(HOME / "venv", ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(HOME / "venv")], check=True)
-        pip = [str(HOME / "venv/bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*pip, str(wheel)], check=True)
-        mark.write_text(digest)
+def _hold(place: Path) -> None:
+    """Keep a lock on this environment for as long as this process lives."""
+    if place not in _held:
+        descriptor = os.open(_lock_of(place), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        _held[place] = descriptor
+
+
+def _remove_unused() -> None:
+    """Remove the environments that nobody holds."""
+    for place in HOME.glob("venv-*"):
+        if not place.is_dir() or place in _held:
+            continue
+        with _lock_of(place).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            shutil.rmtree(place)
+            _lock_of(place).unlink()
+
+
+def _install(wheel: Path, place: Path) -> None:
+    mark = place / "complete"
+    if mark.exists():
+        return
+    shutil.rmtree(place, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    pip = [str(place / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, str(wheel)], check=True)
+    mark.touch()
+
+
+def _lock_of(place: Path) -> Path:
+    return place.with_name(f"{place.name}.lock")
 
 
 def _built_wheel() -> Path:
