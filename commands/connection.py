@@ -59,11 +59,14 @@ def connection_options(function: Function) -> Function:
     return decorated  # type: ignore[no-any-return]
 
 
-def open_client(connection: ConnectionArguments, *, timeout_ms: float | None = None) -> Client:
+def open_client(
+    connection: ConnectionArguments, *, timeout_ms: float | None = None, is_node_config: bool = False
+) -> Client:
     """A client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
 
     One call of it may take `timeout_ms`; without, a little less than the command's --timeout. What the client's file
-    says and kafkactl does not do is told on stderr. Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
+    says and kafkactl does not do is told on stderr; keys that are no client's are not where it is a node's own file
+    (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
     `unknown-context`, and those of the files).
     """
     from kafkactl.adapters.client_config import client_of, load_client_config
@@ -73,6 +76,8 @@ def open_client(connection: ConnectionArguments, *, timeout_ms: float | None = N
     target = target_of(connection)
     config = load_client_config(target.command_config)
     for finding in config.findings:
+        if is_node_config and finding.id == "unknown-client-property":
+            continue
         output.say(f"{finding.severity.value}: {finding.message}", "warn")
     if target.context is not None:
         output.detail(f"context {target.context}")

@@ -128,9 +128,9 @@ def perform(
 
     patience = _patience(arguments)
     named = {key.node_id: endpoints for key, endpoints in goal.endpoints.items()}
-    with open_client(connection, timeout_ms=_CALL_MS) as client:
+    with open_client(connection, timeout_ms=_CALL_MS, is_node_config=bool(goal.endpoints)) as client:
         guard_cluster(client, connection)
-        with LiveQuorum(client, endpoints=named) as world:
+        with LiveQuorum(client, endpoints=named, with_brokers=goal.asks_brokers) as world:
             _check_cluster(cluster_id, world.cluster_id)
             path = arguments.journal or journal_path(SUBJECT, world.cluster_id)
             result = _result(world, goal, path, patience=patience, dry_run=dry_run, ask=ask, watch=watch)
@@ -157,18 +157,24 @@ def _result(
 
     from kafkactl.adapters.journal import open_journal
     from kafkactl.adapters.quorum_change import carry_out, plan_only
-    from kafkactl.adapters.quorum_change_journal import SUBJECT
+    from kafkactl.adapters.quorum_change_journal import SUBJECT, open_request
     from kafkactl.plan import Outcome
 
     if dry_run:
-        return plan_only(world, goal, patience=patience)
+        planned = plan_only(world, goal, patience=patience)
+        earlier = open_request(path, world.cluster_id)
+        return planned if earlier is None else replace(planned, findings=(*planned.findings, earlier))
     if ask is not None:
         planned = plan_only(world, goal, patience=patience)
         refusal = ask(planned) if planned.outcome is Outcome.PLANNED else None
         if refusal is not None:
             return replace(planned, outcome=Outcome.REFUSED, findings=(*planned.findings, refusal))
+    talk = _Talk(watch=watch)
     with open_journal(path, subject=SUBJECT, cluster_id=world.cluster_id) as journal:
-        return carry_out(world, goal, journal, patience=patience, tell=lambda event: _tell(event, watch=watch))
+        try:
+            return carry_out(world, goal, journal, patience=patience, tell=talk)
+        finally:
+            talk.clear()
 
 
 def _patience(arguments: ChangeArguments) -> Patience:
@@ -188,25 +194,56 @@ def _patience(arguments: ChangeArguments) -> Patience:
 
 # --- what is told on the way ------------------------------------------------------------------------------------------
 
-_TITLES = {"send": "sending", "wait": "waiting", "done": "", "note": "note", "plan": "", "look": "seen"}
-_STATES = {"done": "good", "failed": "bad", "unknown": "warn"}
+_TONES = {"done": "good", "failed": "bad", "unknown": "warn"}
 
 
-def _tell(event: Event, *, watch: bool) -> None:
-    """One line a step; looks and waits only to a person who watches, or who asked for it."""
-    step = event.step
-    if event.kind in ("look", "wait") and not (watch or (event.kind == "wait" and sys.stderr.isatty())):
-        output.detail(f"{_TITLES[event.kind]}: {event.text}")
-    elif event.kind == "done" and step is not None:
-        output.say(f"step {step.number}: {event.text}: {step.state.value}", _STATES.get(step.state.value, "plain"))
-    elif event.kind == "send" and step is not None:
-        output.say(f"step {step.number}: {event.text}: voters then {_ids(step)}, survives {step.tolerates_after}")
-    elif event.kind != "plan":
-        output.say(f"{_TITLES[event.kind]}: {event.text}", "dim")
+class _Talk:
+    """Tells on stderr how a change goes: a line for each thing done; what is looked at and waited for only on a
+    terminal, in one line that is written over, or with `--watch` as lines of their own."""
+
+    def __init__(self, *, watch: bool) -> None:
+        self._watch = watch
+        self._is_live = sys.stderr.isatty() and not watch
+        self._drawn = False
+
+    def __call__(self, event: Event) -> None:
+        step, text, tone = event.step, event.text, "plain"
+        if event.kind in ("look", "wait"):
+            self._passing(f"waiting: {text}" if event.kind == "wait" else text)
+        if event.kind in ("plan", "look", "wait"):
+            return
+        if event.kind == "done" and step is not None:
+            text, tone = f"{text}: {step.state.value}", _TONES.get(step.state.value, "plain")
+        elif event.kind == "send" and step is not None:
+            ids = ",".join(str(key.node_id) for key in sorted(step.voters_after))
+            text = f"{text}: sent; voters then {ids}, surviving {_failures(step.tolerates_after)}"
+        self.clear()
+        output.say(text, tone)
+
+    def clear(self) -> None:
+        """Wipe the line that is written over."""
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._drawn = False
+
+    def _passing(self, text: str) -> None:
+        from kafkactl.commands.settings import current_settings
+
+        if self._watch:
+            output.say(text, "dim")
+        elif self._is_live and not current_settings().quiet:
+            import shutil
+
+            sys.stderr.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
+            sys.stderr.flush()
+            self._drawn = True
+        else:
+            output.detail(text)
 
 
-def _ids(step: Any) -> str:
-    return ",".join(str(key.node_id) for key in sorted(step.voters_after))
+def _failures(number: int) -> str:
+    return "no failure" if number == 0 else f"{number} failure{'' if number == 1 else 's'}"
 
 
 def show_plan(render: Render, result: ChangeResult, extras: Mapping[str, Any]) -> None:

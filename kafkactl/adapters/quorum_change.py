@@ -33,7 +33,7 @@ from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, Unr
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.quorum.guard import Circumstances, blocker
 from kafkactl.quorum.order import VoterKeys
-from kafkactl.quorum.outcome import Known, Verdict
+from kafkactl.quorum.outcome import Known, Verdict, is_applied
 from kafkactl.quorum.plan import foreign_change
 from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
@@ -91,6 +91,7 @@ class _Run:
         self.rest: tuple[Step, ...] = ()
         self.expected: frozenset[VoterKeys] = frozenset()
         self.told: list[Finding] = []
+        self.tried: Step | None = None  # sent, and to be tried again: it may be done all the same
         self.attempts: dict[tuple[Action, object], int] = {}
         self.has_sent = False
 
@@ -150,10 +151,11 @@ class _Run:
 
     def _take(self, step: Step, plan: QuorumChange, state: QuorumState) -> ChangeResult | None:
         """Send the request of a step, once, and find out what it did."""
+        step = replace(step, number=len(self.done) + 1)  # as it will stand in the answer
         endpoints = self._endpoints(step, state)
         if step.action is Action.ADD and not endpoints:
             return self._over(state, (*plan.findings, _no_endpoint(step)))
-        way = planned_sets([one for one in plan.steps if one.number >= step.number])
+        way = planned_sets(plan.steps)
         seq = write_intent(self._journal, step, state, way)
         self.expected = frozenset(way)
         self.tell(Event(kind="send", text=_words(step), step=step, state=state))
@@ -187,6 +189,7 @@ class _Run:
         self._note(step, StepState.DONE)
         self.expected -= {step.voters_before} - {step.voters_after}
         self.attempts.clear()
+        self.tried = None
         problem, told = after_step(self.eyes, step)
         self.told += told
         return None if problem is None else self._over(self.eyes.last or state, (problem,))
@@ -197,6 +200,7 @@ class _Run:
         """None where the step may be planned again, and was not tried too often; else the end."""
         tries = self.attempts[step.action, step.key] = self.attempts.get((step.action, step.key), 0) + 1
         if may_retry and tries < self.patience.attempts:
+            self.tried = step
             self.tell(Event(kind="note", text=findings[-1].message, step=step, state=state))
             self.eyes.pause()
             return None
@@ -306,6 +310,8 @@ class _Run:
         if blockers(findings):
             return self._result(Outcome.PARTIAL if self._changed else Outcome.REFUSED, state, findings)
         self.rest = ()
+        if self.tried is not None and is_applied(self.tried, state):
+            self._note(self.tried, StepState.DONE)
         if not self._changed:
             return self._result(Outcome.NOTHING_TO_DO, state, findings)
         return self._result(Outcome.DONE, state, [one for one in findings if one.id != "removed-already"])

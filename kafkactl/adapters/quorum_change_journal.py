@@ -9,12 +9,14 @@ ended: who asks for the same again is told where somebody else changed the voter
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from kafkactl.adapters.journal import Journal
-from kafkactl.adapters.journal_lines import Entry
+from kafkactl.adapters.journal_lines import Entry, read_journal
 from kafkactl.frozen import frozen
-from kafkactl.plan import Outcome
+from kafkactl.plan import Finding, Outcome
+from kafkactl.quorum.guard import warning
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer, Known, Verdict
 from kafkactl.quorum.state import QuorumState
@@ -75,6 +77,30 @@ def remembered(entries: Iterable[Entry]) -> Memory:
             case "end":
                 ended = one.data["outcome"] in (Outcome.DONE, Outcome.NOTHING_TO_DO)
     return Memory(words=words, ended=ended, expected=expected, in_flight=in_flight, high_watermark=high_watermark)
+
+
+def open_request(path: str, cluster_id: str) -> Finding | None:
+    """A warning where the journal at this path has a request of which nobody knows yet what it did; it stays as it is.
+
+    Raises what `read_journal` raises; a file that is not there, or cannot be read, has no request.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return None
+    entries = read_journal(content, file=path, subject=SUBJECT, cluster_id=cluster_id).entries
+    in_flight = remembered(entries).in_flight
+    if in_flight is None:
+        return None
+    step = in_flight.step
+    what = "the conversion" if step.id is None else f"{step.action.value} {step.id}"
+    return warning(
+        "earlier-request-open",
+        "journal",
+        f"an earlier run sent {what}, and did not see what became of it; it may still be carried out",
+        "The next run that is no dry run finds out before it does anything else.",
+        journal=path,
+    )
 
 
 def write_begin(journal: Journal, words: Mapping[str, Any], state: QuorumState, way: Iterable[VoterKeys]) -> None:

@@ -30,7 +30,7 @@ from kafkactl.protocol.record_batch import decode_header
 from kafkactl.quorum.guard import warning
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.plan import KRAFT_VERSION
-from kafkactl.quorum.state import Probe, QuorumState
+from kafkactl.quorum.state import NodeFacts, Probe, QuorumState
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import Endpoint
 
@@ -43,6 +43,7 @@ class LiveQuorum:
     """The quorum of a client's cluster; a context manager, which does not close the client.
 
     `endpoints` are those of a node to be added, by its id, where the operator named them: they are probed, too.
+    `with_brokers`: brokers are asked for their features, as well as controllers.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class LiveQuorum:
         client: Client,
         *,
         endpoints: Mapping[int, Sequence[Endpoint]] | None = None,
+        with_brokers: bool = False,
         patience_ms: float = PATIENCE_MS,
     ) -> None:
         self.cluster_id = client.cluster().cluster_id
         self.unread_ms = FORWARDED_MS if client.role is Role.BROKER else UNREAD_MS
         self._client = client
         self._endpoints = dict(endpoints or {})
+        self._with_brokers = with_brokers
         self._patience_ms = patience_ms
         self._watcher = QuorumObserver(client, identify=False, patience_ms=patience_ms)
         self._observer = QuorumObserver(client, patience_ms=patience_ms)
@@ -114,6 +117,8 @@ class LiveQuorum:
 
     def _named(self, state: QuorumState) -> QuorumState:
         """The state with what is found at the endpoints that the operator named."""
+        if self._with_brokers:
+            state = replace(state, nodes={**self._brokers(), **state.nodes})
         if not self._endpoints:
             return state
         wanted = {Address(one.host, one.port): id for id, several in self._endpoints.items() for one in several}
@@ -135,6 +140,16 @@ class LiveQuorum:
             probes=state.probes + tuple(probes),
             nodes={**{node.id: node for node in nodes_of(visits) if node.answers}, **state.nodes},
         )
+
+    def _brokers(self) -> dict[int, NodeFacts]:
+        from kafkactl.adapters.feature_view import observe_features
+
+        found = observe_features(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
+        return {
+            one.id: NodeFacts(id=one.id, answers=one.answers, is_controller=False, versions=one.versions)
+            for one in found
+            if one.role.value == "broker"
+        }
 
     def _at(self, address: Address) -> list[Endpoint]:
         return [

@@ -75,7 +75,8 @@ class Goal:
     """What is to be reached. `words` are JSON values that say so, the same for the same goal (the journal keeps them).
 
     `plan` makes the next steps out of what is seen; `endpoints` of voters to be added, where the operator gave them;
-    `circumstances` what he allowed. `replan`: go on where somebody else changed the voters meanwhile.
+    `circumstances` what he allowed. `replan`: go on where somebody else changed the voters meanwhile. `asks_brokers`:
+    brokers have a say, too.
     """
 
     words: Mapping[str, Any]
@@ -83,6 +84,7 @@ class Goal:
     endpoints: Mapping[ReplicaKey, tuple[Endpoint, ...]] = field(default_factory=dict)
     circumstances: Circumstances = field(default_factory=Circumstances)
     replan: bool = False
+    asks_brokers: bool = False
 
 
 @frozen

@@ -49,7 +49,12 @@ def removal(key: ReplicaKey, *, overrides: Collection[str] = (), max_lag: int = 
 
 def conversion(*, overrides: Collection[str] = ()) -> Goal:
     """A dynamic quorum instead of a static one."""
-    return Goal(words={"verb": "convert"}, plan=plan_conversion, circumstances=_circumstances(overrides, MAX_LAG))
+    return Goal(
+        words={"verb": "convert"},
+        plan=plan_conversion,
+        circumstances=_circumstances(overrides, MAX_LAG),
+        asks_brokers=True,
+    )
 
 
 def _circumstances(overrides: Collection[str], max_lag: int) -> Circumstances:

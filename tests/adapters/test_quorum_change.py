@@ -128,6 +128,16 @@ def test_a_lost_answer_is_not_decided_before_the_request_must_have_been_read(run
     assert quorum.clock.now_ms() > 65_000
 
 
+def test_a_request_that_arrived_twice_counts_once(run):
+    """The second copy meets the first, is told to wait for it, and finds it done."""
+    waits = Answer(code=7, message="waiting for leader to handle previous voter change request")
+    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=waits, taken=False)])
+    quorum.at_action = lambda _, name: name == "observe" and quorum.sent and quorum.leave(key(3))
+    result = run(quorum, _remove("3"))
+    assert (result.outcome, _taken(result)) == (Outcome.DONE, [("remove", 3, "done")]), result.findings
+    assert quorum.sent == ["remove 3"]
+
+
 def test_it_gives_up_after_some_attempts(run):
     lagging = Answer(code=7, message="Aborted add voter operation since it is lagging behind")
     quorum = PlayedQuorum(world=world("1 2 3", observers="4"), reactions=[Reaction(answer=lagging, taken=False)] * 9)

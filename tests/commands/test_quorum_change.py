@@ -185,7 +185,10 @@ def test_ctrl_c_tells_what_was_on_its_way(play, tmp_path):
 
     quorum.at_action = stop
     run = play(quorum, "remove-controller", *_remove(4), "-o", "json")
+    quorum.at_action = lambda *_: None
     assert (run.code, run.json["outcome"], run.json["interrupted"]) == (130, "unknown", True)
+    dry = play(quorum, "remove-controller", *_remove(3), "--dry-run", "-o", "json")
+    assert "earlier-request-open" in {one["id"] for one in dry.json["findings"]}
     journal = [json.loads(line)["entry"] for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
     assert journal == ["journal", "begin", "intent", "answer"]
 

@@ -43,7 +43,7 @@ def change(
     """Carry out a goal on a cluster, with a client of one's own where it is given (it is closed)."""
     with (
         client or cluster.client(role) as opened_client,
-        LiveQuorum(opened_client) as world,
+        LiveQuorum(opened_client, with_brokers=goal.asks_brokers) as world,
         open_journal(str(journal), subject=SUBJECT, cluster_id=world.cluster_id) as opened,
     ):
         return carry_out(world, goal, opened, patience=patience, tell=tell)
@@ -51,5 +51,5 @@ def change(
 
 def plan(cluster: KafkaCluster, goal: Goal, *, role: Role = Role.CONTROLLER) -> ChangeResult:
     """What it would do."""
-    with cluster.client(role) as client, LiveQuorum(client) as world:
+    with cluster.client(role) as client, LiveQuorum(client, with_brokers=goal.asks_brokers) as world:
         return plan_only(world, goal, patience=QUICK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,14 @@ from kafkactl.adapters.cluster_view import Role
 from kafkactl.adapters.quorum_change_port import ChangeResult, Patience
 from kafkactl.adapters.quorum_goals import addition, conversion, reassignment, removal
 from kafkactl.plan import Outcome
+from kafkactl.values import Endpoint, ReplicaKey
+from tests.conftest import Run
 from tests.lab.cluster import KafkaCluster
 from tests.lab.cluster_fixtures import ClusterOf
+from tests.lab.ports import free_port
 from tests.lab.quorum_changes import QUICK, change, endpoint_of, key_of, plan
+from tests.lab.storage_tool import StorageToolServer
+from tests.lab.test_quorum_describe import TOOL, tool_of
 
 RELEASES = [
     pytest.param("3.9.2", marks=pytest.mark.campaign),
@@ -34,11 +40,12 @@ def _refused(result: ChangeResult, id: str) -> None:
     assert id in {one.id for one in result.findings}, result.findings
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", [*RELEASES, pytest.param("mixed", marks=pytest.mark.campaign)])
 def test_a_quorum_grows_shrinks_and_loses_its_leader_and_a_disk(
     release: str, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
-    cluster = new_cluster(release, controllers=3, brokers=1, voters=(1,))
+    mixed = {"releases": {2: "4.4.0", 3: "4.0.2"}} if release == "mixed" else {}
+    cluster = new_cluster("4.3.1" if mixed else release, controllers=3, brokers=1, voters=(1,), **mixed)
     cluster.start()
     journal = tmp_path / "journal"
 
@@ -68,10 +75,10 @@ def test_a_quorum_grows_shrinks_and_loses_its_leader_and_a_disk(
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_five_voters_of_which_two_die(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
-    cluster = new_cluster(release, controllers=5, brokers=1, voters=(1, 2, 3))
+    cluster = new_cluster(release, controllers=5, brokers=0, voters=(1, 2, 3))
     cluster.start()
     journal = tmp_path / "journal"
-    _done(change(cluster, reassignment("1,2,3,4,5"), journal, role=Role.BROKER), "add 4", "add 5")
+    _done(change(cluster, reassignment("1,2,3,4,5"), journal), "add 4", "add 5")
     dead = [one for one in (5, 4, 3) if one != cluster.leader()][:2]
     cluster.kill(*dead)
     _wait_dead(cluster, *dead)
@@ -80,7 +87,6 @@ def test_five_voters_of_which_two_die(release: str, new_cluster: ClusterOf, tmp_
     result = change(cluster, reassignment(",".join(map(str, alive))), journal)
     _done(result, *(f"remove {one}" for one in sorted(dead)))
     assert sorted(cluster.voters()) == alive
-    assert _broker_serves(cluster)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -115,7 +121,7 @@ def test_who_must_not_vote(cluster_of: ClusterOf, tmp_path: Path) -> None:
     _refused(plan(cluster, reassignment("1,2,11")), "broker-only-node")
     _refused(change(cluster, reassignment("1,2,11"), journal, role=Role.BROKER), "broker-only-node")
     _refused(change(cluster, reassignment("1,2,99"), journal), "target-not-fetching")
-    wrong = removal(key_of(cluster, 1).__class__(node_id=2, directory_id=key_of(cluster, 1).directory_id))
+    wrong = removal(ReplicaKey(node_id=2, directory_id=key_of(cluster, 1).directory_id))
     _refused(change(cluster, wrong, journal), "voter-has-another-directory")
     _refused(change(cluster, reassignment(""), journal), "empty-target")
     _refused(change(cluster, reassignment("1,2"), journal), "even-voter-count")
@@ -150,6 +156,80 @@ def test_a_release_that_only_claims_to_convert_is_not_asked(
     cluster.start()
     _refused(change(cluster, conversion(), tmp_path / "journal"), "conversion-not-supported")
     assert "kraft.version" not in cluster.levels(1)
+
+
+def test_a_candidate_s_endpoint_has_to_be_its_own(new_cluster: ClusterOf, tmp_path: Path) -> None:
+    cluster = new_cluster("4.3.1", controllers=2, brokers=0, voters=(1,))
+    cluster.start()
+    nobody = Endpoint(listener="CONTROLLER", host="127.0.0.1", port=free_port())
+    result = change(cluster, addition(key_of(cluster, 2), [nobody]), tmp_path / "journal")
+    _refused(result, "candidate-endpoint-differs")
+    of_another = change(cluster, addition(key_of(cluster, 2), [endpoint_of(cluster, 1)]), tmp_path / "journal")
+    _refused(of_another, "candidate-endpoint-differs")
+    other_name = Endpoint(listener="OTHER", host="127.0.0.1", port=endpoint_of(cluster, 2).port)
+    _refused(
+        change(cluster, addition(key_of(cluster, 2), [other_name]), tmp_path / "journal"), "candidate-endpoint-differs"
+    )
+    assert sorted(cluster.voters()) == [1]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
+def test_a_wrong_endpoint_in_the_voter_set_is_told_and_can_be_put_right(
+    release: str, new_cluster: ClusterOf, tmp_path: Path
+) -> None:
+    """The leader probes over an open connection, whatever endpoint a request names (measured; 3.9.2 never repairs)."""
+    cluster = new_cluster(release, controllers=4, brokers=0, voters=(1, 2, 3))
+    cluster.start()
+    good = endpoint_of(cluster, 4)
+    wrong = Endpoint(listener=good.listener, host=good.host, port=free_port())
+    key = key_of(cluster, 4)
+    assert _raw_add(cluster, ReplicaKey(node_id=4, directory_id=key_of(cluster, 1).directory_id), good) == 7
+    assert _raw_add(cluster, key, wrong) == 0
+    told = {one.id for one in plan(cluster, reassignment("1,2,3")).findings}
+    if release == "3.9.2":
+        assert {"voter-endpoint-not-registered", "voter-endpoint-silent"} <= told
+    journal = tmp_path / "journal"
+    _done(change(cluster, reassignment("1,2,3"), journal), "remove 4")
+    _done(change(cluster, addition(key, [good]), journal), "add 4")
+    seen = plan(cluster, reassignment("1,2,3,4"))
+    assert (seen.outcome, seen.findings) == (Outcome.NOTHING_TO_DO, ())
+
+
+def _raw_add(cluster: KafkaCluster, key: ReplicaKey, endpoint: Endpoint) -> int:
+    """AddRaftVoter as it is given, without a look."""
+    listener = {"Name": endpoint.listener, "Host": endpoint.host, "Port": endpoint.port}
+    body = {
+        "ClusterId": cluster.cluster_id,
+        "TimeoutMs": 10_000,
+        "VoterId": key.node_id,
+        "VoterDirectoryId": key.directory_id,
+        "Listeners": [listener],
+    }
+    with cluster.client() as client:
+        return int(client.ask_active_controller("AddRaftVoter", body, changes=True).body["ErrorCode"])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_commands_and_kafkas_tool_say_the_same(
+    release: str, new_cluster: ClusterOf, tmp_path: Path, storage_tool: StorageToolServer, kafkactl: Callable[..., Run]
+) -> None:
+    cluster = new_cluster(release, controllers=2, brokers=0, voters=(1,))
+    cluster.start()
+    connection = ["--bootstrap-controller", str(cluster.controller_address(1))]
+    add = [*connection, "--command-config", str(cluster.config_file(2)), "add-controller"]
+    remove = [*connection, "remove-controller", "-i", "2", "-d", cluster.directory_id(2)]
+    ours_only = ["--journal", str(tmp_path / "journal")]
+    for words in ([*add, "--dry-run"], add, [*remove, "--dry-run"], remove):
+        ours = kafkactl("quorum", *words, *ours_only)
+        assert ours.code == 0, ours.stdout + ours.stderr
+        if words[-1] != "--dry-run":
+            undone = remove if words is add else add
+            assert kafkactl("quorum", *undone, *ours_only).code == 0
+        theirs = storage_tool.run_tool(tool_of(release), TOOL, words)
+        assert theirs.exit_code == 0, theirs
+        # Kafka's tool has a blank too many in the dry run of a removal.
+        assert ours.stdout.splitlines()[0].split() == theirs.stdout.strip().splitlines()[0].split()
 
 
 def _wait_dead(cluster: KafkaCluster, *node_ids: int) -> None:

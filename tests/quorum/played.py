@@ -11,7 +11,7 @@ from kafkactl.quorum.majority import tolerates
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, Step
-from kafkactl.values import Endpoint, Uuid
+from kafkactl.values import Endpoint, ReplicaKey, Uuid
 from tests.quorum.worlds import CLUSTER_ID, NOW_MS, World, endpoint
 
 OK, LOST = Answer(code=0), Answer(code=None)
@@ -96,6 +96,10 @@ class PlayedQuorum:
         self.clock.sleep_ms(reaction.takes_ms)
         self._act("answered")
         return reaction.answer
+
+    def leave(self, key: ReplicaKey) -> None:
+        """That voter is removed, by whomever."""
+        self.world = replace(self.world, voters=self.world.voters - {key})
 
     def rehearse(self, step: Step) -> Answer:
         self._act("rehearse")
