@@ -111,7 +111,7 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
         yield blocker(
             "no-quorum-leader",
             "quorum",
-            f"nobody leads the quorum: {_sum(state)}",
+            f"nobody leads the quorum{': ' + _sum(state) if state.voters else ''}",
             "Bring back voters until a majority is alive; no request can change the voters before that.",
             voters=ids_of(state.voter_keys),
             alive=ids_of(state.voter_keys & state.alive_keys),
