@@ -32,6 +32,7 @@ PATIENCE_MS = 5_000.0
 # How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
 # expects TLS, so it says nothing.
 _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed", "unknown-host"})
+_LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
 _LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
 Answers = Mapping[Address, NodeVersions | KafkactlError]
 
@@ -79,13 +80,14 @@ class _Look:
         self.findings: list[Finding] = []
 
     def view(self, *, with_log: bool) -> FeatureView:
-        errors = [error for error in (self.ask_quorum(), self._ask_cluster()) if error is not None]
+        no_leader = self.ask_quorum()
+        errors = [error for error in (no_leader, self._ask_cluster()) if error is not None]
         if len(errors) == 2:
             self._check_anybody_there(errors)
         places = self._places()
         found = self._seats(places)
         if with_log or self._somebody_is_missing(found):
-            self._read_log()
+            self._read_log(no_leader)
             found = self._seats(places)
             if any(not seat.addresses for seat in found):
                 places += self._places_by_brokers(found)
@@ -147,8 +149,11 @@ class _Look:
         if len(failures) == len(answers):
             raise min(failures, key=is_transient)
 
-    def _read_log(self) -> None:
+    def _read_log(self, no_leader: UnreachableError | None) -> None:
+        """Only the leader gives the log, so where nobody leads the time for it is saved."""
         try:
+            if no_leader is not None and no_leader.id not in _LEADER_MAY_BE_THERE:
+                raise no_leader
             self.registrations = fetch_registrations(self._client)
         except (UnreachableError, DecodeError) as error:
             self.log_error = error.message
