@@ -50,8 +50,8 @@ MEANINGS: Mapping[str, Verdict] = {
     "zero-tolerance": Verdict.ALLOWED,
     "even-voter-count": Verdict.ALLOWED,
     "too-few-voters": Verdict.ALLOWED,
-    "controller-is-voter": Verdict.ALLOWED,
-    "controller-alive": Verdict.ALLOWED,
+    "controller-is-voter": Verdict.CLAIMED,  # it registers again at once
+    "controller-alive": Verdict.CLAIMED,
     "broker-alive": Verdict.ALLOWED,
 }
 
@@ -255,6 +255,8 @@ def _later(scene: Scene, stage: Stage, answer: Mapping[str, Any]) -> str:
 def _done_by_kafka(scene: Scene, stage: Stage, words: Sequence[str]) -> str:
     before, ran = _picture(stage), {node.name for node in stage.cluster.running}
     code = (scene.instead or kafkas_tool)(stage, words)
+    if words[0] == "nodes":  # who lives may register again
+        _settled(stage, before, 5)
     if scene.verdict in (Verdict.WEDGES, Verdict.KILLS):
         return _harm(scene, stage, ran, code)
     if code not in (0, NO_ANSWER):
@@ -333,9 +335,9 @@ def _promised(stage: Stage, before: Picture, dry: Mapping[str, Any]) -> Picture:
     return {name: level for name, level in levels.items() if level}, frozenset(voters), frozenset(nodes)
 
 
-def _settled(stage: Stage, wanted: Picture) -> Picture:
+def _settled(stage: Stage, wanted: Picture, within_s: float = 12) -> Picture:
     """The picture once it is as wanted and every node that runs shows these levels, or as it is after some seconds."""
-    until = time.monotonic() + 12
+    until = time.monotonic() + within_s
     while True:
         found = _picture(stage)
         if found == wanted and all(_has(stage, node.config["node.id"], wanted[0]) for node in stage.cluster.running):
