@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkactl.adapters.client import Client
-from kafkactl.adapters.metadata_fetch import iterate_metadata_log
+from kafkactl.adapters.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 from kafkactl.metadata.frame import decode_record
 from kafkactl.metadata.registrations import READ_KEYS, RegistrationLog, Registrations
 from kafkactl.protocol.control_records import decode_control_record
@@ -17,6 +17,8 @@ def fetch_registrations(client: Client) -> Registrations:
     """
     log = RegistrationLog()
     for part in iterate_metadata_log(client):
+        if isinstance(part, FetchedSnapshot):
+            log = RegistrationLog()  # it stands for everything before it
         read_batches(log, part.data)
     return log.registrations()
 

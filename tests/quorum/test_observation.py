@@ -233,3 +233,49 @@ def test_a_set_is_committed_once_everything_up_to_its_first_sight_is():
     assert not is_committed(first, _moment(1_010, 1_005, epoch=6))
     assert not is_committed(first, _moment(1_010, 1_005, ids=(1, 2, 3)))
     assert not is_committed(first, _state())
+
+
+# --- what nameless nodes and configurations tell --------------------------------------------------------------------
+
+
+def test_the_level_of_a_node_without_a_name_counts_where_no_other_is_known():
+    heard = {"b1:9092": versions(finalized={"kraft.version": 1})}
+    state = _state(_answer(HEALTHY), heard=heard)
+    assert (state.kraft_version, state.sources["kraft_version"]) == (1, "b1:9092")
+    named = _state(_answer(HEALTHY), heard=heard, nodes=[_asked(1, level=0)])
+    assert (named.kraft_version, named.sources["kraft_version"]) == (0, "node 1")
+    empty = {"b1:9092": versions(finalized={"kraft.version": 1}, finalized_epoch=-1)}
+    assert _state(_answer(HEALTHY), heard=empty).kraft_version is None
+
+
+def test_a_leader_older_than_3_9_leads_a_static_quorum():
+    state = _state(_answer(HEALTHY, version=1))
+    assert (state.mode, state.kraft_version) == (Mode.STATIC, 0)
+
+
+def test_directory_ids_are_left_out_of_a_static_quorum():
+    state = _state(_answer(HEALTHY, [_replica(9)]), nodes=[_asked(1, level=0)])
+    assert {one.directory_id for one in state.replicas} == {None}
+    assert state.mode is Mode.STATIC
+
+
+CONFIGURED = {id: (Endpoint(listener="", host=f"c{id}", port=9093),) for id in (1, 2)}
+
+
+def test_configured_voters_count_in_a_static_quorum_without_a_leader():
+    state = _state(nodes=[_asked(1, level=0), _asked(2, answers=False)], configured=CONFIGURED)
+    assert [(one.id, one.alive, one.endpoints) for one in state.voters] == [
+        (1, True, CONFIGURED[1]), (2, False, CONFIGURED[2]),
+    ]  # fmt: skip
+    assert state.sources["voters"] == "controller.quorum.voters"
+
+
+def test_configured_voters_count_neither_in_a_dynamic_quorum_nor_beside_a_leader():
+    assert _state(nodes=[_asked(1, level=1)], configured=CONFIGURED).voters == ()
+    led = _state(_answer(HEALTHY), nodes=[_asked(1, level=0)], configured=CONFIGURED)
+    assert [one.id for one in led.voters] == [1, 2, 3]
+
+
+def test_without_a_leader_the_highest_epoch_that_anybody_knows_is_told():
+    nodes = [NodeFacts(id=1, answers=True, leader_id=2, leader_epoch=9), NodeFacts(id=2, answers=False)]
+    assert _state(nodes=nodes).leader_epoch == 9

@@ -1,0 +1,87 @@
+"""What a look at a quorum finds wrong, and when the quorum counts as broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.plan import Finding, Severity
+from kafkactl.quorum.health import check_health, is_broken
+from kafkactl.quorum.state import Mode, Probe, Replica
+from tests.quorum.worlds import World, directory, endpoint, key
+
+
+def found(state):
+    findings = check_health(state)
+    return {(one.id, one.subject) for one in findings}, is_broken(state, findings)
+
+
+def world(*alive, **changes):
+    voters = frozenset(key(id) for id in (1, 2, 3))
+    return World(voters=voters, alive=frozenset(key(id) for id in alive), **changes)
+
+
+def probes(*ids, **changes):
+    return tuple(Probe(**({"endpoint": endpoint(id), "answers": True, "node_id": id} | changes)) for id in ids)
+
+
+def test_a_healthy_quorum_has_nothing_to_tell():
+    assert found(world(1, 2, 3).observe(probes=probes(1, 2, 3))) == (set(), False)
+    assert found(world(1, 2, 3, static=True).observe()) == (set(), False)
+
+
+def test_a_dead_voter_is_a_warning():
+    assert found(world(1, 2).observe()) == ({("voter-is-dead", "controller 3")}, False)
+
+
+def test_without_a_leader_the_dead_are_in_the_sum_and_not_told_each():
+    assert found(world(1).observe()) == ({("no-quorum-leader", "quorum")}, True)
+
+
+def test_without_voters_no_sum_is_shown():
+    state = world().observe(leader_id=-1, voters=(), observers=())
+    (finding,) = check_health(state)
+    assert (finding.message, is_broken(state, (finding,))) == ("nobody leads the quorum", True)
+
+
+def test_a_leader_without_a_majority_is_broken_already():
+    state = world(1, 2, 3).observe(voters=world(1).observe().voters)
+    assert found(state) == (
+        {("majority-lost", "quorum"), ("voter-is-dead", "controller 2"), ("voter-is-dead", "controller 3")}, True,
+    )  # fmt: skip
+
+
+def test_where_nobody_knows_who_is_alive_no_majority_is_missed():
+    voters = tuple(Replica(id=id, directory_id=directory("a")) for id in (1, 2, 3))
+    assert found(world(1, 2, 3).observe(voters=voters)) == (set(), False)
+
+
+def test_a_leader_that_has_committed_nothing_is_broken():
+    assert found(world(1, 2, 3).observe(high_watermark=None)) == ({("high-watermark-unknown", "controller 1")}, True)
+
+
+@pytest.mark.parametrize(
+    ("probe", "id"),
+    [
+        ({"answers": False, "node_id": None}, "voter-endpoint-silent"),
+        ({"node_id": 1}, "voter-endpoint-of-another"),
+        ({"is_controller": False}, "voter-endpoint-of-another"),
+        ({"cluster_id": "AAAAAAAAAAAAAAAAAAAAEQ"}, "voter-endpoint-of-another"),
+    ],
+)
+def test_an_endpoint_that_is_not_the_voters(probe, id):
+    state = world(1, 2, 3).observe(probes=probes(1, 2) + probes(3, **probe))
+    assert found(state) == ({(id, "controller 3")}, False)
+
+
+def test_a_disk_that_was_replaced():
+    alive = frozenset({key(1), key(2), key(3, "b")})
+    state = World(voters=world().voters, alive=alive).observe()
+    told, broken = found(state)
+    assert told == {("voter-is-dead", "controller 3"), ("voter-runs-on-another-disk", "controller 3")}
+    assert not broken
+
+
+def test_a_finding_is_told_once_and_those_of_the_observation_too():
+    finding = Finding(id="superseded-leader", severity=Severity.WARNING, subject="controller 9", message="old")
+    state = world(1, 2, 3).observe(findings=(finding, finding), mode=Mode.DYNAMIC)
+    assert check_health(state) == (finding,)
