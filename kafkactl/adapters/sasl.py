@@ -12,6 +12,7 @@ from typing import Protocol
 
 from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.connection import Connection
+from kafkactl.adapters.transport import Address
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.protocol.client_properties import ClientProperties
 from kafkactl.protocol.jaas import JaasEntry, parse_jaas
@@ -36,20 +37,20 @@ class Mechanism(Protocol):
         ...
 
 
-MakeMechanism = Callable[[Deadline], Mechanism]
+MakeMechanism = Callable[[Address, Deadline], Mechanism]
 
 
 class Sasl:
     """Runs exchanges; implements `connection.Authenticator`."""
 
     def __init__(self, name: str, make: MakeMechanism) -> None:
-        """`name` is Kafka's for the mechanism; `make` may fetch a token, within the deadline."""
+        """`name` is Kafka's for the mechanism; `make` may fetch a token or a ticket, within the deadline."""
         self._name = name
         self._make = make
 
     def authenticate(self, connection: Connection, deadline: Deadline) -> float | None:
         """Run one exchange; how long the session lasts in milliseconds, None without an end."""
-        mechanism = self._make(deadline)
+        mechanism = self._make(connection.address, deadline)
         self._shake_hands(connection, deadline)
         message = mechanism.first()
         for _ in range(_MOST_STEPS):
@@ -112,7 +113,7 @@ def authenticator(properties: ClientProperties) -> Sasl:
         raise InputError(
             f"sasl.mechanism {name!r} is none of {', '.join(_MECHANISMS)}",
             id="sasl-mechanism-not-supported",
-            next_step="Use a listener with one of these; Kafka's default, where none is set, is GSSAPI (Kerberos).",
+            next_step="Use a listener with one of these; where none is set, Kafka's default is GSSAPI (Kerberos).",
         )
     text = properties.get("sasl.jaas.config")
     if text is None:
@@ -139,7 +140,7 @@ def _plain(_name: str, entry: JaasEntry, _properties: ClientProperties) -> MakeM
     from kafkactl.adapters.sasl_plain import Plain
 
     username, password = required_option(entry, "username"), required_option(entry, "password")
-    return lambda _deadline: Plain(username, password)
+    return lambda _address, _deadline: Plain(username, password)
 
 
 def _scram(name: str, entry: JaasEntry, _properties: ClientProperties) -> MakeMechanism:
@@ -149,7 +150,7 @@ def _scram(name: str, entry: JaasEntry, _properties: ClientProperties) -> MakeMe
 
     username, password = required_option(entry, "username"), required_option(entry, "password")
     by_token = entry.options.get("tokenauth", "").lower() == "true"
-    return lambda _deadline: Scram(name, username, password, nonce=os.urandom(24), by_token=by_token)
+    return lambda _address, _deadline: Scram(name, username, password, nonce=os.urandom(24), by_token=by_token)
 
 
 def _oauthbearer(_name: str, entry: JaasEntry, properties: ClientProperties) -> MakeMechanism:
@@ -157,7 +158,13 @@ def _oauthbearer(_name: str, entry: JaasEntry, properties: ClientProperties) -> 
     from kafkactl.adapters.sasl_token import token_source
 
     source, extensions = token_source(entry, properties), extensions_of(entry)
-    return lambda deadline: OAuthBearer(source.token(deadline), extensions)
+    return lambda _address, deadline: OAuthBearer(source.token(deadline), extensions)
+
+
+def _gssapi(_name: str, entry: JaasEntry, properties: ClientProperties) -> MakeMechanism:
+    from kafkactl.adapters.sasl_gssapi import mechanisms
+
+    return mechanisms(entry, properties)
 
 
 _MECHANISMS: Mapping[str, Callable[[str, JaasEntry, ClientProperties], MakeMechanism]] = {
@@ -165,4 +172,5 @@ _MECHANISMS: Mapping[str, Callable[[str, JaasEntry, ClientProperties], MakeMecha
     "SCRAM-SHA-256": _scram,
     "SCRAM-SHA-512": _scram,
     "OAUTHBEARER": _oauthbearer,
+    "GSSAPI": _gssapi,
 }

@@ -74,7 +74,7 @@ def test_every_wrong_value_is_named_at_once() -> None:
     [
         ("security.protocol=TLS", "invalid-client-property"),
         ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN", "missing-jaas-line"),
-        (f"security.protocol=SASL_PLAINTEXT\nsasl.jaas.config={LOGIN}", "sasl-mechanism-not-supported"),
+        (f"security.protocol=SASL_PLAINTEXT\nsasl.jaas.config={LOGIN}", "invalid-kerberos-login"),
         (f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=plain\nsasl.jaas.config={LOGIN}",
          "sasl-mechanism-not-supported"),
         ('security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=x.Y required password="hunter2";',
