@@ -181,8 +181,8 @@ def _play_one(scene: Scene, stage: Stage) -> tuple[str, str, str, tuple[str, ...
         happened, by = _done_by_us(scene, stage, words, dry), "kafkactl"
     else:
         happened, by = _done_by_kafka(scene, stage, words), "Kafka's own request"
-    if happened != scene.verdict:
-        remarks = (*remarks, f"expected: {scene.verdict}")
+    if (predicted, happened) != (scene.verdict, scene.verdict):
+        remarks = (*remarks, f"expected: {scene.verdict}; blockers: {_blockers(dry)}")
     for deed in scene.after if scene.verdict is not Verdict.LATER else ():
         deed(stage)
     return str(predicted), str(happened), by, remarks
@@ -200,7 +200,7 @@ def ask_kafkactl(stage: Stage, words: Sequence[str]) -> dict[str, Any]:
 def _prediction(scene: Scene, dry: Mapping[str, Any]) -> tuple[Verdict, tuple[str, ...]]:
     if dry["kind"] == "error":
         return Verdict.REFUSED, () if dry["id"] in scene.because else (f"error {dry['id']}: {dry['message']}",)
-    blockers = [one["id"] for one in dry["findings"] if one["severity"] == "blocker"]
+    blockers = _blockers(dry)
     missing = [one for one in scene.because if one not in blockers]
     remarks = (f"not among the blockers {blockers}: {missing}",) if missing else ()
     outcome = dry["outcome"]
@@ -211,6 +211,10 @@ def _prediction(scene: Scene, dry: Mapping[str, Any]) -> tuple[Verdict, tuple[st
     if outcome == "planned":
         return Verdict.LATER if scene.verdict is Verdict.LATER else Verdict.WORKS, remarks
     return Verdict.REFUSED, (*remarks, f"outcome {outcome} of a dry run")
+
+
+def _blockers(dry: Mapping[str, Any]) -> list[str]:
+    return [one["id"] for one in dry.get("findings", ()) if one["severity"] == "blocker"]
 
 
 # --- the truth ------------------------------------------------------------------------------------------------------

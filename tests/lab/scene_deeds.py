@@ -116,6 +116,7 @@ def lose_disk(who: int | str) -> Deed:
 
     def deed(stage: Stage) -> None:
         node_id = stage.part(who)
+        know_dead(node_id)(stage)
         key = stage.cluster.replace_disk(node_id)
         stage.cluster.wait_for(lambda: (node_id, key) in _observers(stage), "the new disk as an observer", 60)
 
