@@ -22,6 +22,7 @@ COMMANDS = {
     "features": Entry("kafkactl.commands.features", "command", "Feature levels of a cluster: see, plan, change, prove."),
     "config": Entry("kafkactl.commands.config", "command", "Clusters under names: where they are, how to get in."),
     "log": Entry("kafkactl.commands.log", "command", "Read, check and search the metadata log of a cluster."),
+    "dryrun": Entry("kafkactl.commands.dryrun", "command", "What would happen: played on the cluster's own log."),
     "explain": Entry("kafkactl.commands.explain", "command", "Cause, consequence and remedy of an error or finding."),
     "schema": Entry("kafkactl.commands.schema", "command", "The JSON Schema of what a command prints."),
     "completion": Entry("kafkactl.commands.completion", "command", "The completion script for a shell."),

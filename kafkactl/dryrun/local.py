@@ -55,6 +55,7 @@ class LogFile(Protocol):
 class Loaded:
     """What a log leads to. Offsets are -1 where there are no records; times in milliseconds.
 
+    `voters` are the ids in the last LeaderChange record, () without one.
     `snapshot_offset` is the end offset of the checkpoint that it was begun with, None without one; `committed_offset`
     the last offset that is known to be committed, None where nothing in these files tells. `log_bytes` counts the
     segments read, `first_timestamp_ms` is that of their first record.
@@ -62,6 +63,7 @@ class Loaded:
 
     image: Image
     leader: Leader | None
+    voters: tuple[int, ...]
     first_offset: int
     last_offset: int
     last_epoch: int
@@ -89,7 +91,7 @@ def load(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int
             following = segments[position + 1].base_offset if position + 1 < len(segments) else None
             if following is not None and following <= offset:
                 continue
-            reading.read(segment)
+            reading.read(segment, is_last=following is None)
         return reading.loaded(checkpoints)
 
 
@@ -138,6 +140,7 @@ class _Reading:
         self._from = start.end_offset
         self._at = at
         self._next: int | None = None
+        self._voters: tuple[int, ...] = ()
         self._findings: list[Finding] = []
         self.first = self.last = -1
         self.last_epoch = -1
@@ -145,12 +148,15 @@ class _Reading:
         self.records = 0
         self.bytes = 0
 
-    def read(self, segment: LogFile) -> None:
-        batch = -1
+    def read(self, segment: LogFile, *, is_last: bool) -> None:
+        batch, torn = -1, None
         for found in records_in(segment):
             if isinstance(found, Damage):
-                self._damaged(segment, found)
+                torn = found
                 continue
+            if torn is not None:
+                self._damaged(segment, torn)
+                torn = None
             record, header = found
             if header.base_offset != batch:
                 batch = header.base_offset
@@ -161,7 +167,15 @@ class _Reading:
                 self.first, self.first_ms = record.offset, record.timestamp_ms
             self.last, self.last_epoch, self.last_ms = record.offset, record.epoch, record.timestamp_ms
             self.records += 1
+            if header.is_control:
+                self._control(record.record)
             self._replaying.take(*record)
+        if torn is not None:
+            self._damaged(segment, torn, is_tail=is_last and torn.error.id == "truncated-batch")
+
+    def _control(self, record: object) -> None:
+        if isinstance(record, ControlRecord) and record.type is ControlType.LEADER_CHANGE:
+            self._voters = tuple(voter["VoterId"] for voter in record.data["Voters"])
 
     def _begin(self, segment: LogFile, header: BatchHeader) -> None:
         self.bytes += header.size_bytes
@@ -178,7 +192,11 @@ class _Reading:
             )
         self._next = header.last_offset + 1
 
-    def _damaged(self, segment: LogFile, damage: Damage) -> None:
+    def _damaged(self, segment: LogFile, damage: Damage, *, is_tail: bool = False) -> None:
+        if is_tail:
+            text = "the last batch is not whole: a live node is writing it, or one that stopped will cut it off"
+            self._findings.append(_finding("torn-tail", segment.name, text, Severity.INFO, position=damage.position))
+            return
         text = (
             f"bytes {damage.position} to {damage.end} hold no batch ({damage.error.reason}); a node that starts cuts "
             "the log there, and what follows was read all the same"
@@ -192,6 +210,7 @@ class _Reading:
         return Loaded(
             image=result.image,
             leader=result.leader,
+            voters=self._voters,
             first_offset=self.first,
             last_offset=start.end_offset - 1 if nothing else self.last,
             last_epoch=start.epoch if nothing else self.last_epoch,
@@ -265,8 +284,8 @@ def _snapshot(file: LogFile) -> _Start | Finding:
     return _Start(image=result.image, epoch=epoch, timestamp_ms=timestamp, is_checkpoint=True, findings=result.findings)
 
 
-def _finding(id: str, subject: str, message: str, **evidence: object) -> Finding:
-    return Finding(id=id, severity=Severity.BLOCKER, subject=subject, message=message, evidence=evidence)
+def _finding(id: str, subject: str, message: str, severity: Severity = Severity.BLOCKER, **evidence: object) -> Finding:
+    return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence)
 
 
 @contextmanager

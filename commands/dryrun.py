@@ -1,0 +1,44 @@
+"""`kafkactl dryrun`: the table of its scenarios. Each is a leaf of one of a few modules."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.commands.lazy_group import Entry, LazyGroup
+
+_BROKERS = "kafkactl.commands.dryrun_brokers"
+_REQUESTS = "kafkactl.commands.dryrun_requests"
+_CLUSTER = "kafkactl.commands.dryrun_cluster"
+
+SCENARIOS = {
+    "broker-loss": Entry(_BROKERS, "broker_loss", "Brokers crash or are shut down; or the worst that K can do."),
+    "broker-return": Entry(_BROKERS, "broker_return", "Brokers that are down come back."),
+    "rolling-restart": Entry(_BROKERS, "rolling_restart", "Every broker once; the safest order."),
+    "unregister-broker": Entry(_BROKERS, "unregister_broker", "A broker's registration is taken away."),
+    "elect-leaders": Entry(_REQUESTS, "elect_leaders", "Preferred or unclean elections."),
+    "alter-config": Entry(_REQUESTS, "alter_config", "A configuration changes, and whom that strands."),
+    "reassignment": Entry(_REQUESTS, "reassignment", "A reassignment plan: does it end?"),
+    "features": Entry(_REQUESTS, "features", "Feature levels change: would Kafka accept it?"),
+    "controllers": Entry(_CLUSTER, "controllers", "Voters are lost, added or removed."),
+    "replay": Entry(_CLUSTER, "replay", "What the log holds and leads to."),
+    "growth": Entry(_CLUSTER, "growth", "Log and snapshots after some days; how long a start takes."),
+}
+
+
+@click.group(
+    "dryrun",
+    cls=LazyGroup,
+    entries=SCENARIOS,
+    examples=(
+        "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --brokers 3,4",
+        "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --worst 2",
+        "kafkactl dryrun rolling-restart /disk1/__cluster_metadata-0 --config server.properties",
+    ),
+)
+def command() -> None:
+    """Replay a cluster's metadata log and say what would happen, before it is done.
+
+    A SOURCE is a __cluster_metadata-0 folder, the log directory around it, or single .log and
+    .checkpoint files; several are replicas of one cluster's log. Nothing is written and no cluster
+    is asked: what the log does not tell is assumed, and every assumption is listed.
+    """

@@ -1,0 +1,86 @@
+"""Scenarios of `kafkactl dryrun` about brokers: lost, back, restarted, unregistered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kafkactl.commands.dryrun_run import CODES, Common, NodeIds, answer, scenario_options
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.options import Choice
+
+
+@leaf_command(
+    "broker-loss",
+    examples=(
+        "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --brokers 3,4",
+        "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --brokers 3 --mode controlled --records -o json",
+        "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --worst 2",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+@click.option("--brokers", type=NodeIds(), metavar="IDS", help="The brokers that are lost together.")
+@click.option("--mode", type=Choice(("crash", "controlled")), default="crash", show_default=True, help="How they go.")
+@click.option("--in-order", is_flag=True, help="Play the order given, not every order.")
+@click.option("--worst", type=click.IntRange(min=1), metavar="K", help="Search all sets of K live brokers.")
+def broker_loss(*, common: Common, brokers: list[int] | None, mode: str, in_order: bool, worst: int | None) -> None:
+    """What happens when brokers are lost.
+
+    Brokers that are lost together are noticed one after the other, in an order that nobody can
+    tell: every order is played, and where it decides, all outcomes are listed.
+    """
+    if (brokers is None) == (worst is None):
+        raise click.UsageError("Give --brokers, or --worst.")
+    asked: dict[str, Any] = {"brokers": brokers, "mode": mode, "in_order": in_order}
+    answer(common, "broker-loss", asked if worst is None else {"worst": worst})
+
+
+@leaf_command(
+    "broker-return",
+    examples=("kafkactl dryrun broker-return /disk1/__cluster_metadata-0 --brokers 3",),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+@click.option("--brokers", type=NodeIds(), required=True, metavar="IDS", help="The brokers that come back.")
+@click.option("--empty-disks", is_flag=True, help="With new disks: what was on theirs is gone.")
+def broker_return(*, common: Common, brokers: list[int], empty_disks: bool) -> None:
+    """What happens when brokers that are down come back.
+
+    Whether a broker went down in order is taken from the log; with eligible leader replicas it
+    decides whether the broker may lead at once.
+    """
+    answer(common, "broker-return", {"brokers": brokers, "empty_disks": empty_disks})
+
+
+@leaf_command(
+    "rolling-restart",
+    examples=(
+        "kafkactl dryrun rolling-restart /disk1/__cluster_metadata-0",
+        "kafkactl dryrun rolling-restart /disk1/__cluster_metadata-0 --order 3,1,2",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+@click.option("--order", default="auto", metavar="IDS|auto", show_default=True, help="The brokers in their order.")
+def rolling_restart(*, common: Common, order: str) -> None:
+    """What each step of a rolling restart does, and the safest order."""
+    chosen = order if order == "auto" else NodeIds().convert(order, None, None)
+    answer(common, "rolling-restart", {"order": chosen})
+
+
+@leaf_command(
+    "unregister-broker",
+    examples=("kafkactl dryrun unregister-broker /disk1/__cluster_metadata-0 --broker 4",),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+@click.option("--broker", type=click.IntRange(min=0), required=True, metavar="ID", help="The broker.")
+def unregister_broker(*, common: Common, broker: int) -> None:
+    """What unregistering a broker does, to its partitions and to itself if it lives."""
+    answer(common, "unregister-broker", {"broker": broker})

@@ -1,0 +1,79 @@
+"""Scenarios of `kafkactl dryrun` about the quorum and the log itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kafkactl.commands.dryrun_run import CODES, Common, NodeIds, answer, scenario_options
+from kafkactl.commands.leaf import leaf_command
+
+
+@leaf_command(
+    "controllers",
+    examples=(
+        "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --lose 2,3",
+        "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --down 3 --remove 2",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+@click.option("--down", type=NodeIds(), default=[], metavar="IDS", help="Controllers that do not answer now.")
+@click.option("--lose", type=NodeIds(), metavar="IDS", help="Controllers that are lost.")
+@click.option("--add", metavar="ID:DIR[@LISTENER://HOST:PORT]", help="A voter that is added.")
+@click.option("--remove", metavar="ID[:DIR]", help="A voter that is removed.")
+@click.option("--cluster-id", metavar="ID", help="The cluster id that the request would carry.")
+def controllers(
+    *,
+    common: Common,
+    down: list[int],
+    lose: list[int] | None,
+    add: str | None,
+    remove: str | None,
+    cluster_id: str | None,
+) -> None:
+    """Whether the quorum lives on when voters are lost, added or removed.
+
+    Kafka takes a change of voters that can never commit; here it is told as wedged.
+    """
+    from kafkactl.dryrun.controllers import parse_wish
+
+    if sum(one is not None for one in (lose, add, remove)) > 1:
+        raise click.UsageError("Give one of --lose, --add and --remove.")
+    wishes: dict[str, Any] = {}
+    for name, text in (("add", add), ("remove", remove)):
+        wish = None if text is None else parse_wish(text)
+        directory = None if wish is None or wish.directory_id is None else str(wish.directory_id)
+        wishes[name] = wish and {"id": wish.node_id, "directory_id": directory, "endpoint": wish.endpoint}
+    answer(common, "controllers", {"down": down, "lose": lose or [], **wishes, "cluster_id": cluster_id})
+
+
+@leaf_command(
+    "replay",
+    examples=(
+        "kafkactl dryrun replay /disk1/__cluster_metadata-0",
+        "kafkactl dryrun replay /disk1/__cluster_metadata-0 --at 5000 -o json",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+@click.option("--at", type=click.IntRange(min=0), metavar="OFFSET", help="The state after this offset.")
+def replay(*, common: Common, at: int | None) -> None:
+    """What a log holds and leads to: record counts, the state in numbers, its SHA-256."""
+    answer(common, "replay", {"at": at}, at=at)
+
+
+@leaf_command(
+    "growth",
+    examples=("kafkactl dryrun growth /disk1/__cluster_metadata-0 --days 30",),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+@click.option("--days", type=click.IntRange(min=1), default=30, show_default=True, metavar="N", help="How far ahead.")
+def growth(*, common: Common, days: int) -> None:
+    """How large log and snapshots become, and how long a controller takes to load them."""
+    answer(common, "growth", {"days": days})

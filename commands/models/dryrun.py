@@ -1,0 +1,242 @@
+"""The answer of `kafkactl dryrun`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from kafkactl.commands.models.shared import Answer, Finding, Shape
+
+Verdict = Literal["ok", "degraded", "refused", "unavailable", "wedged", "unknown"]
+
+
+class Source(Shape):
+    """What was read. Offsets are -1 where there are no records."""
+
+    paths: list[str]
+    cluster_id: str | None
+    first_offset: int = Field(description="Of the first record that was replayed, behind a snapshot if there is one.")
+    last_offset: int
+    committed_offset: int | None = Field(description="The last offset that is known to be committed.")
+    snapshot_offset: int | None = Field(description="The end offset of the snapshot that the replay began with.")
+    records: int
+
+
+class Earlier(Shape):
+    """A scenario that was played before."""
+
+    scenario: str
+    input: dict[str, Any]
+    verdict: Verdict
+
+
+class Counts(Shape):
+    """Partitions of the cluster after the event."""
+
+    total: int
+    leader_changes: int = Field(description="Whose leader is another one than before, none included.")
+    offline: int = Field(description="Without a leader.")
+    under_min_isr: int = Field(description="Fewer in sync than min.insync.replicas asks for, leaderless ones included.")
+    at_min_isr: int
+
+
+class Alternative(Shape):
+    """One way in which a partition may end."""
+
+    leader: int
+    isr: list[int]
+    elr: list[int]
+    last_known_elr: list[int]
+
+
+class Change(Shape):
+    """A partition that changes. -1 stands for no leader."""
+
+    topic: str
+    partition: int
+    leader_before: int
+    leader_after: int
+    isr_before: list[int]
+    isr_after: list[int]
+    elr_after: list[int]
+    last_known_elr_after: list[int]
+    leader_epoch_after: int
+    recovering_after: bool = Field(description="Whether the leader is not known to have been in sync.")
+    replicas_after: list[int]
+    certain: bool = Field(description="Whether there is but one outcome.")
+    alternatives: list[Alternative] = Field(description="Every outcome, where the order of events decides.")
+
+
+class AppendedRecord(Shape):
+    """A record as `log dump` writes it."""
+
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    kind: Literal["record"]
+    type: str
+    version: int
+    data: dict[str, Any]
+
+
+class Appended(Shape):
+    """What the controller would append to the log."""
+
+    count: int
+    bytes: int = Field(description="With their batches, one for each operation.")
+    by_type: dict[str, int]
+    records: list[AppendedRecord] | None = Field(default=None, description="Only with --records.")
+
+
+class BeforeAfter(Shape):
+    """A number of the quorum before and after."""
+
+    before: int
+    after: int
+
+
+class ServerError(Shape):
+    """What the controller would answer instead of doing it."""
+
+    code: int
+    name: str
+    message: str | None
+
+
+class Result(Shape):
+    """The answer about one partition."""
+
+    topic: str
+    partition: int | None
+    error_code: int
+    error_name: str
+    message: str | None = None
+
+
+class Feature(Shape):
+    """One feature of the change."""
+
+    name: str
+    from_: int = Field(alias="from")
+    to: int
+    kind: Literal["upgrade", "safe-downgrade", "unsafe-downgrade", "no-op"]
+    verdict: Verdict
+    accepted_by_kafka: bool | None
+    server_error: ServerError | None
+    reversible: bool
+    consequences: list[str]
+    way_back: str | None
+
+
+class Step(Shape):
+    """A step of a rolling restart, of a reassignment, or of a change of levels."""
+
+    number: int | None = None
+    broker: int | None = Field(default=None, description="The broker that is down in this step.")
+    verdict: Verdict | None = Field(default=None, description="While it is down.")
+    partitions: Counts | None = None
+    worst: list[Change] | None = None
+    records_appended: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    completes: bool | None = None
+    replicas_after: list[int] | None = None
+    adding_after: list[int] | None = None
+    removing_after: list[int] | None = None
+    features: dict[str, int] | None = None
+    type: str | None = None
+
+
+class Loss(Shape):
+    """A set of brokers and what its loss does, in the worst order."""
+
+    brokers: list[int]
+    offline: int = Field(description="Partitions that lose their leader.")
+    under_min_isr: int = Field(description="Partitions that keep a leader and fall under min.insync.replicas.")
+    leader_changes: int
+
+
+class TopicPartition(Shape):
+    """A partition by name."""
+
+    topic: str
+    partition: int
+
+
+class Members(Shape):
+    """Node ids before and after."""
+
+    before: list[int]
+    after: list[int]
+
+
+class LogSize(Shape):
+    """The log now and after the days that were asked for."""
+
+    bytes: int
+    records: int
+    span_ms: int
+    bytes_per_day: int
+    records_per_day: int
+    bytes_written_after: int
+    bytes_kept_after: int
+
+
+class SnapshotSize(Shape):
+    """A snapshot of the state."""
+
+    bytes: int
+    records: int
+    per_day: int
+
+
+class Load(Shape):
+    """How long a controller takes to start with this log."""
+
+    seconds: float
+    seconds_after: float
+
+
+class Effects(Shape):
+    """What would change; fields that a scenario is not about are null or empty, or not there at all."""
+
+    partitions: Counts | None
+    changes: list[Change] = Field(description="The partitions that change, the worst first; the first 1,000.")
+    changes_total: int
+    records_appended: Appended | None
+    majority: BeforeAfter | None
+    tolerates: BeforeAfter | None
+    features: list[Feature]
+    results: list[Result]
+    steps: list[Step]
+    server_error: ServerError | None
+    order: list[int] | None = Field(default=None, description="Brokers of a rolling restart, in their order.")
+    worst: list[Loss] | None = Field(default=None, description="The worst sets of brokers, the worst first.")
+    sets: int | None = Field(default=None, description="How many sets were searched.")
+    stranded: list[TopicPartition] | None = Field(default=None, description="Partitions that stay without a leader.")
+    completes: bool | None = Field(default=None, description="Whether every move of a reassignment ends.")
+    records_at_once: int | None = None
+    voters: Members | None = None
+    alive: Members | None = None
+    counts: dict[str, int] | None = Field(default=None, description="Records by type.")
+    state: dict[str, int] | None = None
+    image_sha256: str | None = None
+    log: LogSize | None = None
+    snapshot: SnapshotSize | None = None
+    controller_load: Load | None = None
+
+
+class DryrunPrediction(Answer):
+    """Every scenario of `dryrun`."""
+
+    kind: Literal["dryrun.prediction"]
+    scenario: str
+    engine: Literal["local", "spark"]
+    source: Source
+    after: list[Earlier] = Field(description="What was played before, in order.")
+    input: dict[str, Any]
+    verdict: Verdict
+    findings: list[Finding]
+    effects: Effects
+    assumptions: list[str]

@@ -1,0 +1,74 @@
+"""From paths to the state that a dry run is played on: replicas of one cluster's log, and the best of them.
+
+Sources are replicas where their folders carry one cluster id, or where the caller says so. The one that goes farthest
+in the newest epoch is read whole; of the others only the ends are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.log_source import LogSource, open_source
+from kafkactl.dryrun.facts import facts_of
+from kafkactl.dryrun.local import Loaded, load
+from kafkactl.dryrun.scenarios import World
+from kafkactl.errors import InputError
+from kafkactl.features.releases import Release
+from kafkactl.frozen import frozen
+from kafkactl.protocol.properties import parse_properties
+
+
+@frozen
+class Sources:
+    """The logs that were named, of one cluster. `paths` are as they were given."""
+
+    paths: tuple[str, ...]
+    logs: tuple[LogSource, ...]
+    cluster_id: str | None
+
+
+def open_replicas(paths: Sequence[str], *, same_cluster: bool = False) -> Sources:
+    """Open what was named. Raises InputError `several-clusters`, and what `open_source` raises."""
+    given = tuple(dict.fromkeys(paths))
+    logs = tuple(open_source(path) for path in given)
+    ids = {log.cluster_id for log in logs if log.cluster_id is not None}
+    unknown = len(logs) > 1 and any(log.cluster_id is None for log in logs)
+    if not same_cluster and (len(ids) > 1 or unknown):
+        which = ", ".join(f"{log.name}: {log.cluster_id or 'not known'}" for log in logs)
+        raise InputError(
+            f"the sources are not known to be of one cluster ({which})",
+            id="several-clusters",
+            next_step="Ask about one cluster at a time; if these are replicas of one log, say --same-cluster.",
+        )
+    return Sources(paths=given, logs=logs, cluster_id=next(iter(sorted(ids)), None))
+
+
+def read_world(
+    sources: Sources, *, release: Release | None, static: Mapping[str, str] | None, at: int | None = None
+) -> World:
+    """The state at the end of the log (or after offset `at`), and what a prediction stands on beside it."""
+    loaded = _farthest([load(log.segments, log.checkpoints, at=at) for log in sources.logs])
+    facts = facts_of(
+        loaded.image,
+        release=release,
+        static=static,
+        leader_id=None if loaded.leader is None else loaded.leader.id,
+        leader_epoch=max(loaded.last_epoch, 0),
+        next_offset=loaded.last_offset + 1,
+        timestamp_ms=loaded.last_timestamp_ms,
+    )
+    return World(loaded=loaded, facts=facts, cluster_id=sources.cluster_id)
+
+
+def read_static(path: str | None) -> dict[str, str] | None:
+    """The settings of a controller's properties file; None where none was named."""
+    if path is None:
+        return None
+    return dict(parse_properties(read_input(Path(path), "configuration file"), file=path).mapping)
+
+
+def _farthest(found: Sequence[Loaded]) -> Loaded:
+    """The log with the newest epoch, and in it the last record (`VoteRequest`: the one that would be elected)."""
+    return max(found, key=lambda one: (one.last_epoch, one.last_offset))

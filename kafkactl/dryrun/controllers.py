@@ -1,0 +1,241 @@
+"""Scenario `controllers`: voters that are lost, added or removed, and whether the quorum lives on.
+
+Kafka asks nothing about majorities before it takes a change of voters: one that leaves too few alive is appended, is
+in force at once and never commits (the wedge, measured on 3.9.2 to 4.4.0). Sources: KIP-853, `AddVoterHandler.java`,
+`RemoveVoterHandler.java`; texts measured on 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final, TypeAlias
+
+from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, blocker, note, warning
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image import Image
+from kafkactl.plan import Finding
+from kafkactl.quorum.majority import arithmetic, majority, tolerates
+from kafkactl.quorum.voters import parse_static_voters
+from kafkactl.values import Uuid
+
+TIMED_OUT, UNSUPPORTED_VERSION, OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 7, 35, 104, 126, 127
+STATIC_VOTERS: Final = "controller.quorum.voters"
+Side: TypeAlias = tuple[frozenset[int], frozenset[int]]  # voters, and those of them that are alive
+
+
+@frozen
+class VoterWish:
+    """A voter that is to be added or removed. `directory_id` None: the one that the voter set names."""
+
+    node_id: int
+    directory_id: Uuid | None = None
+    endpoint: str | None = None
+
+
+@frozen
+class ControllerEvent:
+    """What happens to the controllers: `lose`, `add` or `remove`, at most one of them; `down` do not answer before.
+
+    `cluster_id` is the one that the request would carry, `own_cluster_id` that of the log, where it is known.
+    """
+
+    down: frozenset[int] = frozenset()
+    lose: frozenset[int] = frozenset()
+    add: VoterWish | None = None
+    remove: VoterWish | None = None
+    cluster_id: str | None = None
+    own_cluster_id: str | None = None
+
+
+def parse_wish(text: str) -> VoterWish:
+    """`ID`, `ID:DIRECTORY` or `ID:DIRECTORY@LISTENER://HOST:PORT`. Raises InputError `invalid-voter-wish`."""
+    voter, _, endpoint = text.partition("@")
+    number, colon, directory = voter.partition(":")
+    if not (number.isascii() and number.isdigit()) or (colon and not directory):
+        raise InputError(
+            f"{text!r} names no controller: ID, ID:DIRECTORY_ID or ID:DIRECTORY_ID@LISTENER://HOST:PORT expected",
+            id="invalid-voter-wish",
+            next_step="The directory id stands in the controller's meta.properties.",
+        )
+    return VoterWish(
+        node_id=int(number), directory_id=Uuid.parse(directory) if directory else None, endpoint=endpoint or None
+    )
+
+
+def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collection[int] = ()) -> Prediction:
+    """What becomes of the quorum. `told` are the voters that the last LeaderChange record of the log names."""
+    known = _voters(image, facts, told)
+    if known is None:
+        return _unknown(facts, event)
+    voters, where = known
+    alive = voters - event.down
+    error = _refusal(image, event, voters, alive)
+    after, alive_after = _after(event, voters, alive)
+    verdict = Verdict.REFUSED if error else _verdict(event, (voters, alive), (after, alive_after))
+    if error is not None:
+        after, alive_after = voters, alive
+    return Prediction(
+        scenario="controllers",
+        input=_input(event),
+        verdict=verdict,
+        facts=facts,
+        findings=tuple(_findings(event, error, verdict, (voters, alive), (after, alive_after))),
+        effects={
+            "majority": {"before": majority(len(voters)), "after": majority(len(after))},
+            "tolerates": {"before": tolerates(voters, alive), "after": tolerates(after, alive_after)},
+            "voters": {"before": sorted(voters), "after": sorted(after)},
+            "alive": {"before": sorted(alive), "after": sorted(alive_after)},
+            "server_error": None if error is None else error.to_dict(),
+        },
+        assumptions=(f"the voters are those of {where}", *_assumptions(event)),
+    )
+
+
+def _voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[frozenset[int], str] | None:
+    """The voter ids, and where they were found."""
+    if image.voters is not None:
+        return frozenset(voter.node_id for voter in image.voters), "the last VotersRecord in the log"
+    if STATIC_VOTERS in facts.static:
+        entries = [one.strip() for one in facts.static[STATIC_VOTERS].split(",") if one.strip()]
+        ids = frozenset(voter.node_id for voter in parse_static_voters(entries))
+        if ids:
+            return ids, f"{STATIC_VOTERS} in the file given"
+    return (frozenset(told), "the last LeaderChange record in the log") if told else None
+
+
+def _unknown(facts: Facts, event: ControllerEvent) -> Prediction:
+    text = "neither a VotersRecord nor a LeaderChange record is in what was read, so the voters are not known"
+    return Prediction(
+        scenario="controllers",
+        input=_input(event),
+        verdict=Verdict.UNKNOWN,
+        facts=facts,
+        findings=(
+            blocker(
+                "voters-not-in-log", "quorum", text, f"Give the controller's file (--config) with {STATIC_VOTERS}."
+            ),
+        ),
+    )
+
+
+def _refusal(image: Image, event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]) -> ServerError | None:
+    """What the leader answers instead of appending anything, in the order in which it looks."""
+    wish = event.add or event.remove
+    if wish is None:
+        return None
+    if len(alive) < majority(len(voters)):
+        return ServerError(code=TIMED_OUT, message="nobody leads: no majority of the voters is alive")
+    if event.cluster_id is not None and event.own_cluster_id not in (None, event.cluster_id):
+        text = f'The given id "{event.cluster_id}" doesn\'t match the cluster id "{event.own_cluster_id}"'
+        return ServerError(code=OTHER_CLUSTER, message=text)
+    verb = "adding" if event.add else "removing"
+    if not image.kraft_version:
+        text = f"Cluster doesn't support {verb} voter because the kraft.version feature is 0"
+        return ServerError(code=UNSUPPORTED_VERSION, message=text)
+    return _of_set(image, event, voters)
+
+
+def _of_set(image: Image, event: ControllerEvent, voters: frozenset[int]) -> ServerError | None:
+    directories = {voter.node_id: voter.directory_id for voter in image.voters or ()}
+    shown = ", ".join(f"ReplicaKey(id={one}, directoryId={directories.get(one)})" for one in sorted(voters))
+    if event.add is not None and event.add.node_id in voters:
+        key = f"ReplicaKey(id={event.add.node_id}, directoryId={event.add.directory_id})"
+        text = f"The voter id for {key} is already part of the set of voters [{shown}]."
+        return ServerError(code=DUPLICATE_VOTER, message=text)
+    wish = event.remove
+    if wish is None:
+        return None
+    other = wish.directory_id is not None and wish.directory_id != directories.get(wish.node_id)
+    if wish.node_id not in voters or other or len(voters) == 1:
+        key = f"ReplicaKey(id={wish.node_id}, directoryId={wish.directory_id})"
+        return ServerError(code=VOTER_NOT_FOUND, message=f"Cannot remove voter {key} from the set of voters [{shown}]")
+    return None
+
+
+def _after(
+    event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The voters and those of them that live, after the event."""
+    if event.add is not None:
+        added = frozenset({event.add.node_id})
+        return voters | added, alive | (added - event.down)
+    if event.remove is not None:
+        gone = frozenset({event.remove.node_id})
+        return voters - gone, alive - gone
+    return voters, alive - event.lose
+
+
+def _verdict(event: ControllerEvent, before: Side, after: Side) -> Verdict:
+    now, then = tolerates(*before), tolerates(*after)
+    if event.add is not None or event.remove is not None:
+        if then < 0:
+            return Verdict.WEDGED
+    elif then < 0 <= now:
+        return Verdict.UNAVAILABLE
+    return Verdict.DEGRADED if then < now else Verdict.OK
+
+
+def _findings(
+    event: ControllerEvent,
+    error: ServerError | None,
+    verdict: Verdict,
+    before: Side,
+    after: Side,
+) -> Iterator[Finding]:
+    if error is not None:
+        yield blocker("voter-change-refused", "quorum", f"Kafka answers {error.code}: {error.message}")
+        return
+    sums = f"before: {_sum(before)}; after: {_sum(after)}"
+    if verdict is Verdict.WEDGED:
+        yield blocker(
+            "voter-change-never-commits",
+            "quorum",
+            f"it would be appended, be in force at once and never commit; the leader resigns within 3 s. {sums}",
+            "Bring back voters that are down first, or remove a dead voter instead.",
+        )
+    elif verdict is Verdict.UNAVAILABLE:
+        yield blocker(
+            "quorum-loses-majority",
+            "quorum",
+            f"no majority is left: no leader, no change of metadata; produce and fetch go on at the leaders there are. "
+            f"{sums}",
+            "Keep a majority of the voters alive.",
+        )
+    elif len(before[1]) < majority(len(before[0])):
+        yield warning("quorum-without-majority-before", "quorum", f"the quorum has no majority now already. {sums}")
+    elif verdict is Verdict.DEGRADED:
+        yield warning("quorum-tolerates-less", "quorum", f"the quorum survives fewer failures than before. {sums}")
+    yield from _strangers(event, before[0])
+
+
+def _strangers(event: ControllerEvent, voters: Collection[int]) -> Iterator[Finding]:
+    for node_id in sorted((event.lose | event.down) - set(voters)):
+        yield note("controller-does-not-vote", f"controller {node_id}", f"controller {node_id} does not vote")
+
+
+def _sum(side: Side) -> str:
+    voters, alive = side
+    return arithmetic(sorted(voters), alive)
+
+
+def _assumptions(event: ControllerEvent) -> Iterator[str]:
+    yield "voters that are not named as down or lost are alive and caught up"
+    if event.add is not None:
+        yield f"controller {event.add.node_id} runs, has caught up, and its endpoint answers"
+
+
+def _input(event: ControllerEvent) -> dict[str, Any]:
+    return {
+        "down": sorted(event.down),
+        "lose": sorted(event.lose),
+        "add": None if event.add is None else _wish(event.add),
+        "remove": None if event.remove is None else _wish(event.remove),
+        "cluster_id": event.cluster_id,
+    }
+
+
+def _wish(wish: VoterWish) -> dict[str, Any]:
+    directory = None if wish.directory_id is None else str(wish.directory_id)
+    return {"id": wish.node_id, "directory_id": directory, "endpoint": wish.endpoint}

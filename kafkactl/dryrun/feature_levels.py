@@ -1,0 +1,291 @@
+"""Scenario `features`: a change of feature levels, judged and worded as the controller would.
+
+What is checked is `features.plan` (every reason at once) and `features.predict` (whether Kafka refuses); here are the
+words of the refusal, the records, and what they bring about. Sources: `FeatureControlManager.java`,
+`ConfigurationControlManager.java` (what turning ELR on writes); texts and record orders measured on 4.0.2 and 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kafkactl.dryrun.appended import Operation, record
+from kafkactl.dryrun.facts import MIN_ISR, Facts
+from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.rules import ELR
+from kafkactl.features.change import rules_release, upgrade_type
+from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of
+from kafkactl.features.plan import FeaturePlan, FeatureStep, plan_change
+from kafkactl.features.predict import predicted_acceptance
+from kafkactl.features.request import FeatureRequest
+from kafkactl.features.request import Operation as Asked
+from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
+from kafkactl.features.update_rules import update_rules
+from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.image import BROKER_CONFIG, Broker, Controller, Image
+from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
+from kafkactl.plan import Severity, blockers
+from kafkactl.schema.spec import Versions
+from kafkactl.values import Endpoint
+
+INVALID_UPDATE_VERSION: Final = 95
+_PREFIX = "The update failed for all features since the following feature had an error: "
+
+
+def feature_levels(
+    image: Image,
+    facts: Facts,
+    request: FeatureRequest,
+    *,
+    cluster_id: str = "",
+    voters: tuple[int, ...] = (),
+    down: frozenset[int] = frozenset(),
+) -> Prediction:
+    """What a change of levels comes to. `down` are nodes that do not answer now; `voters` those of a static quorum.
+
+    Several features that depend on each other go in several requests, as `kafkactl features` sends them; the records
+    are those of all steps, and none where the first is refused.
+    """
+    state = state_of(image, facts, cluster_id=cluster_id, voters=voters, down=down)
+    plan = plan_change(state, request)
+    accepted = predicted_acceptance(state, request.levels, upgrade_type(request))
+    refused = bool(blockers(plan.findings)) or False in accepted.values()
+    unknown = not refused and None in accepted.values()
+    operations = () if refused else tuple(_operations(image, facts, plan))
+    verdict = Verdict.REFUSED if refused else Verdict.UNKNOWN if unknown else _verdict(plan)
+    return Prediction(
+        scenario="features",
+        input=_input(request, down),
+        verdict=verdict,
+        facts=facts,
+        findings=plan.findings,
+        operations=operations,
+        effects={
+            "features": [_feature(state, plan, name, accepted) for name in request.levels],
+            "steps": [step.to_dict() for step in plan.steps],
+        },
+        assumptions=("nodes that are not named as down answer as their registrations say",),
+    )
+
+
+def state_of(
+    image: Image, facts: Facts, *, cluster_id: str, voters: tuple[int, ...], down: frozenset[int]
+) -> FeatureState:
+    """The cluster as the planner of levels sees it, from the log alone."""
+    known = image.voters
+    ids = {voter.node_id: voter.directory_id for voter in known} if known else dict.fromkeys(voters)
+    leader = facts.leader_id if facts.leader_id is not None else min(image.controllers, default=None)
+    nodes = [NodeSeen(id=one, role=Role.CONTROLLER, answers=one not in down) for one in image.controllers]
+    nodes += [
+        NodeSeen(id=one.id, role=Role.BROKER, answers=not (one.fenced or one.id in down))
+        for one in image.brokers.values()
+    ]
+    levels = {name: level for name, level in image.features.items() if level and name != KRAFT_VERSION}
+    if image.kraft_version:
+        levels[KRAFT_VERSION] = image.kraft_version
+    return FeatureState(
+        cluster_id=cluster_id,
+        finalized=levels,
+        active_controller=leader,
+        nodes=tuple(nodes),
+        registrations=_registrations(image),
+        voters=tuple(
+            QuorumNode(id=one, directory_id=directory, fetching=one not in down) for one, directory in ids.items()
+        )
+        or None,
+    )
+
+
+def _registrations(image: Image) -> Registrations:
+    return Registrations(
+        brokers={one.id: _broker(one) for one in image.brokers.values()},
+        controllers={one.id: _controller(one) for one in image.controllers.values()},
+        levels={name: level for name, level in image.features.items() if level},
+        kraft_version=image.kraft_version,
+        voters=image.voters,
+        zk_migration_state=image.zk_migration_state,
+    )
+
+
+def _broker(one: Broker) -> BrokerRegistration:
+    return BrokerRegistration(
+        id=one.id,
+        epoch=one.epoch,
+        incarnation_id=one.incarnation_id,
+        fenced=one.fenced,
+        in_controlled_shutdown=one.in_controlled_shutdown,
+        features=_ranges(one),
+        endpoints=_endpoints(one),
+        directory_ids=one.directories,
+        cordoned=one.cordoned or (),
+        is_migrating_zk_broker=one.is_migrating_zk_broker,
+    )
+
+
+def _controller(one: Controller) -> ControllerRegistration:
+    return ControllerRegistration(
+        id=one.id,
+        incarnation_id=one.incarnation_id,
+        features=_ranges(one),
+        endpoints=_endpoints(one),
+        zk_migration_ready=one.zk_migration_ready,
+    )
+
+
+def _ranges(node: Broker | Controller) -> dict[str, Versions]:
+    return {name: Versions(one.min, one.max) for name, one in node.features.items()}
+
+
+def _endpoints(node: Broker | Controller) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(listener=one.name, host=one.host, port=one.port) for one in node.listeners)
+
+
+# --- the answer ---------------------------------------------------------------------------------------------------
+
+
+def _verdict(plan: FeaturePlan) -> Verdict:
+    warned = any(finding.severity is Severity.WARNING for finding in plan.findings)
+    return Verdict.DEGRADED if warned and plan.steps else Verdict.OK
+
+
+def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mapping[str, bool | None]) -> dict[str, Any]:
+    change = next(one for one in plan.changes if one.name == name)
+    error = _server_error(state, plan.request, accepted) if accepted[name] is False else None
+    blocked = bool(blockers(plan.findings))
+    verdict = Verdict.REFUSED if error or blocked else Verdict.UNKNOWN if accepted[name] is None else Verdict.OK
+    return {
+        "name": name,
+        "from": change.before,
+        "to": change.after,
+        "kind": change.kind.value,
+        "verdict": verdict.value,
+        "accepted_by_kafka": accepted[name],
+        "server_error": error,
+        "reversible": change.reversible,
+        "consequences": list(change.consequences),
+        "way_back": change.way_back or None,
+    }
+
+
+def _server_error(
+    state: FeatureState, request: FeatureRequest, accepted: Mapping[str, bool | None]
+) -> dict[str, Any] | None:
+    """The error of the first feature that is refused; 4.x tells it for all."""
+    rules = update_rules(rules_release(state))
+    whole = rules.results == "whole"
+    for name, level in request.levels.items():
+        if accepted[name] is False:
+            words = _words(state, request, name, level)
+            if words:
+                return {
+                    "code": INVALID_UPDATE_VERSION,
+                    "name": "INVALID_UPDATE_VERSION",
+                    "message": f"{_PREFIX if whole else ''}{words}",
+                }
+    return {"code": INVALID_UPDATE_VERSION, "name": "INVALID_UPDATE_VERSION", "message": None}
+
+
+def _words(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+    """Kafka's sentence for one refused feature, "" where it is not this one that is refused."""
+    words = _out_of_range(state, name, level) or _wrong_way(state, request, name, level)
+    if words:
+        return f"Invalid update version {level} for feature {name}. {words}"
+    if name == METADATA_VERSION and level < state.level(name):
+        return _crossing(state, request, state.level(name), level)
+    return _dependency(state, request, name, level)
+
+
+def _out_of_range(state: FeatureState, name: str, level: int) -> str:
+    for who, supported in _ranges_asked(state, name):
+        if supported is None and level:
+            return f"{who} does not support this feature."
+        if supported is not None and level not in supported:
+            return f"{who} only supports versions {supported.lowest}-{supported.highest}"
+    return ""
+
+
+def _wrong_way(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+    upgrade, before = request.operation is Asked.UPGRADE, state.level(name)
+    if level < before and upgrade:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
+            "downgrade."
+        )
+    if level > before and not upgrade:
+        return "Can't downgrade to a newer version."
+    return "Can't downgrade the version of this feature." if name == KRAFT_VERSION and level < before else ""
+
+
+def _crossing(state: FeatureState, request: FeatureRequest, before: int, level: int) -> str:
+    old = update_rules(rules_release(state)).kraft_version in ("unknown", "pretends", "ignores")
+    start = f"Invalid metadata.version {level}." if old else (
+        f"Unsupported metadata.version downgrade from {before} to {level}."
+    )  # fmt: skip
+    if request.unsafe:
+        return f"{start} Unsafe metadata downgrade is not supported in this version."
+    return f"{start} Refusing to perform the requested downgrade because it might delete metadata information."
+
+
+def _dependency(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+    facts = features_of(rules_release(state)).get(name)
+    needs = next((row.dependencies for row in facts.levels if row.level == level), {}) if facts else {}
+    proposed = {METADATA_VERSION: state.level(METADATA_VERSION), **state.finalized, **request.levels}
+    for needed, least in needs.items():
+        if proposed.get(needed, 0) < least:
+            return f"{name} could not be set to {level} because it depends on {needed} level {least}"
+    return ""
+
+
+def _ranges_asked(state: FeatureState, name: str) -> Iterator[tuple[str, Versions | None]]:
+    """Whom the controller holds a level against, and in which words."""
+    yield f"Local controller {state.active_controller}", (state.controller_range or {}).get(name)
+    for member in state.members:
+        if member.listed is None or (member.role is Role.CONTROLLER and member.id == state.active_controller):
+            continue
+        yield f"{member.role.value.capitalize()} {member.id}", member.listed.get(name)
+
+
+# --- records ------------------------------------------------------------------------------------------------------
+
+
+def _operations(image: Image, facts: Facts, plan: FeaturePlan) -> Iterator[Operation]:
+    for step in plan.steps:
+        items = tuple(_step_records(image, facts, step))
+        if items:
+            yield Operation(f"features: {step.text}", items)
+
+
+def _step_records(image: Image, facts: Facts, step: FeatureStep) -> Iterator[MetadataRecord]:
+    """Configurations first, then the levels; kraft.version is told by control records from 4.1 on."""
+    before = image.features.get(ELR, 0)
+    if step.levels.get(ELR, before) > before:
+        yield from _elr_configs(image, facts)
+    control = update_rules(facts.release).kraft_version == "converts"
+    for name, level in step.levels.items():
+        if name != KRAFT_VERSION or not control:
+            yield record("FeatureLevelRecord", {"Name": name, "FeatureLevel": level})
+
+
+def _elr_configs(image: Image, facts: Facts) -> Iterator[MetadataRecord]:
+    """ELR goes on: a min.insync.replicas for the cluster if there is none, and none for single brokers any more."""
+    if MIN_ISR not in image.configs.get((BROKER_CONFIG, ""), {}):
+        yield _min_isr("", facts.static.get(MIN_ISR, "1"))
+    for (kind, name), held in sorted(image.configs.items()):
+        if kind == BROKER_CONFIG and name and MIN_ISR in held:
+            yield _min_isr(name, None)
+
+
+def _min_isr(broker: str, value: str | None) -> MetadataRecord:
+    data = {"ResourceType": BROKER_CONFIG, "ResourceName": broker, "Name": MIN_ISR, "Value": value}
+    return record("ConfigRecord", data)
+
+
+def _input(request: FeatureRequest, down: frozenset[int]) -> dict[str, Any]:
+    return {
+        "operation": request.operation.value,
+        "levels": dict(request.levels),
+        "unsafe": request.unsafe,
+        "release_version": request.release_version,
+        "down": sorted(down),
+    }

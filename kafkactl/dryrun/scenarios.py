@@ -1,0 +1,225 @@
+"""Every scenario by its name, from an input as it stands in answers: what is printed can be played again.
+
+`run` plays one scenario on a state; `chain` plays several, each on what the one before it left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+from kafkactl.dryrun.alter_config import alter_config, parse_entity
+from kafkactl.dryrun.broker_loss import LossMode, broker_loss
+from kafkactl.dryrun.broker_return import broker_return
+from kafkactl.dryrun.chain import after
+from kafkactl.dryrun.controllers import ControllerEvent, VoterWish, controllers
+from kafkactl.dryrun.elect_leaders import elect_leaders
+from kafkactl.dryrun.election import Election
+from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.feature_levels import feature_levels
+from kafkactl.dryrun.growth import growth, replay_report
+from kafkactl.dryrun.local import Loaded
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.reassignment import Move, reassignment
+from kafkactl.dryrun.rolling_restart import rolling_restart
+from kafkactl.dryrun.unregister_broker import unregister_broker
+from kafkactl.dryrun.worst import worst_losses
+from kafkactl.errors import InputError
+from kafkactl.features.request import FeatureRequest, Operation
+from kafkactl.frozen import frozen
+from kafkactl.plan import Finding, Severity
+from kafkactl.values import Uuid
+
+Input: TypeAlias = Mapping[str, Any]
+
+
+@frozen
+class World:
+    """What a scenario is played on: a log read to its end, and the facts beside it."""
+
+    loaded: Loaded
+    facts: Facts
+    cluster_id: str | None = None
+
+
+def run(scenario: str, world: World, asked: Input) -> Prediction:
+    """Play one scenario. `asked` has the fields of the `input` of its answer.
+
+    Raises InputError `unknown-scenario`, `invalid-scenario-input`, and what the scenario raises.
+    """
+    if scenario not in SCENARIOS:
+        known = ", ".join(sorted(SCENARIOS))
+        raise InputError(
+            f"there is no scenario {scenario!r}", id="unknown-scenario", next_step=f"Scenarios are: {known}."
+        )
+    try:
+        found = SCENARIOS[scenario](world, asked)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"the input of scenario {scenario} is not understood: {error!r}",
+            id="invalid-scenario-input",
+            next_step="It has the fields of `input` in the answer of `kafkactl dryrun`.",
+        ) from error
+    return _on_what_was_read(found, world)
+
+
+def chain(world: World, events: Iterable[tuple[str, Input]]) -> tuple[World, list[Prediction]]:
+    """Play scenarios one after the other; the world after the last, and what each came to."""
+    found = []
+    for scenario, asked in events:
+        prediction = run(scenario, world, asked)
+        found.append(prediction)
+        image, facts = after(world.loaded.image, prediction)
+        world = replace(world, loaded=replace(world.loaded, image=image), facts=facts)
+    return world, found
+
+
+def _on_what_was_read(found: Prediction, world: World) -> Prediction:
+    """What was wrong with the log belongs to the answer, and one that is not whole cannot carry a calm verdict."""
+    broken = [one for one in world.loaded.findings if one.severity is Severity.BLOCKER]
+    verdict = heaviest([found.verdict, Verdict.UNKNOWN]) if broken else found.verdict
+    told = world.loaded.findings if found.scenario == "replay" else broken
+    return replace(found, verdict=verdict, findings=(*found.findings, *_by_id(told)))
+
+
+def _by_id(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The first of each id, with the number of the others."""
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(one.id, []).append(one)
+    for first, *others in groups.values():
+        more = f"; {len(others)} more like it" if others else ""
+        evidence = {**first.evidence, "count": len(others) + 1}
+        yield replace(first, message=first.message + more, evidence=evidence)
+
+
+# --- one function a scenario --------------------------------------------------------------------------------------
+
+
+def _replay(world: World, asked: Input) -> Prediction:
+    return replay_report(world.loaded, world.facts, asked)
+
+
+def _growth(world: World, asked: Input) -> Prediction:
+    return growth(world.loaded, world.facts, asked["days"])
+
+
+def _broker_loss(world: World, asked: Input) -> Prediction:
+    image, facts = world.loaded.image, world.facts
+    if asked.get("worst") is None:
+        mode = LossMode(asked.get("mode", "crash"))
+        return broker_loss(image, facts, asked["brokers"], mode=mode, in_order=asked.get("in_order", False))
+    losses, count = worst_losses(image, facts, asked["worst"])
+    # More than six brokers are lost in too many orders to be listed; the harm was found in all of them.
+    found = broker_loss(image, facts, losses[0].brokers, in_order=asked["worst"] > 6)
+    effects = {"worst": [one.to_dict() for one in losses], "sets": count}
+    return replace(found, input={"worst": asked["worst"]}, effects={**found.effects, **effects})
+
+
+def _broker_return(world: World, asked: Input) -> Prediction:
+    return broker_return(
+        world.loaded.image,
+        world.facts,
+        asked["brokers"],
+        empty_disks=asked.get("empty_disks", False),
+        clean=asked.get("clean"),
+    )
+
+
+def _rolling_restart(world: World, asked: Input) -> Prediction:
+    order = asked.get("order", "auto")
+    return rolling_restart(world.loaded.image, world.facts, None if order == "auto" else order)
+
+
+def _unregister_broker(world: World, asked: Input) -> Prediction:
+    return unregister_broker(world.loaded.image, world.facts, asked["broker"])
+
+
+def _elect_leaders(world: World, asked: Input) -> Prediction:
+    wanted = [parse_partition(one) for one in asked.get("topics", [])]
+    return elect_leaders(world.loaded.image, world.facts, Election(asked.get("type", "preferred")), wanted)
+
+
+def _alter_config(world: World, asked: Input) -> Prediction:
+    entity = parse_entity(asked["entity"])
+    return alter_config(world.loaded.image, world.facts, entity, asked.get("set", {}), asked.get("delete", []))
+
+
+def _reassignment(world: World, asked: Input) -> Prediction:
+    moves = [
+        Move(one["topic"], one["partition"], None if one["replicas"] is None else tuple(one["replicas"]))
+        for one in asked["moves"]
+    ]
+    return reassignment(world.loaded.image, world.facts, moves)
+
+
+def _controllers(world: World, asked: Input) -> Prediction:
+    event = ControllerEvent(
+        down=frozenset(asked.get("down", [])),
+        lose=frozenset(asked.get("lose", [])),
+        add=_wish(asked.get("add")),
+        remove=_wish(asked.get("remove")),
+        cluster_id=asked.get("cluster_id"),
+        own_cluster_id=world.cluster_id,
+    )
+    return controllers(world.loaded.image, world.facts, event, world.loaded.voters)
+
+
+def _wish(asked: Input | None) -> VoterWish | None:
+    if asked is None:
+        return None
+    directory = asked.get("directory_id")
+    return VoterWish(
+        node_id=asked["id"],
+        directory_id=None if directory is None else Uuid.parse(directory),
+        endpoint=asked.get("endpoint"),
+    )
+
+
+def _features(world: World, asked: Input) -> Prediction:
+    request = FeatureRequest(
+        operation=Operation(asked["operation"]),
+        levels=asked["levels"],
+        unsafe=asked.get("unsafe", False),
+        release_version=asked.get("release_version"),
+    )
+    return feature_levels(
+        world.loaded.image,
+        world.facts,
+        request,
+        cluster_id=world.cluster_id or "",
+        voters=world.loaded.voters,
+        down=frozenset(asked.get("down", [])),
+    )
+
+
+SCENARIOS: Final[Mapping[str, Callable[[World, Input], Prediction]]] = {
+    "replay": _replay,
+    "features": _features,
+    "broker-loss": _broker_loss,
+    "broker-return": _broker_return,
+    "rolling-restart": _rolling_restart,
+    "unregister-broker": _unregister_broker,
+    "elect-leaders": _elect_leaders,
+    "controllers": _controllers,
+    "alter-config": _alter_config,
+    "reassignment": _reassignment,
+    "growth": _growth,
+}
+
+
+def parse_partition(text: str) -> tuple[str, int | None]:
+    """`TOPIC` or `TOPIC:PARTITION`. Raises InputError `invalid-partition-name`.
+
+    >>> parse_partition("orders:3")
+    ('orders', 3)
+    """
+    topic, colon, number = text.partition(":")
+    if not topic or (colon and not (number.isascii() and number.isdigit())):
+        raise InputError(
+            f"{text!r} names neither a topic nor a partition of one",
+            id="invalid-partition-name",
+            next_step="Write TOPIC or TOPIC:PARTITION.",
+        )
+    return topic, int(number) if colon else None

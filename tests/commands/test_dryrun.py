@@ -1,0 +1,241 @@
+"""`kafkactl dryrun`: every scenario on a log that a generator wrote, and what cannot be asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Expected, Shape
+from bench.make_metadata_log import write_log
+from tests.conftest import Run
+from tests.metadata.goldens import golden
+
+Kafkactl = Callable[..., Run]
+SEGMENT = golden("segment-4.4.0-standalone.log.bin")
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Expected]:
+    folder = tmp_path_factory.mktemp("generated") / "log"
+    return folder, write_log(folder, Shape(records=2_000, partitions=200, brokers=4))
+
+
+@pytest.fixture
+def log(generated: tuple[Path, Expected]) -> Path:
+    return generated[0] / "__cluster_metadata-0"
+
+
+def predicted(kafkactl: Kafkactl, *arguments: object) -> tuple[int, dict]:
+    run = kafkactl("dryrun", *arguments, "-o", "json")
+    return run.code, run.json
+
+
+def test_replay(kafkactl: Kafkactl, log: Path, generated: tuple[Path, Expected]) -> None:
+    code, answer = predicted(kafkactl, "replay", log)
+    expected = generated[1]
+    assert (code, answer["verdict"]) == (0, "ok")
+    assert answer["effects"]["counts"] == expected.by_type
+    assert answer["source"]["last_offset"] == expected.last_offset
+    assert answer["effects"]["state"]["partitions"] == expected.state["partition_count"]
+    _, early = predicted(kafkactl, "replay", log, "--at", 100)
+    assert early["source"]["last_offset"] == 100
+
+
+def test_broker_loss(kafkactl: Kafkactl, log: Path) -> None:
+    code, answer = predicted(kafkactl, "broker-loss", log, "--brokers", "1,2", "--records")
+    assert (code, answer["verdict"]) == (7, "unavailable")
+    effects = answer["effects"]
+    appended = effects["records_appended"]
+    assert appended["count"] == len(appended["records"]) == sum(appended["by_type"].values())
+    assert appended["records"][0]["offset"] == answer["source"]["last_offset"] + 1
+    assert effects["changes_total"] >= len(effects["changes"]) > 0
+    assert any(not one["certain"] and len(one["alternatives"]) > 1 for one in effects["changes"])
+    _, ordered = predicted(kafkactl, "broker-loss", log, "--brokers", "1,2", "--in-order", "--mode", "controlled")
+    assert all(one["certain"] for one in ordered["effects"]["changes"])
+
+
+def test_the_worst(kafkactl: Kafkactl, log: Path) -> None:
+    code, answer = predicted(kafkactl, "broker-loss", log, "--worst", 2)
+    worst = answer["effects"]["worst"]
+    assert (code, answer["effects"]["sets"], len(worst)) == (7, 6, 6)
+    brokers = ",".join(str(one) for one in worst[0]["brokers"])
+    _, played = predicted(kafkactl, "broker-loss", log, "--brokers", brokers)
+    assert played["effects"]["partitions"] == answer["effects"]["partitions"]
+
+
+@pytest.mark.parametrize(
+    "arguments, codes",
+    [
+        (["rolling-restart"], {0, 7}),
+        (["rolling-restart", "--order", "3,1"], {0, 7}),
+        (["broker-return", "--brokers", "1"], {0}),
+        (["unregister-broker", "--broker", "1"], {7}),
+        (["unregister-broker", "--broker", "77"], {3}),
+        (["elect-leaders", "--type", "preferred"], {0}),
+        (["elect-leaders", "--type", "unclean", "--topic", "nobody"], {3}),
+        (["alter-config", "--entity", "cluster", "--set", "min.insync.replicas=2"], {0}),
+        (["alter-config", "--entity", "broker:1", "--set", "min.insync.replicas=2"], {3}),
+        (["features", "--upgrade", "metadata.version=31"], {3}),
+        (["features", "--downgrade", "metadata.version=29"], {3}),
+        (["features", "--upgrade", "group.version=1"], {3}),
+        (["controllers", "--lose", "1001"], {0}),
+        (["controllers", "--lose", "1001,1002"], {7}),
+        (["controllers", "--down", "1002", "--remove", "1001"], {3}),
+        (["growth", "--days", "10"], {0}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_every_scenario_answers(kafkactl: Kafkactl, log: Path, arguments: list[str], codes: set[int]) -> None:
+    scenario, *options = arguments
+    code, answer = predicted(kafkactl, scenario, log, *options)
+    assert code in codes, answer["findings"]
+    assert answer["scenario"] == scenario
+    page = kafkactl("dryrun", scenario, log, *options)
+    assert page.code == code
+    assert page.stdout.startswith(scenario)
+    assert answer["verdict"] in page.stdout.splitlines()[0]
+
+
+def test_what_was_printed_can_be_played_before(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    run = kafkactl("dryrun", "broker-loss", log, "--brokers", "1", "-o", "json")
+    earlier = tmp_path / "loss.json"
+    earlier.write_text(run.stdout)
+    _, answer = predicted(kafkactl, "broker-return", log, "--brokers", "1", "--after", earlier)
+    assert [one["scenario"] for one in answer["after"]] == ["broker-loss"]
+    assert "broker-not-gone" not in {one["id"] for one in answer["findings"]}
+    second = tmp_path / "return.json"
+    second.write_text(json.dumps(answer))
+    _, third = predicted(kafkactl, "broker-loss", log, "--brokers", "1", "--after", second)
+    assert [one["scenario"] for one in third["after"]] == ["broker-loss", "broker-return"]
+    toml = tmp_path / "plan.toml"
+    toml.write_text('[[scenario]]\nname = "broker-loss"\nbrokers = [1]\n')
+    _, again = predicted(kafkactl, "broker-return", log, "--brokers", "1", "--after", toml)
+    assert again["effects"] == answer["effects"]
+
+
+def test_a_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"partitions": [{"topic": "topic-0000000", "partition": 0, "replicas": [3]}]}))
+    code, answer = predicted(kafkactl, "reassignment", log, "--plan", plan)
+    assert code in (0, 7)
+    assert answer["effects"]["results"][0]["error_code"] == 0
+
+
+def test_the_records_are_what_the_log_would_hold(kafkactl: Kafkactl, log: Path) -> None:
+    _, answer = predicted(kafkactl, "alter-config", log, "--entity", "cluster", "--set", "ssl.keystore.password=x")
+    record = kafkactl(
+        "dryrun", "alter-config", log, "--entity", "cluster", "--set", "ssl.keystore.password=geheim", "--records",
+        "-o", "json",
+    )  # fmt: skip
+    assert answer["effects"]["records_appended"]["by_type"] == {"ConfigRecord": 1}
+    assert "geheim" not in json.dumps(record.json["effects"])
+
+
+def test_static_settings_and_release(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    config = tmp_path / "controller.properties"
+    config.write_text("unclean.leader.election.enable=true\n")
+    _, answer = predicted(
+        kafkactl, "broker-loss", log, "--brokers", "1", "--config", config, "--kafka-version", "4.0.2"
+    )
+    assert "unclean-leader" in {one["id"] for one in answer["findings"]}
+    assert not any("--config" in text for text in answer["assumptions"])
+
+
+def test_a_real_log(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    """A standalone node of 4.4.0: losing its one voter ends the quorum."""
+    log = tmp_path / "__cluster_metadata-0"
+    log.mkdir()
+    (log / "00000000000000000000.log").write_bytes(SEGMENT)
+    code, answer = predicted(kafkactl, "replay", log)
+    assert (code, answer["effects"]["state"]["controllers"]) == (0, 1)
+    node = answer_voter(kafkactl, log)
+    assert predicted(kafkactl, "controllers", log, "--lose", node)[0] == 7
+
+
+def answer_voter(kafkactl: Kafkactl, log: Path) -> int:
+    _, answer = predicted(kafkactl, "controllers", log)
+    return int(answer["effects"]["voters"]["before"][0])
+
+
+def test_a_damaged_log_makes_nothing_certain(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    data = bytearray((log / "00000000000000000000.log").read_bytes())
+    data[len(data) // 2] ^= 1
+    broken = tmp_path / "__cluster_metadata-0"
+    broken.mkdir()
+    (broken / "00000000000000000000.log").write_bytes(bytes(data))
+    code, answer = predicted(kafkactl, "replay", broken)
+    assert (code, answer["verdict"]) == (6, "unknown")
+    assert "damaged-log" in {one["id"] for one in answer["findings"]}
+
+
+@pytest.mark.parametrize(
+    "arguments, error",
+    [
+        (["broker-loss", "--brokers", "77"], "unknown-broker"),
+        (["broker-loss", "--worst", "9"], "too-few-brokers"),
+        (["broker-loss", "--brokers", "1", "--engine", "spark"], "spark-engine-not-available"),
+        (["broker-loss", "--brokers", "1", "--master", "local[2]"], "spark-engine-not-available"),
+        (["alter-config", "--entity", "x", "--set", "a=b"], "unknown-entity"),
+        (["elect-leaders", "--topic", "a:b"], "invalid-partition-name"),
+        (["controllers", "--remove", "x"], "invalid-voter-wish"),
+        (["broker-loss", "--brokers", "1", "--after", "/nowhere"], "input-file-unreadable"),
+        (["broker-loss", "--brokers", "1", "--kafka-version", "1.0"], "unknown-kafka-version"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_what_cannot_be_asked(kafkactl: Kafkactl, log: Path, arguments: list[str], error: str) -> None:
+    scenario, *options = arguments
+    run = kafkactl("dryrun", scenario, log, *options, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, error)
+
+
+@pytest.mark.parametrize(
+    "text, error",
+    [
+        ("{}", "invalid-after-file"),
+        ("[", "invalid-after-file"),
+        ('{"scenario": "storm", "input": {}}', "unknown-scenario"),
+        ('{"scenario": "broker-loss", "input": {}}', "invalid-scenario-input"),
+    ],
+)
+def test_files_of_scenarios_that_cannot_be_read(
+    kafkactl: Kafkactl, log: Path, tmp_path: Path, text: str, error: str
+) -> None:
+    file = tmp_path / "earlier.json"
+    file.write_text(text)
+    run = kafkactl("dryrun", "replay", log, "--after", file, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, error)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["broker-loss"],
+        ["broker-loss", "--brokers", "1", "--worst", "2"],
+        ["broker-loss", "--brokers", "one"],
+        ["alter-config", "--entity", "cluster"],
+        ["alter-config", "--entity", "cluster", "--set", "a"],
+        ["features"],
+        ["features", "--upgrade", "group.version=1", "--disable", "share.version"],
+        ["controllers", "--lose", "1", "--remove", "2"],
+    ],
+    ids=" ".join,
+)
+def test_usage(kafkactl: Kafkactl, log: Path, arguments: list[str]) -> None:
+    scenario, *options = arguments
+    assert kafkactl("dryrun", scenario, log, *options).code == 2
+
+
+def test_replicas_and_several_clusters(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    short = tmp_path / "b" / "__cluster_metadata-0"
+    short.mkdir(parents=True)
+    data = (log / "00000000000000000000.log").read_bytes()
+    (short / "00000000000000000000.log").write_bytes(data[: len(data) // 2])
+    run = kafkactl("dryrun", "replay", log, short, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "several-clusters")
+    code, answer = predicted(kafkactl, "replay", short, log, "--same-cluster")
+    _, alone = predicted(kafkactl, "replay", log)
+    assert (code, answer["effects"]["image_sha256"]) == (0, alone["effects"]["image_sha256"])
