@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from kafkactl._version import __version__
 from kafkactl.adapters.client import Client
-from kafkactl.adapters.cluster_view import ClusterView, role_of
+from kafkactl.adapters.cluster_view import ClusterView, check_role, role_of
 from kafkactl.adapters.cluster_view import Role as Listener
 from kafkactl.adapters.controllers import Place, controller_places, describe_quorum
 from kafkactl.adapters.feature_places import Seat, seats
 from kafkactl.adapters.fetched_registrations import fetch_registrations
-from kafkactl.adapters.retries import is_transient
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.features.case import warning
@@ -24,7 +24,7 @@ from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
 from kafkactl.frozen import frozen
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.plan import Finding
-from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.protocol.api_versions import NodeVersions, request_body
 from kafkactl.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.quorum.state import Replica
 
@@ -46,20 +46,20 @@ class FeatureView:
     seats: tuple[Seat, ...]
 
 
-def observe_features(client: Client, *, with_log: bool = True, patience_ms: float = PATIENCE_MS) -> FeatureView:
+def observe_features(client: Client, *, with_log: bool = True, patience_ms: float | None = None) -> FeatureView:
     """One look at everything that bears on feature levels.
 
     Without `with_log` the metadata log is read only where a node would stay unknown: it costs time on large clusters,
     and is needed to plan. Raises UnreachableError where none of the nodes named at the start speaks Kafka with us, or
     they are of the other kind.
     """
-    with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms) as patient:
+    with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS) as patient:
         return _Look(patient).view(with_log=with_log)
 
 
-def observe_levels(client: Client, view: FeatureView, *, patience_ms: float = PATIENCE_MS) -> FeatureView:
+def observe_levels(client: Client, view: FeatureView, *, patience_ms: float | None = None) -> FeatureView:
     """The same nodes once more: their levels and who leads now; the log is not read again. Raises nothing."""
-    with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms) as patient:
+    with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS) as patient:
         look = _Look(patient)
         look.registrations, look.brokers_known = view.state.registrations, view.state.brokers_known
         look.ask_quorum()
@@ -80,10 +80,9 @@ class _Look:
         self.findings: list[Finding] = []
 
     def view(self, *, with_log: bool) -> FeatureView:
+        self._check_anybody_there()
         no_leader = self.ask_quorum()
-        errors = [error for error in (no_leader, self._ask_cluster()) if error is not None]
-        if len(errors) == 2:
-            self._check_anybody_there(errors)
+        self._ask_cluster()
         places = self._places()
         found = self._seats(places)
         if with_log or self._somebody_is_missing(found):
@@ -130,24 +129,21 @@ class _Look:
             return error
         return None
 
-    def _ask_cluster(self) -> UnreachableError | None:
+    def _ask_cluster(self) -> None:
         try:
             self.cluster = self._client.cluster()
         except UnreachableError as error:
-            self.findings.append(
-                _not_seen("cluster-not-seen", "cluster", "the cluster's id and its nodes were not told", error)
-            )
-            return error
-        return None
+            what = "the cluster's id and its nodes were not told"
+            self.findings.append(_not_seen("cluster-not-seen", "cluster", what, error))
 
-    def _check_anybody_there(self, errors: Sequence[UnreachableError]) -> None:
-        for error in errors:
-            if error.id == "wrong-endpoint-type":
-                raise error
-        answers = self._client.versions(self._client.bootstrap).values()
-        failures = [one for one in answers if isinstance(one, KafkactlError)]
-        if len(failures) == len(answers):
-            raise min(failures, key=is_transient)
+    def _check_anybody_there(self) -> None:
+        """Raise UnreachableError where no node named at the start speaks with us, or one is of the other kind."""
+        answers = self._client.versions(self._client.bootstrap)
+        for address, answer in answers.items():
+            if isinstance(answer, NodeVersions):
+                check_role(address, answer, self._client.role)
+        if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
+            self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with patience
 
     def _read_log(self, no_leader: UnreachableError | None) -> None:
         """Only the leader gives the log, so where nobody leads the time for it is saved."""

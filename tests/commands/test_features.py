@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters import feature_change
+from kafkactl.adapters import feature_change, feature_view
 from kafkactl.adapters.cluster_view import Role
 from tests.adapters.feature_cluster import RANGES, FakeCluster
 from tests.conftest import Run
@@ -24,6 +24,7 @@ CONTROLLERS_28 = {"metadata.version": (7, 28), "group.version": (0, 1), "kraft.v
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value_ms in (("PROOF_MS", 600.0), ("SETTLE_MS", 600.0), ("_GRACE_MS", 100.0), ("_POLL_MS", 20.0)):
         monkeypatch.setattr(feature_change, name, value_ms)
+    monkeypatch.setattr(feature_view, "PATIENCE_MS", 1000.0)
 
 
 @contextmanager
