@@ -98,12 +98,13 @@ def _told(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _not_asked(error: KafkactlError | None) -> list[Finding]:
-    from kafkactl.features.case import warning
+    from kafkactl.features.case import blocker, warning
 
     if error is None:
         return []
+    weighed = blocker if error.id == "not-authorised" else warning
     return [
-        warning(
+        weighed(
             "server-not-asked",
             "controller",
             f"the active controller could not be asked for its dry run: {error.message}",

@@ -39,6 +39,7 @@ SETTLE_MS = 15_000.0
 # A controller publishes what it committed within milliseconds; what is not there after this was not written.
 _GRACE_MS = 2_000.0
 _POLL_MS = 200.0
+_DENIED = 31
 _SERVER_TIMEOUT_MS = 30_000  # ignored by KRaft controllers
 Tell = Callable[[str], None]
 
@@ -241,6 +242,12 @@ def _validated(client: Client, levels: Mapping[str, int], kind: UpgradeType) -> 
     body = update_features_request(levels, kind, validate_only=True, timeout_ms=_SERVER_TIMEOUT_MS)
     answer = client.ask_active_controller("UpdateFeatures", body)
     results = read_response(levels, answer.version, answer.body)
+    if any(result.error_code == _DENIED for result in results):
+        raise UnreachableError(
+            "this user may not change feature levels: CLUSTER_AUTHORIZATION_FAILED",
+            id="not-authorised",
+            next_step="Nothing was changed. It needs ALTER on the cluster.",
+        )
     unclear = [result for result in results if result.reply is Reply.UNCLEAR]
     if unclear:
         raise UnreachableError(

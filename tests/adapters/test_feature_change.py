@@ -157,8 +157,9 @@ class TestRefusals:
     def test_no_permission_to_alter(self) -> None:
         cluster = Scripted()
         cluster.denied = {"UpdateFeatures"}
-        run = changed(cluster, STEP)
-        assert (outcome(run), run.results[0].error_code) == ("refused", 31)
+        with pytest.raises(UnreachableError) as caught:
+            changed(cluster, STEP)
+        assert (caught.value.id, caught.value.exit_code) == ("not-authorised", 4)
 
 
 class TestAmbiguousAnswers:
