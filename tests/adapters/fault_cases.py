@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from kafkactl.adapters.client import Client, Limits
 from kafkactl.adapters.clock import Deadline
@@ -24,6 +24,7 @@ from kafkactl.adapters.quorum_change_live import LiveQuorum
 from kafkactl.adapters.quorum_change_port import Patience
 from kafkactl.adapters.quorum_goals import reassignment
 from kafkactl.adapters.retries import Backoff
+from kafkactl.adapters.transport import Address
 from kafkactl.errors import KafkactlError
 from kafkactl.features.outcome import overall
 from kafkactl.features.request import FeatureRequest, Operation
@@ -34,12 +35,23 @@ from tests.fakes.quorum import FakeQuorum
 from tests.fakes.scaled_clock import ScaledClock
 
 LIMITS = Limits(timeout_ms=5_000, request_timeout_ms=600, backoff=Backoff(first_ms=5, rounds=3))
+PATIENT = Limits(timeout_ms=30_000, request_timeout_ms=10_000, backoff=Backoff(first_ms=5, rounds=3))
 SPEED = 10.0  # how much faster the waits of a reassignment pass
 HANGS_AFTER_S = 60.0
 CHANGES = frozenset({"UpdateFeatures", "AddRaftVoter", "RemoveRaftVoter"})
 READS = ("ApiVersions", "DescribeQuorum", "DescribeCluster", "DescribeConfigs", "Fetch")
 KEYS: dict[str, int] = {name: message(f"{name}Request").api_key or 0 for name in (*READS, *sorted(CHANGES))}
 NAMES = {key: name for name, key in KEYS.items()}
+
+
+class Quorum(Protocol):
+    """A quorum behind a network, fake or real."""
+
+    @property
+    def cluster_id(self) -> str: ...
+
+    @property
+    def addresses(self) -> list[Address]: ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class Change:
 
     name: str
     quorum: dict[str, Any]
-    run: Callable[[FakeQuorum, Path], Told]
+    run: Callable[[Quorum, Path, Limits], Told]
     effects: tuple[Any, ...]
 
 
@@ -90,17 +102,17 @@ class Ended:
 # --- the changes ----------------------------------------------------------------------------------------------------
 
 
-def _client(quorum: FakeQuorum) -> Client:
-    return Client(quorum.addresses, Role.CONTROLLER, limits=LIMITS, randomness=lambda: 0.5)
+def _client(quorum: Quorum, limits: Limits) -> Client:
+    return Client(quorum.addresses, Role.CONTROLLER, limits=limits, randomness=lambda: 0.5)
 
 
-def _features(operation: Operation, **levels: int) -> Callable[[FakeQuorum, Path], Told]:
+def features_change(operation: Operation, **levels: int) -> Callable[[Quorum, Path, Limits], Told]:
     request = FeatureRequest(
         operation=operation, levels={name.replace("_", "."): level for name, level in levels.items()}
     )
 
-    def run(quorum: FakeQuorum, folder: Path) -> Told:
-        with _client(quorum) as client:
+    def run(quorum: Quorum, folder: Path, limits: Limits) -> Told:
+        with _client(quorum, limits) as client:
             try:
                 done = change_features(
                     client, request, deadline=Deadline.after(12_000, client.clock), tell=lambda text: None
@@ -123,17 +135,17 @@ def _features(operation: Operation, **levels: int) -> Callable[[FakeQuorum, Path
     return run
 
 
-def _reassign(target: str, *overrides: str) -> Callable[[FakeQuorum, Path], Told]:
-    def run(quorum: FakeQuorum, folder: Path) -> Told:
+def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Callable[[Quorum, Path, Limits], Told]:
+    def run(quorum: Quorum, folder: Path, limits: Limits) -> Told:
         journal = str(folder / "journal.jsonl")
         goal = reassignment(target, overrides=overrides)
         try:
             with (
-                _client(quorum) as client,
-                LiveQuorum(client, patience_ms=600) as world,
+                _client(quorum, limits) as client,
+                LiveQuorum(client, patience_ms=limits.request_timeout_ms) as world,
                 open_journal(journal, subject="quorum", cluster_id=quorum.cluster_id) as kept,
             ):
-                done = carry_out(world, goal, kept, patience=Patience(), clock=ScaledClock(SPEED))
+                done = carry_out(world, goal, kept, patience=Patience(), clock=ScaledClock(speed))
         except KafkactlError as error:
             return Told(outcome=f"exit {error.exit_code}", error=error.id)
         by = {
@@ -152,20 +164,20 @@ def _reassign(target: str, *overrides: str) -> Callable[[FakeQuorum, Path], Told
 _UP = Change(
     "levels raised in two steps",
     {"controllers": 2, "voters": (1, 2), "metadata_version": 20},
-    _features(Operation.UPGRADE, metadata_version=25, transaction_version=2),
+    features_change(Operation.UPGRADE, metadata_version=25, transaction_version=2),
     (("level", "metadata.version", 25), ("level", "transaction.version", 2)),
 )
 _DOWN = Change(
     "a level lowered",
     {"controllers": 2, "voters": (1, 2), "metadata_version": 25},
-    _features(Operation.DOWNGRADE, metadata_version=23),
+    features_change(Operation.DOWNGRADE, metadata_version=23),
     (("level", "metadata.version", 23),),
 )
-_GROW = Change("one voter to three", {"controllers": 3}, _reassign("1,2,3"), (("add", 2), ("add", 3)))
+_GROW = Change("one voter to three", {"controllers": 3}, reassignment_to("1,2,3"), (("add", 2), ("add", 3)))
 _REPLACE = Change(
     "the leader replaced",
     {"controllers": 4, "voters": (1, 2, 3)},
-    _reassign("2,3,4"),
+    reassignment_to("2,3,4"),
     (("add", 4), ("remove", 1)),
 )
 EVERY_CHANGE = (_UP, _DOWN, _GROW, _REPLACE)
@@ -178,7 +190,7 @@ def requests_of(change: Change, folder: Path) -> Counter[str]:
     """How many requests of each kind an undisturbed run makes."""
     folder.mkdir(parents=True, exist_ok=True)
     with FakeQuorum(**change.quorum) as quorum:
-        told = change.run(quorum, folder)
+        told = change.run(quorum, folder, PATIENT)
         assert (told.outcome, sorted(told.claimed)) == ("done", sorted(change.effects)), told
         return Counter(NAMES[key] for key in quorum.network.passed if key in NAMES)
 
@@ -198,12 +210,12 @@ def play(case: Case, folder: Path) -> Ended:
     with FakeQuorum(**case.change.quorum) as quorum:
         quorum.network.arm(case.fault, KEYS[case.request], spare=case.at)
         began = time.monotonic()
-        told = case.change.run(quorum, folder)
+        told = case.change.run(quorum, folder, LIMITS)
         seconds = time.monotonic() - began
         wrong = list(_wrong(case, told, effects_of(quorum)))
         struck = quorum.network.struck
         quorum.network.disarm()
-        again = case.change.run(quorum, folder)
+        again = case.change.run(quorum, folder, PATIENT)
         effects = effects_of(quorum)
         if again.outcome not in ("done", "nothing-to-do"):
             wrong.append(f"run again it ended {again}")

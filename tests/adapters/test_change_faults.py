@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.fault_cases import CHANGES, EVERY_CHANGE, Case, Change, Ended, cases_of, play, requests_of
+from tests.adapters.fault_proof import record_fake
 from tests.fakes.proxy import Fault
 
-PROOF = Path(__file__).parents[2] / "docs" / "proof" / "faults.md"
 LEAST_CASES = 300
 _AT_ONCE = 4
 SAMPLE = {
@@ -42,7 +42,7 @@ def test_every_change_over_every_failure_of_the_network(tmp_path: Path) -> None:
     counted = {change.name: requests_of(change, tmp_path / change.name) for change in EVERY_CHANGE}
     cases = [case for change in EVERY_CHANGE for case in cases_of(change, counted[change.name])]
     ended = play_all(cases, tmp_path / "cases")
-    PROOF.write_text(_proof(ended), encoding="utf-8")
+    record_fake(_proof(ended))
     assert [f"{one.case}: {one.wrong}" for one in ended if one.wrong] == []
     assert sum(one.struck for one in ended) >= LEAST_CASES
 
@@ -77,4 +77,4 @@ def _proof(ended: Sequence[Ended]) -> str:
             lines.append(f"| {change.name} | {bold} | {cells} | {slowest:.1f} |")
     lines += ["", "The faults:", "", *(f"- `{fault.name.lower()}`: {fault.value}" for fault in Fault), ""]
     lines += [f"- wrong: {one.case}: {'; '.join(one.wrong)}" for one in wrong]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines)
