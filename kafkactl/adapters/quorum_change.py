@@ -17,6 +17,7 @@ from kafkactl.adapters.journal import Journal, wall_clock_ms
 from kafkactl.adapters.quorum_change_journal import (
     InFlight,
     Memory,
+    onwards,
     remembered,
     write_answer,
     write_begin,
@@ -38,6 +39,10 @@ from kafkactl.quorum.plan import foreign_change
 from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
 from kafkactl.values import Endpoint
+
+# Blockers that an election, or a voter that comes back, takes away by itself.
+_PASSING_AT_ONCE = frozenset({"high-watermark-unknown"})
+_PASSING = _PASSING_AT_ONCE | {"no-quorum-leader", "change-not-committed", "voter-lags", "superseded-leader"}
 
 
 def plan_only(
@@ -89,11 +94,12 @@ class _Run:
         self.done: list[Step] = []
         self.in_flight: Step | None = None
         self.rest: tuple[Step, ...] = ()
-        self.expected: frozenset[VoterKeys] = frozenset()
+        self.way: tuple[VoterKeys, ...] = ()  # from where this change stands to its end
         self.told: list[Finding] = []
         self.tried: Step | None = None  # sent, and to be tried again: it may be done all the same
         self.attempts: dict[tuple[Action, object], int] = {}
         self.has_sent = False
+        self.patient_until: Deadline | None = None
 
     # --- the whole way ---
 
@@ -112,16 +118,31 @@ class _Run:
             foreign = self._foreign(state, plan)
             if foreign is not None:
                 return self._over(state, (foreign, *plan.findings))
+            if plan.outcome is Outcome.REFUSED and self._may_pass(plan):
+                state = self.sight()
+                continue
             if plan.outcome is not Outcome.PLANNED:
                 return self._over(state, plan.findings)
+            self.patient_until = None
             if not begun:
-                write_begin(self._journal, self.goal.words, state, planned_sets(plan.steps))
+                write_begin(self._journal, self.goal.words, state)
                 begun = True
             self.tell(Event(kind="plan", text=f"{len(plan.steps)} steps", step=plan.next_step, state=state))
             stop = self._advance(plan, state)
             if stop is not None:
                 return stop
             state = self.sight()
+
+    def _may_pass(self, plan: QuorumChange) -> bool:
+        """Whether to look again: in the middle of a change, or just after an election, some troubles are over soon."""
+        found = {one.id for one in blockers(plan.findings)}
+        if not found <= (_PASSING if self.has_sent else _PASSING_AT_ONCE):
+            return False
+        self.patient_until = self.patient_until or Deadline.after(self.patience.settle_ms, self.eyes.clock)
+        if self.patient_until.passed:
+            return False
+        self.eyes.pause()
+        return True
 
     def _advance(self, plan: QuorumChange, state: QuorumState) -> ChangeResult | None:
         """The first step that changes something, its gate included; a result where the way ends there."""
@@ -155,9 +176,8 @@ class _Run:
         endpoints = self._endpoints(step, state)
         if step.action is Action.ADD and not endpoints:
             return self._over(state, (*plan.findings, _no_endpoint(step)))
-        way = planned_sets(plan.steps)
-        seq = write_intent(self._journal, step, state, way)
-        self.expected = frozenset(way)
+        self.way = planned_sets(plan.steps)
+        seq = write_intent(self._journal, step, state, way=self.way, unread_ms=self.world.unread_ms)
         self.tell(Event(kind="send", text=_words(step), step=step, state=state))
         self.in_flight, self.has_sent = step, True
         sent_at_ms = self.eyes.now_ms()
@@ -170,7 +190,7 @@ class _Run:
         write_answer(self._journal, seq, answer)
         if step.leader_leaves:
             self.eyes.own_elections += 1
-        verdict, seen = watch_outcome(self.eyes, step, answer, sent_at_ms=sent_at_ms)
+        verdict, seen = watch_outcome(self.eyes, step, answer, sent_at_ms=sent_at_ms, unread_ms=self.world.unread_ms)
         return self._judged(seq, step, verdict, seen or state)
 
     def _judged(self, seq: int, step: Step, verdict: Verdict, state: QuorumState) -> ChangeResult | None:
@@ -187,7 +207,7 @@ class _Run:
         write_known(self._journal, seq, verdict, state)
         self.in_flight = None
         self._note(step, StepState.DONE)
-        self.expected -= {step.voters_before} - {step.voters_after}
+        self.way = onwards(self.way, step)
         self.attempts.clear()
         self.tried = None
         problem, told = after_step(self.eyes, step)
@@ -222,7 +242,7 @@ class _Run:
                 return stop
             memory = remembered(self._journal.entries)
         if same:
-            self.expected = memory.expected
+            self.way = memory.way
         return None
 
     def _resolve(self, in_flight: InFlight, state: QuorumState) -> ChangeResult | None:
@@ -230,7 +250,12 @@ class _Run:
         self.has_sent = True
         ago_ms = max(0, wall_clock_ms() - in_flight.sent_at_ms)
         verdict, seen = watch_outcome(
-            self.eyes, in_flight.step, in_flight.answer, sent_at_ms=self.eyes.now_ms() - ago_ms, already=state
+            self.eyes,
+            in_flight.step,
+            in_flight.answer,
+            sent_at_ms=self.eyes.now_ms() - ago_ms,
+            unread_ms=in_flight.unread_ms,
+            already=state,
         )
         if verdict.known in (Known.DONE, Known.FAILED):
             write_known(self._journal, in_flight.seq, verdict, seen)
@@ -269,25 +294,21 @@ class _Run:
 
     def _foreign(self, state: QuorumState, plan: QuorumChange) -> Finding | None:
         """What stops the way because somebody else is on it, too."""
-        if not self.expected or plan.outcome is Outcome.NOTHING_TO_DO:
+        if plan.outcome is Outcome.NOTHING_TO_DO:
             return None
-        found = foreign_change(state, tuple(self.expected))
+        found = foreign_change(state, self.way)
         if found is None:
             return None
         if not self.goal.replan:
             return found
         self.told.append(replace(found, severity=Severity.WARNING))
-        self.expected = frozenset()
+        self.way = ()
         return None
 
     def _endpoints(self, step: Step, state: QuorumState) -> tuple[Endpoint, ...]:
         if step.action is not Action.ADD or step.key is None:
             return ()
-        given = self.goal.endpoints.get(step.key)
-        registrations = state.registrations
-        if given or registrations is None or step.key.node_id not in registrations.controllers:
-            return given or ()
-        return registrations.controllers[step.key.node_id].endpoints
+        return self.goal.endpoints.get(step.key) or self.world.endpoints_of(step.key.node_id, state)
 
     # --- ends ---
 

@@ -9,6 +9,7 @@ ended: who asks for the same again is told where somebody else changed the voter
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,25 +29,29 @@ SUBJECT = "quorum"
 
 @frozen
 class InFlight:
-    """A request of an earlier run of which nobody knows yet what it did. `sent_at_ms` is by the wall clock."""
+    """A request of an earlier run of which nobody knows yet what it did.
+
+    `sent_at_ms` is by the wall clock; `unread_ms` how long it may be on its way to whoever reads it.
+    """
 
     seq: int
     step: Step
     answer: Answer
     sent_at_ms: int
+    unread_ms: int
 
 
 @frozen
 class Memory:
     """What the journal remembers of the last change that it holds.
 
-    `words` are those of its goal, None where there was no change yet. `expected`: the voter sets that it passes from
-    where it stands. `high_watermark` is the highest that any change has seen.
+    `words` are those of its goal, None where there was no change yet. `way`: the voter sets that it passes, from where
+    it stands to its end; empty where it has sent nothing. `high_watermark` is the highest that any change has seen.
     """
 
     words: Mapping[str, Any] | None = None
     ended: bool = True
-    expected: frozenset[VoterKeys] = frozenset()
+    way: tuple[VoterKeys, ...] = ()
     in_flight: InFlight | None = None
     high_watermark: int = -1
 
@@ -54,29 +59,39 @@ class Memory:
 def remembered(entries: Iterable[Entry]) -> Memory:
     """What the entries of a journal, oldest first, say of the last change."""
     words: Mapping[str, Any] | None = None
-    ended, expected, high_watermark = True, frozenset[VoterKeys](), -1
+    ended, way, high_watermark = True, tuple[VoterKeys, ...](), -1
     in_flight: InFlight | None = None
     for one in entries:
         high_watermark = max(high_watermark, one.data.get("high_watermark") or -1)
         match one.entry:
             case "begin":
-                words, ended, expected = one.data["goal"], False, _way(one.data)
+                way = way if one.data["goal"] == words and not ended else ()
+                words, ended = one.data["goal"], False
             case "intent":
                 step = _step(one.data)
-                in_flight = InFlight(seq=one.seq, step=step, answer=Answer(code=None), sent_at_ms=one.at_ms)
-                expected = _way(one.data)
+                in_flight = InFlight(
+                    seq=one.seq,
+                    step=step,
+                    answer=Answer(code=None),
+                    sent_at_ms=one.at_ms,
+                    unread_ms=one.data["unread_ms"],
+                )
+                way = tuple(_keys(texts) for texts in one.data["way"])
             case "answer" if in_flight is not None:
                 answer = Answer(code=one.data["error_code"], message=one.data["message"])
-                in_flight = InFlight(
-                    seq=in_flight.seq, step=in_flight.step, answer=answer, sent_at_ms=in_flight.sent_at_ms
-                )
+                in_flight = replace(in_flight, answer=answer)
             case "done":
                 if in_flight is not None and one.data["known"] == Known.DONE:
-                    expected -= {in_flight.step.voters_before} - {in_flight.step.voters_after}
+                    way = onwards(way, in_flight.step)
                 in_flight = None
             case "end":
                 ended = one.data["outcome"] in (Outcome.DONE, Outcome.NOTHING_TO_DO)
-    return Memory(words=words, ended=ended, expected=expected, in_flight=in_flight, high_watermark=high_watermark)
+    return Memory(words=words, ended=ended, way=way, in_flight=in_flight, high_watermark=high_watermark)
+
+
+def onwards(way: tuple[VoterKeys, ...], step: Step) -> tuple[VoterKeys, ...]:
+    """The rest of a way once this step of it is done."""
+    return way[1:] if way and way[0] == step.voters_before != step.voters_after else way
 
 
 def open_request(path: str, cluster_id: str) -> Finding | None:
@@ -103,14 +118,15 @@ def open_request(path: str, cluster_id: str) -> Finding | None:
     )
 
 
-def write_begin(journal: Journal, words: Mapping[str, Any], state: QuorumState, way: Iterable[VoterKeys]) -> None:
-    """A change begins, or goes on; `way` are the voter sets that it will pass."""
-    journal.append("begin", {"goal": words, "way": [_texts(voters) for voters in way], **_seen(state)})
+def write_begin(journal: Journal, words: Mapping[str, Any], state: QuorumState) -> None:
+    """A change begins, or goes on."""
+    journal.append("begin", {"goal": words, "voters": _texts(state.voter_keys), **_seen(state)})
 
 
-def write_intent(journal: Journal, step: Step, state: QuorumState, way: Iterable[VoterKeys]) -> int:
+def write_intent(journal: Journal, step: Step, state: QuorumState, *, way: Iterable[VoterKeys], unread_ms: int) -> int:
     """The request of this step is about to leave; the number of the entry. `way`: the sets from here on."""
     data = {
+        "unread_ms": unread_ms,
         "way": [_texts(voters) for voters in way],
         "number": step.number,
         "action": step.action.value,
@@ -148,10 +164,6 @@ def write_undecided(journal: Journal, seq: int, sentences: Iterable[str]) -> Non
 def write_end(journal: Journal, outcome: str) -> None:
     """The change is over for this run."""
     journal.append("end", {"outcome": outcome})
-
-
-def _way(data: Mapping[str, Any]) -> frozenset[VoterKeys]:
-    return frozenset(_keys(texts) for texts in data["way"])
 
 
 def _seen(state: QuorumState) -> dict[str, Any]:

@@ -99,6 +99,22 @@ class LiveQuorum:
             )
         return state
 
+    def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
+        """Those that it registered. Where the log may not be read: where controllers say that it answers, if every
+        voter has one listener of the same name, for that name is not told with it (KIP-919)."""
+        if state.registrations is not None:
+            known = state.registrations.controllers.get(node_id)
+            return () if known is None else known.endpoints
+        names = {tuple(one.listener for one in voter.endpoints) for voter in state.voters}
+        (name,) = names if len(names) == 1 else ((),)
+        if len(name) != 1:
+            return ()
+        for one in self._observer.visits:
+            node = one.view.node(node_id) if one.view is not None and one.role is Role.CONTROLLER else None
+            if node is not None:
+                return (Endpoint(listener=name[0], host=node.address.host, port=node.address.port),)
+        return ()
+
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
         """One request, once, on connections that are used for nothing else."""
         name, body = _request(step, self.cluster_id, endpoints)

@@ -39,6 +39,10 @@ class World(Protocol):
         """What the leader says now, and no more. Raises UnreachableError where nobody leads or answers."""
         ...
 
+    def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
+        """The endpoints that a controller has as a voter; empty where nobody tells."""
+        ...
+
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
         """Send the one request of a step, once, on a connection of its own.
 

@@ -76,21 +76,28 @@ class Eyes:
 
 
 def watch_outcome(
-    eyes: Eyes, step: Step, answer: Answer, *, sent_at_ms: float, already: QuorumState | None = None
+    eyes: Eyes,
+    step: Step,
+    answer: Answer,
+    *,
+    sent_at_ms: float,
+    unread_ms: int,
+    already: QuorumState | None = None,
 ) -> tuple[Verdict, QuorumState | None]:
     """What became of a request that was sent once, and the last sight of the quorum.
 
-    `sent_at_ms` is by the steady clock. It returns when that is known, or after `Patience.step_ms`.
+    `sent_at_ms` is by the steady clock, `unread_ms` how long it may be on its way. It returns when that is known, or
+    after `Patience.step_ms`.
     """
     reads: list[QuorumState] = [] if already is None else [already]
     # Without an answer nothing is certain before the request must have been read or lost.
-    least_ms = 0 if answer.code is not None else sent_at_ms - eyes.now_ms() + eyes.world.unread_ms + _SETTLING_MS
+    least_ms = 0 if answer.code is not None else sent_at_ms - eyes.now_ms() + unread_ms + _SETTLING_MS
     until = Deadline.after(max(eyes.patience.step_ms, least_ms), eyes.clock)
     while True:
         state = _sight_for(eyes, step)
         reads.append(_leaderless(reads[-1] if reads else eyes.last) if state is None else state)
         watched_ms = round(eyes.now_ms() - sent_at_ms)
-        verdict = judge(step, answer, reads, watched_ms=watched_ms, unread_ms=eyes.world.unread_ms)
+        verdict = judge(step, answer, reads, watched_ms=watched_ms, unread_ms=unread_ms)
         decided = verdict.known in (Known.DONE, Known.FAILED)
         if decided or until.passed:
             return verdict, reads[-1] if state is not None else eyes.last

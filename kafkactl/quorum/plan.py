@@ -7,7 +7,7 @@ Every problem there is stands in `findings`; with a blocker among them no step m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kafkactl.features.update_rules import update_rules
@@ -19,6 +19,7 @@ from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order
 from kafkactl.quorum.state import FETCH_TIMEOUT_MS, Mode, Progress, QuorumState, key_text, progress
 from kafkactl.quorum.step import Action, QuorumChange, Step, numbered, steps_of
 from kafkactl.quorum.target import Wanted, resolve
+from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint, ReplicaKey
 
 KRAFT_VERSION = "kraft.version"
@@ -120,9 +121,13 @@ def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) ->
     return QuorumChange(steps=(_upgrade(state),), findings=weigh(findings, circumstances.overrides))
 
 
-def foreign_change(state: QuorumState, planned: Sequence[VoterKeys]) -> Finding | None:
-    """A blocker where the voter set is none of those that a journey passes: somebody else changed it meanwhile."""
-    if not planned or state.voter_keys in planned:
+def foreign_change(state: QuorumState, way: Sequence[VoterKeys]) -> Finding | None:
+    """A blocker where somebody else changed the voters: the set lies nowhere between where a journey stands, the
+    first of `way`, and its end, the last.
+
+    Voters that came or left towards that end are welcome, whoever saw to it (auto-join).
+    """
+    if not way or way[0] & way[-1] <= state.voter_keys <= way[0] | way[-1]:
         return None
     return blocker(
         "changed-by-somebody-else",
@@ -271,6 +276,26 @@ def _conversion_nodes(state: QuorumState) -> Iterator[Finding]:
                 f"node {node.id}",
                 f"node {node.id} does not support kraft.version 1",
                 "Upgrade that node before the quorum is converted.",
+            )
+    yield from _conversion_registered(state)
+
+
+def _conversion_registered(state: QuorumState) -> Iterator[Finding]:
+    """Nodes that are registered and do not answer: their registrations count, those of the dead, too."""
+    if state.registrations is None:
+        return
+    known: list[tuple[int, Mapping[str, Versions]]] = [
+        *((one.id, one.features) for one in state.registrations.controllers.values()),
+        *((one.id, one.features) for one in state.registrations.brokers.values()),
+    ]
+    for node_id, features in sorted(known, key=lambda one: one[0]):
+        node, supported = state.nodes.get(node_id), features.get(KRAFT_VERSION)
+        if (node is None or node.versions is None) and features and (supported is None or 1 not in supported):
+            yield blocker(
+                "node-without-kraft-version-1",
+                f"node {node_id}",
+                f"node {node_id} is registered, does not answer, and did not support kraft.version 1",
+                "Upgrade that node, or unregister it if it is gone: kafkactl nodes unregister.",
             )
 
 

@@ -187,9 +187,40 @@ def test_somebody_else_is_noticed(run):
     assert (result.outcome, quorum.sent) == (Outcome.PARTIAL, ["add 4"])
     assert "changed-by-somebody-else" in _ids(result)
     quorum.at_action = lambda *_: None
-    assert run(quorum, _reassign("1,2,3,4,5")).outcome is Outcome.REFUSED, "the next run remembers where it stood"
+    for _ in range(2):
+        assert run(quorum, _reassign("1,2,3,4,5")).outcome is Outcome.REFUSED, "the next runs remember where it stood"
     assert run(quorum, _reassign("1,2,3,4,5", replan=True)).outcome is Outcome.DONE
     assert ids_of(quorum.world.voters) == [1, 2, 3, 4, 5]
+
+
+def test_who_comes_or_leaves_towards_the_target_is_welcome(run):
+    """A controller with auto-join makes itself a voter while another one is being added."""
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
+
+    def meanwhile(_, name):
+        if name == "answered" and len(quorum.sent) == 1:
+            quorum.world = replace(quorum.world, voters=quorum.world.voters | {key(5)})
+
+    quorum.at_action = meanwhile
+    assert run(quorum, _reassign("1,2,3,4,5")).outcome is Outcome.DONE
+    assert quorum.sent == ["add 4"]
+
+
+def test_an_election_in_the_middle_is_waited_for(run):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
+    alive = quorum.world.alive
+
+    def meanwhile(number, name):
+        if len(quorum.sent) == 1 and name == "observe":
+            silent = quorum.clock.now_ms() < silent_until
+            quorum.world = replace(quorum.world, alive=alive - quorum.world.voters if silent else alive)
+        elif name == "answered":
+            quorum.epoch += 1
+
+    silent_until = 25_000
+    quorum.at_action = meanwhile
+    result = run(quorum, _reassign("1,2,3,4,5"))
+    assert (result.outcome, quorum.sent) == (Outcome.DONE, ["add 4", "add 5"]), result.findings
 
 
 def test_another_target_begins_anew(run):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.cluster_view import Role
-from kafkactl.adapters.quorum_change_port import ChangeResult, Patience
+from kafkactl.adapters.quorum_change_port import ChangeResult, Event, Patience
 from kafkactl.adapters.quorum_goals import addition, conversion, reassignment, removal
 from kafkactl.plan import Outcome
 from kafkactl.values import Endpoint, ReplicaKey
@@ -100,8 +100,8 @@ def test_a_removal_that_hangs_lands_when_a_paused_voter_comes_back(
     followers = [one for one in (1, 2, 3, 4) if one != cluster.leader()]
     goal = removal(key_of(cluster, followers[0]))
 
-    def pause_before(event: object) -> None:
-        if getattr(event, "kind", "") == "send":
+    def pause_before(event: Event) -> None:
+        if event.kind == "send":
             cluster.pause(*followers[1:])
 
     result = change(cluster, goal, journal, patience=SHORT, tell=pause_before)
@@ -156,6 +156,26 @@ def test_a_release_that_only_claims_to_convert_is_not_asked(
     cluster.start()
     _refused(change(cluster, conversion(), tmp_path / "journal"), "conversion-not-supported")
     assert "kraft.version" not in cluster.levels(1)
+
+
+@pytest.mark.campaign
+def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
+    """On two machines: each has a journal of its own, the cluster is the same."""
+    cluster = new_cluster("4.3.1", controllers=5, brokers=0, voters=(1, 2, 3))
+    cluster.start()
+    other = next(one for one in (3, 2) if one != cluster.leader())
+
+    def meanwhile(event: Event) -> None:
+        if event.kind == "done" and event.text == "add 4":
+            _done(change(cluster, removal(key_of(cluster, other)), tmp_path / "theirs"), f"remove {other}")
+
+    result = change(cluster, reassignment("1,2,3,4,5"), tmp_path / "ours", tell=meanwhile)
+    assert result.outcome is Outcome.PARTIAL
+    assert "changed-by-somebody-else" in {one.id for one in result.findings}
+    again = change(cluster, reassignment("1,2,3,4,5"), tmp_path / "ours")
+    _refused(again, "changed-by-somebody-else")
+    replanned = change(cluster, reassignment("1,2,3,4,5", replan=True), tmp_path / "ours")
+    assert (replanned.outcome, sorted(cluster.voters())) == (Outcome.DONE, [1, 2, 3, 4, 5])
 
 
 def test_a_candidate_s_endpoint_has_to_be_its_own(new_cluster: ClusterOf, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -43,3 +44,33 @@ def test_killed_at_an_action_the_next_run_reaches_the_target(
         assert again.returncode == 0, (at, again.stdout + again.stderr)
         assert sorted(cluster.voters()) == [int(one) for one in targets[0].split(",")], at
         targets.reverse()
+
+
+@pytest.mark.parametrize("after", ["", "add 4: done"])
+def test_ctrl_c_ends_it_cleanly_and_the_next_run_goes_on(after: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+    """While the gate of the first new voter is watched, and that of the second."""
+    cluster = new_cluster("4.3.1", controllers=5, brokers=0, voters=(1, 2, 3))
+    cluster.start()
+    words = ["--bootstrap-controller", cluster.bootstrap_controller, "--journal", str(tmp_path / "journal"), "--yes"]
+    command = [sys.executable, "-m", "kafkactl", "quorum", "reassign", "--target", "1,2,3,4,5", *words, "-o", "json"]
+    with subprocess.Popen(
+        [*command, "--watch"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None and run.stdout is not None
+        is_past = not after
+        for line in run.stderr:
+            is_past = is_past or line.strip() == after
+            if is_past and line.startswith("waiting: controller "):
+                break
+        run.send_signal(signal.SIGINT)
+        told, errors = run.stdout.read(), run.stderr.read()
+        assert run.wait(20) == 130, errors
+    assert sorted(cluster.voters()) == ([1, 2, 3, 4] if after else [1, 2, 3])
+    if after:
+        answer = json.loads(told)
+        assert (answer["outcome"], answer["interrupted"], answer["voters_after"]) == ("partial", True, [1, 2, 3, 4])
+    else:
+        assert '"id": "interrupted"' in errors
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert (again.returncode, json.loads(again.stdout)["outcome"]) == (0, "done"), again.stderr
+    assert sorted(cluster.voters()) == [1, 2, 3, 4, 5]

@@ -83,6 +83,10 @@ class PlayedQuorum:
             raise UnreachableError("nobody leads", id="no-active-controller")
         return replace(state, nodes={}, registrations=None, mode=None, kraft_version=None)
 
+    def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
+        known = state.registrations and state.registrations.controllers.get(node_id)
+        return known.endpoints if known else ()
+
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
         self._act("send")
         reaction = self.reactions.pop(0) if self.reactions else Reaction()

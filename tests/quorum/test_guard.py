@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.metadata.registrations import ControllerRegistration, Registrations
+from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.plan import Outcome, Severity
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
 from kafkactl.quorum.plan import foreign_change, plan_addition, plan_conversion, plan_reassignment, plan_removal
@@ -247,10 +247,51 @@ def test_conversion_needs_every_node_on_level_1_and_tells_who_was_silent():
     assert "node-did-not-answer" in told and "epoch-is-young" not in told
 
 
+def test_a_registration_of_a_dead_node_counts_in_a_conversion():
+    dead = ControllerRegistration(
+        id=9, incarnation_id=Uuid(bytes(16)), features={"metadata.version": Versions(1, 20)}, endpoints=()
+    )
+    state = world("1 2 3", static=True).observe(registrations=replace(_log(), controllers={9: dead}))
+    assert _blockers(plan_conversion(state, Circumstances(epoch_age_ms=60_000))) == ["node-without-kraft-version-1"]
+
+
+def test_a_node_that_is_registered_as_a_broker_only_is_one_though_nobody_could_ask_it():
+    broker = BrokerRegistration(
+        id=4, epoch=1, incarnation_id=Uuid(bytes(16)), fenced=False, in_controlled_shutdown=False, features={},
+        endpoints=(), directory_ids=(),
+    )  # fmt: skip
+    log = replace(_log(controllers=(1, 2, 3)), brokers={4: broker})
+    nodes = {one: facts for one, facts in HEALTHY.nodes.items() if one != 4}
+    plan = plan_reassignment(replace(HEALTHY, nodes=nodes, registrations=log), parse_target("1,2,4"))
+    assert "broker-only-node" in _blockers(plan)
+    without = plan_reassignment(replace(HEALTHY, nodes=nodes), parse_target("1,2,4"))
+    assert "candidate-not-identified" in _blockers(without)
+
+
+def test_what_a_node_says_of_auto_join_comes_before_what_is_guessed():
+    def plan(**changes):
+        return plan_removal(replace(HEALTHY, nodes=_node(HEALTHY, 3, **changes)), key(3))
+
+    assert "removed-node-still-runs" in _blockers(plan(auto_join=True))
+    for told in (False, None):
+        found = {one.id for one in plan(auto_join=told).findings}
+        assert ("auto-join-possible" in found) is (told is None)
+
+
 def test_a_set_that_no_plan_passes_is_somebody_elses():
     passed = [frozenset(map(key, ids)) for ids in ((1, 2, 3), (1, 2, 3, 4))]
     assert foreign_change(HEALTHY, passed) is None
     assert foreign_change(HEALTHY, []) is None
+    for voters, welcome in (
+        ("2 3 4", True),
+        ("1 2 3 5", True),
+        ("1 2 3 4 5", True),
+        ("1 3 4", False),
+        ("2 3 6", False),
+    ):
+        seen = world(voters).observe()
+        way = [frozenset(map(key, ids)) for ids in ((1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5))]
+        assert (foreign_change(seen, way) is None) is welcome, voters
     finding = foreign_change(world("1 2 5").observe(), passed)
     assert finding is not None and finding.id == "changed-by-somebody-else"
 
