@@ -17,7 +17,9 @@ from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import CRC_END, HEADER_BYTES, LENGTH_END, MAGIC
 
-_HEAD = struct.Struct(">8xi4xBI")  # length, magic, CRC
+_HEAD = struct.Struct(">8xi4xBI36xi")  # length, magic, CRC, record count
+_OFFSETS = struct.Struct(">q15xi")  # base offset, last offset delta
+_FIRST_OFFSET = -(2**63)
 _LEAST = HEADER_BYTES - LENGTH_END
 # Damage longer than this cannot be a batch of Kafka's whose end has not been read yet (KafkaRaftClient, 8 MiB).
 _SEARCHED_BYTES = 9 * 1024 * 1024
@@ -36,18 +38,18 @@ def walk_runs(pieces: Iterable[bytes], *, file: str | None = None) -> Iterator[B
 
     A damage at the very end whose error is `truncated-batch` may be a batch that is being written.
     """
-    data, base = b"", 0
+    data, base, next_offset = b"", 0, _FIRST_OFFSET
     for piece in pieces:
         data = data + piece if data else piece
         run, rest = _sound(data, base)
         if run.positions:
+            next_offset = _end_offset(data, run.positions[-1])
             yield run
         if rest < len(data) and _is_wrong(data, rest):
-            rest = yield from _behind_damage(data, base, rest, file)
+            rest, next_offset = yield from _behind_damage(data, base, rest, next_offset, file=file)
         data, base = data[rest:], base + rest
-    while data:
-        rest = yield from _behind_damage(data, base, 0, file, is_end=True)
-        data, base = data[rest:], base + rest
+    if data:
+        yield from _behind_damage(data, base, 0, next_offset, file=file, is_end=True)
 
 
 def _sound(data: bytes, base: int) -> tuple[BatchRun, int]:
@@ -55,9 +57,9 @@ def _sound(data: bytes, base: int) -> tuple[BatchRun, int]:
     positions: list[int] = []
     at, size, unpack = 0, len(data), _HEAD.unpack_from
     while at + HEADER_BYTES <= size:
-        length, magic, crc = unpack(data, at)
+        length, magic, crc, count = unpack(data, at)
         end = at + LENGTH_END + length
-        if end > size or length < _LEAST or magic != MAGIC or crc32c(data[at + CRC_END : end]) != crc:
+        if end > size or length < _LEAST or magic != MAGIC or count < 0 or crc32c(data[at + CRC_END : end]) != crc:
             break
         positions.append(at)
         at = end
@@ -72,30 +74,34 @@ def _is_wrong(data: bytes, at: int) -> bool:
     return not _LEAST <= length <= LARGEST_BATCH_BYTES or at + LENGTH_END + length <= len(data)
 
 
+def _end_offset(data: bytes, position: int) -> int:
+    base_offset, last_delta = _OFFSETS.unpack_from(data, position)
+    return int(base_offset + last_delta + 1)
+
+
 def _behind_damage(
-    data: bytes, base: int, start: int, file: str | None, *, is_end: bool = False
-) -> Generator[BatchRun | Damage, None, int]:
-    """Runs and damages from a damage on; returns where what may still become a batch begins."""
+    data: bytes, base: int, start: int, next_offset: int, *, file: str | None, is_end: bool = False
+) -> Generator[BatchRun | Damage, None, tuple[int, int]]:
+    """Runs and damages from a damage on; returns where what may still become a batch begins, and the next offset."""
     positions: list[int] = []
-    rest = data[start:]
-    for found in scan_batches(rest, file=file, base=base + start):
+    for found in scan_batches(data[start:], file=file, base=base + start, next_offset=next_offset):
         if not isinstance(found, Damage):
             positions.append(found.position - base)
+            next_offset = found.last_offset + 1
             continue
         if positions:
             yield BatchRun(data, base, positions)
             positions = []
         unfinished = found.end == base + len(data) and not is_end
         if unfinished and found.end - found.position <= _SEARCHED_BYTES:
-            return found.position - base
+            return found.position - base, next_offset
+        told = _shortened(found, found.end - _SEARCHED_BYTES) if unfinished else found
+        yield told
         if unfinished:
-            told = _shortened(found, found.end - _SEARCHED_BYTES)
-            yield told
-            return told.end - base
-        yield found
+            return told.end - base, next_offset
     if positions:
         yield BatchRun(data, base, positions)
-    return len(data)
+    return len(data), next_offset
 
 
 def _shortened(damage: Damage, end: int) -> Damage:

@@ -9,6 +9,7 @@ too, and its error in `problems`.
 from __future__ import annotations
 
 import base64
+import functools
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -328,8 +329,13 @@ class _Makers(dict[bytes, TextMaker | None]):
         version = frame[2]
         if version not in spec.valid_versions or not spec.is_flexible(version):
             return _rare
-        lead = f'"type":"{spec.name}","version":{version},"data":{{'
-        return text_maker(spec, version, hide=self._hide, lead=lead)
+        return _maker(spec.name, version, self._hide)
+
+
+@functools.cache
+def _maker(name: str, version: int, hide: bool) -> TextMaker:
+    lead = f'"type":"{name}","version":{version},"data":{{'
+    return text_maker(message(name), version, hide=hide, lead=lead)
 
 
 def _rare(_data: bytes, _begin: int, _end: int) -> str:

@@ -43,14 +43,14 @@ class Damage:
 
 
 def scan_batches(
-    data: bytes, *, file: str | None = None, check_crc: bool = True, base: int = 0
+    data: bytes, *, file: str | None = None, check_crc: bool = True, base: int = 0, next_offset: int = -(2**63)
 ) -> Iterator[BatchHeader | Damage]:
     """The headers of all good batches in `data` and the damage between them, in order; never raises.
 
     The headers and damages cover `data` without gap. With `check_crc` a batch of a wrong CRC is damage. Records are
-    not looked at.
+    not looked at. What is found behind damage has no offset below that of what came before, or `next_offset`.
     """
-    position, next_offset = 0, -(2**63)
+    position = 0
     budget = _CRC_BUDGET_FACTOR * len(data)
     while position < len(data):
         try:

@@ -13,8 +13,8 @@ from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.record_batch import encode_batch
 
 
-def log_of(rng: random.Random, batches: int) -> bytes:
-    out, offset = [], 0
+def log_of(rng: random.Random, batches: int, offset: int = 0) -> bytes:
+    out = []
     for _ in range(batches):
         values = [(None, rng.randbytes(rng.randrange(1, 90))) for _ in range(rng.randrange(1, 5))]
         out.append(encode_batch(values, base_offset=offset, timestamp_ms=5))
@@ -80,10 +80,18 @@ def test_empty():
     assert list(walk_runs(iter(()))) == []
 
 
+def test_an_older_batch_behind_damage_is_none():
+    """What lies behind damage in a file that was used before must not be taken for the log."""
+    good = log_of(random.Random(2), 3, offset=50)
+    raw = good + bytes(20) + log_of(random.Random(3), 2, offset=0)
+    assert places(raw, 70) == places(raw, 10**6) == expected(raw)
+    assert len(places(raw, 70)[0]) == 3
+
+
 def test_long_damage_takes_no_memory(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(batch_runs, "_SEARCHED_BYTES", 1000)
     good = log_of(random.Random(2), 3)
-    raw = good + bytes(50_000) + log_of(random.Random(3), 2)
+    raw = good + bytes(50_000) + log_of(random.Random(3), 2, offset=100)
     found = list(walk_runs(in_pieces(raw, 600)))
     assert max(len(one.data) for one in found if not isinstance(one, Damage)) < 5000
     batches, damage = places(raw, 600)

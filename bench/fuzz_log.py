@@ -1,0 +1,206 @@
+"""Throws damaged segments and checkpoints at the dump and the replay: `python -m bench.fuzz_log [INPUTS [SEED]]`.
+
+What must hold of each input, beside what `fuzz_decoders` asks (a value or a declared error, memory in proportion): the
+fast way to text and the reference codec give the same lines and the same problems, in whatever pieces the bytes come;
+every line is JSON; every record of every sound batch has its line; and a replay of the same bytes either finds all that
+could not be read, or there was nothing of the kind. So no state is wrong in silence.
+The figures of a million inputs or more go to docs/proof/fuzz.md.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from bench.fuzz_decoders import (
+    GOLDEN,
+    INPUTS,
+    PROOF,
+    Campaign,
+    Target,
+    UndeclaredError,
+    damaged,
+    goldens,
+    run,
+)
+from bench.side_by_side import circumstances
+from kafkactl.errors import DecodeError
+from kafkactl.metadata.dump_lines import LineMaker, Wanted
+from kafkactl.metadata.dump_records import log_records
+from kafkactl.metadata.frame import encode_record
+from kafkactl.metadata.replay import replay
+from kafkactl.protocol.batch_scan import Damage, scan_batches
+from kafkactl.protocol.compiled_runtime import IrregularError
+from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.record_batch import decode_batches, decode_records, encode_batch
+from kafkactl.schema.definitions import message, metadata_record_names
+from tests.protocol.random_messages import random_message
+
+SECTION = "## Segments and checkpoints through the dump and the replay"
+
+
+class _Careful(LineMaker):
+    """The same lines without the fast way."""
+
+    def _usual(self, *arguments: Any) -> list[str]:
+        raise IrregularError
+
+
+# --- inputs -------------------------------------------------------------------------------------------------------
+
+
+def _sound_segment(rng: random.Random) -> tuple[Any, bytes]:
+    """A few batches of any records, as a controller would write them."""
+    offset, out = rng.choice((0, 5, 2**40)), []
+    for _ in range(rng.randrange(1, 4)):
+        if rng.randrange(5) == 0:
+            records = [encode_control_record(ControlType.LEADER_CHANGE, {"LeaderId": rng.randrange(4)})]
+            is_control = True
+        else:
+            records, is_control = [(None, _any_record(rng)) for _ in range(rng.randrange(1, 6))], False
+        out.append(
+            encode_batch(
+                records, base_offset=offset, timestamp_ms=rng.randrange(2**40), partition_leader_epoch=3,
+                is_control=is_control,
+            )
+        )  # fmt: skip
+        offset += len(records)
+    return None, b"".join(out)
+
+
+def _any_record(rng: random.Random) -> bytes:
+    spec = message(rng.choice(metadata_record_names()))
+    version = rng.choice(list(spec.valid_versions))
+    return encode_record(spec, version, random_message(rng, spec, version))
+
+
+@cache
+def captures(suffix: str) -> list[list[bytes]]:
+    """The batches of what running nodes wrote, file by file."""
+    found = [*goldens(f"*{suffix}.bin"), *(gzip.decompress(path.read_bytes()) for path in _zipped(suffix))]
+    return [_batches(data) for data in found]
+
+
+def _zipped(suffix: str) -> Iterator[Any]:
+    return (path for path in sorted(GOLDEN.glob("images/*/*.gz")) if path.name.endswith(f"{suffix}.gz"))
+
+
+def _batches(data: bytes) -> list[bytes]:
+    spans = [(one.header.position, one.header.end) for one in decode_batches(data)]
+    return [data[start:end] for start, end in spans if end - start < 4096]
+
+
+def _captured(suffix: str) -> Any:
+    def make(rng: random.Random) -> tuple[Any, bytes]:
+        batches = rng.choice(captures(suffix))
+        at = rng.randrange(len(batches))
+        return None, b"".join(batches[at : at + rng.randrange(1, 5)])
+
+    return make
+
+
+# --- what is asked of each ----------------------------------------------------------------------------------------
+
+
+def _read(_: object, data: bytes) -> object:
+    pieces = [data[: len(data) // 3], data[len(data) // 3 :]]
+    fast, careful = LineMaker(Wanted(), hide=True), _Careful(Wanted(), hide=True)
+    lines = "".join(fast.lines(pieces, file="f"))
+    others = "".join(careful.lines([data], file="f"))
+    if lines != others or _told(fast.problems) != _told(careful.problems):
+        raise UndeclaredError(f"fast: {lines} {fast.problems}; careful: {others} {careful.problems}")
+    shown = [json.loads(line) for line in lines.splitlines()]
+    if len(shown) != _records(data):
+        raise UndeclaredError(f"{len(shown)} lines for {_records(data)} records")
+    _replay(data)
+    if fast.problems:
+        raise fast.problems[0]
+    return shown
+
+
+def _told(problems: Sequence[DecodeError]) -> list[tuple[str, int]]:
+    return [(error.id, error.offset) for error in problems]
+
+
+def _records(data: bytes) -> int:
+    """The records of all sound batches whose framing can be read."""
+    count = 0
+    for found in scan_batches(data):
+        if not isinstance(found, Damage):
+            try:
+                count += len(decode_records(data, found))
+            except DecodeError:
+                continue
+    return count
+
+
+def _replay(data: bytes) -> None:
+    records = list(log_records([data], file="f"))
+    unread = sum(isinstance(one.record, DecodeError) for one in records)
+    found = replay(records)
+    if bool(unread) != ("undecodable-record" in {one.id for one in found.findings}):
+        raise UndeclaredError(f"{unread} records were not read, and the replay found {found.findings}")
+    if found.counts.get("undecodable", 0) != unread:
+        raise UndeclaredError(f"{unread} records were not read, the replay counts {found.counts}")
+
+
+def targets() -> list[Target]:
+    """Segments of any records, and pieces of what running nodes wrote."""
+    return [
+        Target("segments of any records", 40, damaged(_sound_segment, batches=True), _read),
+        Target("captured segments", 40, damaged(_captured(".log"), batches=True), _read),
+        Target("captured checkpoints", 20, damaged(_captured(".checkpoint"), batches=True), _read),
+    ]
+
+
+def section(campaign: Campaign) -> str:
+    """The figures as a section of docs/proof/fuzz.md."""
+    rows = [
+        f"| {name} | {one.inputs:,} | {one.values:,} | {sum(one.errors.values()):,} | {len(one.errors)} | 0 |"
+        f" {one.worst_ratio:.0f} |"
+        for name, one in campaign.tallies.items()
+    ]
+    total = [sum(getattr(one, name) for one in campaign.tallies.values()) for name in ("inputs", "values")]
+    return "\n".join(
+        [
+            SECTION,
+            "",
+            "Written by `python -m bench.fuzz_log`, which says what is checked of each input.",
+            "",
+            f"{circumstances()}; seed {campaign.seed}; {campaign.seconds:.0f} s; the process grew by"
+            f" {campaign.growth_bytes / 1e6:.0f} MB.",
+            "",
+            "| input | inputs | all of it read | findings | ids of these | undeclared | memory |",
+            "|---|---|---|---|---|---|---|",
+            *rows,
+            f"| all | {total[0]:,} | {total[1]:,} | {total[0] - total[1]:,} | | 0 | |",
+            "",
+        ]
+    )
+
+
+def write(text: str) -> None:
+    """Put the section in place of the old one."""
+    old = PROOF.read_text(encoding="utf-8")
+    head, *sections = re.split(r"(?m)^(?=## )", old)
+    kept = [one.rstrip() for one in sections if not one.startswith(SECTION)]
+    PROOF.write_text("\n\n".join([head.rstrip(), text.rstrip(), *kept]) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run, print and record."""
+    inputs = int(arguments[0]) if arguments else INPUTS
+    text = section(run(inputs, int(arguments[1]) if len(arguments) > 1 else 1, targets()))
+    if inputs >= INPUTS:
+        write(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,24 @@
+"""The fuzz campaign of `bench/fuzz_log.py`: a taste of it always, all of it in `make lab`."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import fuzz_log
+from bench.fuzz_decoders import INPUTS, UndeclaredError, run
+
+
+def test_a_few_thousand_inputs_give_lines_or_findings():
+    campaign = run(3000, 20, fuzz_log.targets())
+    assert all(one.values and one.errors for one in campaign.tallies.values())
+
+
+def test_a_difference_between_the_two_ways_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fuzz_log._Careful, "lines", lambda self, pieces, *, file: iter(["other\n"]))
+    with pytest.raises(UndeclaredError, match="careful: other"):
+        run(200, 1, fuzz_log.targets())
+
+
+@pytest.mark.campaign
+def test_a_million_inputs_give_lines_or_findings():
+    fuzz_log.write(fuzz_log.section(run(INPUTS, 1, fuzz_log.targets())))
