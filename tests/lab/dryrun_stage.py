@@ -1,0 +1,172 @@
+"""A live cluster of four brokers on which predictions are made first and then made true.
+
+Node 1 is the controller and a broker; 11, 12 and 13 are brokers that may be killed. Predictions stand on the files of
+node 1's metadata log; what came true is read from the same files afterwards.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from kafkactl.adapters.dryrun_sources import open_replicas, read_static, read_world
+from kafkactl.adapters.log_source import open_source
+from kafkactl.dryrun.appended import records_of
+from kafkactl.dryrun.chain import after
+from kafkactl.dryrun.local import records_in
+from kafkactl.dryrun.prediction import Outcome, Prediction
+from kafkactl.dryrun.scenarios import World, run
+from kafkactl.features.releases import find_release
+from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.image import Image, Partition
+from kafkactl.protocol.batch_scan import Damage
+from tests.lab.cluster import KafkaCluster
+from tests.lab.errors import LabError
+from tests.lab.storage_tool import StorageToolServer
+
+SETTINGS = {"broker.session.timeout.ms": "8000", "broker.heartbeat.interval.ms": "500"}
+TOPICS = {
+    "one": ("1,11,12,13", {}),
+    "two": ("11:12,12:13,13:11,1:12", {}),
+    "three": ("11:12:13,12:13:11,13:11:12,1:11:12,11:1:13,12:13:1", {"min.insync.replicas": "2"}),
+    "dirty": ("11:12,12:13,13:11,13:1", {"unclean.leader.election.enable": "true"}),
+    "dirty-one": ("13,11", {"unclean.leader.election.enable": "true"}),
+}
+QUIET_S = 2.5
+_NEW = {"IncarnationId", "BrokerEpoch", "Features", "EndPoints"}
+Holds = Callable[[Image], bool]
+
+
+class Stage:
+    """A cluster, and what was predicted of it."""
+
+    def __init__(self, cluster: KafkaCluster, tool: StorageToolServer) -> None:
+        self.cluster = cluster
+        self.tool = tool
+        self.checked = 0
+
+    def make_topics(self) -> None:
+        """Create the topics by Kafka's own tool, and wait until every ISR is whole."""
+        for name, (assignment, configs) in TOPICS.items():
+            words = ["--bootstrap-server", self.cluster.bootstrap_server, "--create", "--topic", name]
+            words += ["--replica-assignment", assignment]
+            for key, value in configs.items():
+                words += ["--config", f"{key}={value}"]
+            made = self.tool.run_tool(self.cluster.shape.release, "org.apache.kafka.tools.TopicCommand", words)
+            assert made.exit_code == 0, made.stderr + made.stdout
+        self.settle(lambda image: len(image.topics) >= len(TOPICS) and _whole(image))
+
+    def world(self) -> World:
+        """The log of node 1 as it is on the disk now."""
+        sources = open_replicas([str(self.cluster.disks.metadata_log(1))])
+        return read_world(
+            sources,
+            release=find_release(self.cluster.shape.release),
+            static=read_static(str(self.cluster.config_file(1))),
+        )
+
+    def settle(self, holds: Holds, timeout_s: float = 120) -> World:
+        """Wait until the log says so and then says nothing new for a while."""
+        deadline = time.monotonic() + timeout_s
+        last, since = -1, time.monotonic()
+        while True:
+            world = self.world()
+            count = world.loaded.records - world.loaded.counts.get("NoOpRecord", 0)
+            if count != last:
+                last, since = count, time.monotonic()
+            if time.monotonic() - since > QUIET_S and holds(world.loaded.image):
+                return world
+            if time.monotonic() > deadline:
+                raise LabError(f"the log did not come to rest within {timeout_s} s")
+            time.sleep(0.3)
+
+    def ask(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A request to the active controller."""
+        with self.cluster.client() as client:
+            return client.ask_active_controller(name, body, changes=True).body
+
+    def experiment(
+        self, scenario: str, asked: Mapping[str, Any], deed: Callable[[], object], holds: Holds, *, exact: bool = True
+    ) -> Prediction:
+        """Predict, do it, compare. `exact`: the records, too, one by one (not where followers catch up in steps)."""
+        before = self.settle(lambda _: True)
+        found = run(scenario, before, asked)
+        deed()
+        real = self.settle(holds)
+        expected, _ = after(before.loaded.image, found)
+        self.checked += 1
+        trouble = list(_partitions(expected, real.loaded.image, found))
+        written = list(self.written(before.loaded.last_offset))
+        trouble += _records(found, written, exact=exact)
+        assert not trouble, "\n".join([f"{scenario} {dict(asked)}", *trouble])
+        return found
+
+    def written(self, behind: int) -> Iterator[MetadataRecord]:
+        """The records behind an offset, no-ops left out."""
+        for segment in open_source(str(self.cluster.disks.metadata_log(1))).segments:
+            for found in records_in(segment):
+                if isinstance(found, Damage):
+                    continue
+                offset, _, _, record = found[0]
+                if offset > behind and isinstance(record, MetadataRecord) and record.type != "NoOpRecord":
+                    yield record
+
+
+def _partitions(expected: Image, real: Image, found: Prediction) -> Iterator[str]:
+    uncertain = {(one.topic, one.partition): set(one.alternatives) for one in found.changes if not one.certain}
+    alone = not uncertain
+    for topic in real.topics.values():
+        for number, now in topic.partitions.items():
+            said = expected.topics[topic.id].partitions[number]
+            name = f"{topic.name}-{number}"
+            if (topic.name, number) in uncertain:
+                outcome = Outcome(now.leader, now.isr, now.eligible_leader_replicas, now.last_known_elr)
+                if outcome not in uncertain[topic.name, number]:
+                    yield f"{name}: {outcome} is none of {uncertain[topic.name, number]}"
+            elif _shown(said, epochs=alone) != _shown(now, epochs=alone):
+                yield f"{name}: predicted {_shown(said, epochs=alone)}, found {_shown(now, epochs=alone)}"
+
+
+def _shown(partition: Partition, *, epochs: bool) -> tuple[Any, ...]:
+    """What is predicted of a partition. Of a leader epoch only where the order of events is known."""
+    return (
+        partition.replicas,
+        partition.leader,
+        partition.isr,
+        partition.eligible_leader_replicas,
+        partition.last_known_elr,
+        partition.leader_recovery_state,
+        partition.adding_replicas,
+        partition.removing_replicas,
+        partition.leader_epoch if epochs else None,
+    )
+
+
+def _records(found: Prediction, written: list[MetadataRecord], *, exact: bool) -> list[str]:
+    said = list(records_of(found.operations or (), found.facts.rules))
+    if not exact:
+        said, written = ([one for one in side if one.type != "PartitionChangeRecord"] for side in (said, written))
+        return _differences(Counter(one.type for one in said), Counter(one.type for one in written))
+    if any(not one.certain for one in found.changes):
+        return []
+    return _differences(Counter(map(_text, said)), Counter(map(_text, written)))
+
+
+def _differences(said: Counter[str], written: Counter[str]) -> list[str]:
+    return [f"predicted, not written: {one}" for one in said - written] + [
+        f"written, not predicted: {one}" for one in written - said
+    ]
+
+
+def _text(record: MetadataRecord) -> str:
+    """A record but for what nobody can foretell: new ids, and the epoch that a broker gets with them."""
+    unknown = _NEW if record.type == "RegisterBrokerRecord" else {"BrokerEpoch"}
+    data = {name: value for name, value in record.data.items() if name not in unknown}
+    return f"{record.type} v{record.version} {sorted(data.items(), key=str)}"
+
+
+def _whole(image: Image) -> bool:
+    partitions = (one for topic in image.topics.values() for one in topic.partitions.values())
+    return all(set(one.isr) == set(one.replicas) for one in partitions)
