@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from kafkactl.adapters.cluster_view import Role
-from kafkactl.adapters.quorum_visit import STATIC_VOTERS, Visit
+from kafkactl.adapters.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
 from kafkactl.adapters.transport import Address
 from kafkactl.plan import Finding, Severity
 from kafkactl.quorum.guard import warning
@@ -34,6 +34,18 @@ def told_by_visits(state: QuorumState, visits: Sequence[Visit], disks: Sequence[
 
 def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
     """Addresses where somebody is, but would not speak with us; silent ones that nobody expected anything at."""
+    if are_out_of_reach(visits):
+        away = [one for one in visits if one.expected_id is not None and one.error is not None]
+        yield warning(
+            "controllers-out-of-reach",
+            "controllers",
+            f"no controller can be asked from here ({away[0].error.message if away[0].error else ''}): the answer is "
+            "what a broker forwarded, and the endpoints in the voter set were not tried",
+            "Run this where the controllers can be reached; they may want other client settings than brokers.",
+            addresses=[str(one.address) for one in away],
+            errors=sorted({one.error.id for one in away if one.error}),
+        )
+        return
     closed = [one for one in visits if one.error is not None and one.answers is not False]
     silent = [one for one in visits if one.answers is False and one.expected_id is None]
     for one in closed + silent:

@@ -25,6 +25,7 @@ from kafkactl.adapters.quorum_visit import (
     FETCH_TIMEOUT,
     STATIC_VOTERS,
     Visit,
+    are_out_of_reach,
     believed_leader,
     visit,
 )
@@ -242,13 +243,15 @@ def assembled(
     cluster_id = _cluster_id(visits, disks)
     same = [one for one in visits if one.view is None or cluster_id in (None, one.view.cluster_id)]
     answers = [one.answer for one in same if one.answer is not None]
+    # Where the way to all controllers is closed, their silence says nothing of them or of their endpoints.
+    telling = [one for one in visits if one.versions] if are_out_of_reach(visits) else visits
     state = quorum_state(
         cluster_id=cluster_id,
         answers=answers,
-        nodes=tuple(nodes_of(visits)),
+        nodes=tuple(nodes_of(telling)),
         disks=[disk for disk in disks if disk.cluster_id in (None, cluster_id)],
         registrations=registrations,
-        probes=tuple(_probes(visits, answers)),
+        probes=tuple(_probes(telling, answers)),
         heard={str(one.address): one.versions for one in same if one.versions is not None},
         configured=_voters_configured(visits),
         alive_within_ms=_alive_within_ms(visits),

@@ -13,7 +13,7 @@ tells whom it believes to lead only in the answer to a Fetch (KIP-595, from vers
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -113,6 +113,12 @@ def visit(
         return seen
     except KafkactlError as error:
         return changed(seen, error=error)
+
+
+def are_out_of_reach(visits: Sequence[Visit]) -> bool:
+    """Whether somebody leads, as a broker says, and not one controller speaks with us: then it is the way there."""
+    controllers = [one for one in visits if one.expected_id is not None and one.role is not Role.BROKER]
+    return any(one.answer for one in visits) and bool(controllers) and not any(one.versions for one in controllers)
 
 
 def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:

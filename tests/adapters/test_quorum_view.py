@@ -80,6 +80,21 @@ def test_controllers_that_cannot_be_reached_leave_what_the_broker_says():
         state = look(quorum, role=Role.BROKER)
     assert (state.leader_id, state.kraft_version, state.sources["kraft_version"]) == (2, 1, broker)
     assert [voter.alive for voter in state.voters] == [True, True, True]
+    assert (state.nodes, state.probes) == ({}, ())
+    assert ids(check_health(state)) == {"controllers-out-of-reach"}
+
+
+def test_a_broker_that_is_away_is_no_reason_to_miss_controllers():
+    with running(Quorum(kraft_version=0, version=1), brokers=(21,)) as quorum:
+        broker = quorum.brokers[21].address
+        state = look_with(client_at(Address("127.0.0.1", 1), broker, role=Role.BROKER))
+    assert (state.leader_id, ids(check_health(state))) == (2, {"bootstrap-node-silent"})
+
+
+def test_combined_nodes_count_as_controllers():
+    with running(Quorum(observers=(4,)), brokers=(1, 2, 21)) as quorum:
+        state = look(quorum, role=Role.BROKER)
+    assert {id: node.is_controller for id, node in state.nodes.items()} == dict.fromkeys((1, 2, 3, 4), True)
 
 
 def test_a_dead_voter_is_told_by_the_leaders_clock():
