@@ -89,14 +89,14 @@ def _of_node(state: FeatureState, node_id: int) -> FeatureState:
 
 def _kafka_lines(state: FeatureState) -> list[str]:
     """As Kafka's tool prints them, of the first node that answers: the active controller, else any."""
-    from kafkactl.features.change import rules_release
     from kafkactl.features.describe import describe_features, kafka_lines
+    from kafkactl.features.releases import newest_release
     from kafkactl.features.update_rules import update_rules
 
     answering = [member for member in state.members if member.answered is not None]
     answering.sort(key=lambda member: member.id != state.active_controller)
     asked = answering[0].answered if answering else None
-    padded = update_rules(rules_release(state)).describe_is_padded
+    padded = update_rules(state.controller_release or newest_release()).describe_is_padded
     return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
 
 
