@@ -1,0 +1,63 @@
+"""`kafkactl log` on a running quorum: what is fetched is what stands on the disks, and the disks agree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.cluster import KafkaCluster
+from tests.lab.cluster_fixtures import ClusterOf
+
+
+@pytest.fixture
+def cluster(cluster_of: ClusterOf) -> KafkaCluster:
+    return cluster_of("4.3.1", controllers=3, brokers=1)
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [{**json.loads(line), "file": None} for line in text.splitlines()]
+
+
+def folder(cluster: KafkaCluster, node_id: int) -> Path:
+    return Path(cluster.node(node_id).config["log.dirs"].split(",")[0]) / "__cluster_metadata-0"
+
+
+@pytest.mark.parametrize("way", ["--bootstrap-controller", "--bootstrap-server"])
+def test_what_is_fetched_is_what_stands_on_the_disk(kafkactl, cluster: KafkaCluster, way: str):
+    address = cluster.bootstrap_controller if way == "--bootstrap-controller" else cluster.bootstrap_server
+    run = kafkactl("log", "dump", "--from-cluster", way, address)
+    assert run.code == 0, run.stderr
+    fetched = lines(run.stdout)
+    assert len(fetched) > 10
+    first, last = fetched[0]["offset"], fetched[-1]["offset"]
+    for node_id in cluster.controller_ids:
+        on_disk = kafkactl("log", "dump", folder(cluster, node_id), "--from", first, "--to", last)
+        assert [one for one in lines(on_disk.stdout) if one["offset"] <= last] == fetched[: len(lines(on_disk.stdout))]
+
+
+def test_states_of_the_cluster_and_of_its_nodes_are_equal(kafkactl, cluster: KafkaCluster):
+    live = kafkactl(
+        "log", "--bootstrap-controller", cluster.bootstrap_controller, "image", "--from-cluster", "-o", "json"
+    )
+    assert live.code == 0, live.stderr
+    leader = cluster.leader()
+    disk = kafkactl("log", "image", folder(cluster, leader), "--at", live.json["offset"], "-o", "json")
+    assert disk.code == 0, disk.stderr
+    assert live.json["image"]["brokers"] == disk.json["image"]["brokers"]
+    assert live.json["sha256"] == disk.json["sha256"]
+    history = kafkactl(
+        "log", "history", "--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, "--broker", 11
+    )
+    assert lines(history.stdout)[0]["type"] == "RegisterBrokerRecord"
+
+
+def test_the_nodes_agree(kafkactl, cluster: KafkaCluster):
+    folders = [folder(cluster, node_id) for node_id in (*cluster.controller_ids, *cluster.broker_ids)]
+    run = kafkactl("log", "verify", *folders, "-o", "json")
+    assert run.code == 0, run.stdout
+    assert run.json["divergences"] == []
+    assert {one["cluster_id"] for one in run.json["sources"]} == {cluster.cluster_id}
+    assert len({one["first_offset"] for one in run.json["sources"]}) == 1
