@@ -12,7 +12,7 @@ import click
 
 from kafkactl.commands import plain
 from kafkactl.commands.exit_codes import exit_code_of
-from kafkactl.commands.page import Word
+from kafkactl.commands.page import Word, visible
 from kafkactl.commands.settings import SCHEMA_VERSION, Settings
 from kafkactl.errors import KafkactlError
 
@@ -122,7 +122,7 @@ def _for_people(described: Mapping[str, Any], error: BaseException, settings: Se
 
 def _hanging(label: str, tone: str, text: str, color: bool) -> list[str]:
     """`label text`, wrapped under the text on a terminal, and only there: logs are searched by line."""
-    parts = text.splitlines() or [""]
+    parts = [visible(part) for part in text.splitlines()] or [""]
     if sys.stderr.isatty():
         import shutil
         import textwrap

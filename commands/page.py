@@ -76,7 +76,7 @@ class Page:
 
     def heading(self, text: str, tone: str = "strong") -> None:
         """A title; `tone` says how it went (good, bad, warn)."""
-        self.blocks.append(Heading(Word(text, tone)))
+        self.blocks.append(Heading(_word(Word(text, tone))))
 
     def line(self, text: str | Word = "") -> None:
         """One line as it is. Neighbouring lines stay together."""
@@ -108,10 +108,19 @@ class Page:
 
     def findings(self, findings: Iterable[Any]) -> None:
         """Findings, the heaviest first; each a `Finding` or its `to_dict()`."""
-        dicts = [finding if isinstance(finding, Mapping) else finding.to_dict() for finding in findings]
+        dicts = [_readable(finding if isinstance(finding, Mapping) else finding.to_dict()) for finding in findings]
         if dicts:
             weight = {"blocker": 0, "warning": 1, "info": 2}
             self.blocks.append(Findings(tuple(sorted(dicts, key=lambda one: weight[one["severity"]]))))
+
+
+# What a node or a file says may hold them; on a screen they would move the cursor, or worse. Tabs and line ends stay.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))}
+
+
+def visible(text: str) -> str:
+    """The text with control characters written out (`\\x1b`), for people to read."""
+    return text if text.isprintable() else text.translate(_CONTROLS)
 
 
 def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:
@@ -121,5 +130,10 @@ def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:
 
 def _word(cell: Cell) -> Word:
     if isinstance(cell, Word):
-        return cell
-    return Word("-", "dim") if cell is None else Word(str(cell))
+        return cell if cell.text.isprintable() else Word(visible(cell.text), cell.tone)
+    return Word("-", "dim") if cell is None else Word(visible(str(cell)))
+
+
+def _readable(finding: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {name: visible(finding[name]) for name in ("subject", "message", "next_step")}
+    return {**finding, **texts}

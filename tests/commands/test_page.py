@@ -45,3 +45,21 @@ def test_colour_does_not_move_columns():
     colored = plain.render(page, color=True)
     assert "\x1b[32mx\x1b[0m     1" in colored
     assert plain.render(page, color=False) == "NAME  N\nx     1\nlong  22\n"
+
+
+def test_what_others_say_cannot_steer_the_terminal():
+    page = Page()
+    evil = "a\x1b[2Jb\rc\x9bd\x7f"
+    page.heading(evil)
+    page.line(Word(evil))
+    page.fields([("host", evil)])
+    page.table(("host",), [(evil,)])
+    page.findings(
+        [{"id": "x", "severity": "info", "subject": evil, "message": evil, "next_step": evil, "evidence": {}}]
+    )
+    text = plain.render(page, color=False)
+    assert text.count(r"a\x1b[2Jb\x0dc\x9bd\x7f") == 7
+    assert not any(sign in text for sign in "\x1b\r\x9b\x7f")
+    page = Page()
+    page.line("tabs\tstay\nand lines")
+    assert plain.render(page, color=False) == "tabs\tstay\nand lines\n"

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kafkactl.commands.models.quorum import QuorumDescribe
+from kafkactl.commands.output import plain_values
 from kafkactl.commands.page import Page
+from kafkactl.commands.plain import render
+from kafkactl.commands.quorum_describe import answer_of
 from kafkactl.commands.quorum_kafka_text import replication_lines, status_lines
-from kafkactl.commands.quorum_page import quorum_page
+from kafkactl.commands.quorum_page import kafka_page, quorum_page
 from kafkactl.commands.terminal import show
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.protocol.codec import decode_message, encode_message
+from kafkactl.quorum.health import check_health
+from kafkactl.quorum.observation import quorum_answer, quorum_state
+from kafkactl.quorum.state import NodeFacts
+from kafkactl.schema.definitions import response
 from tests.adapters.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.fakes.broker import FakeBroker, Raw
+from tests.protocol.random_messages import random_message
 
 
 @pytest.fixture
@@ -198,3 +212,41 @@ def test_the_page_fits_a_terminal(describe, monkeypatch, columns):
     show(page, screen, color=False)
     assert max(map(len, screen.getvalue().splitlines())) <= int(columns)
     assert str(directory(1)) in screen.getvalue()
+
+
+# --- any answer -----------------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32), version=st.integers(0, 2))
+def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
+    """Ids twice, times before the epoch, endpoints without names, no voters: told as it came, and never a crash."""
+    spec = response(55)
+    body = random_message(random.Random(seed), spec, version)
+    body["ErrorCode"] = 0
+    partition = random_partition(random.Random(seed), spec, version)
+    body["Topics"] = [{"TopicName": "__cluster_metadata", "Partitions": [partition]}]
+    decoded, _ = decode_message(spec, version, encode_message(spec, version, body))
+    answer = quorum_answer(decoded, version=version, asked="controller 1")
+    versions = NodeVersions(
+        version=4, requests={}, supported={}, finalized={"kraft.version": 1}, finalized_epoch=3,
+        zookeeper_migration_ready=False,
+    )  # fmt: skip
+    nodes = (NodeFacts(id=answer.leader_id, answers=True, is_controller=True, versions=versions),)
+    state = quorum_state(cluster_id=CLUSTER_ID, answers=[answer], nodes=nodes)
+    payload = plain_values({**answer_of(state, (), ()), "findings": check_health(state)})
+    QuorumDescribe.model_validate({"kind": "quorum.describe", "schema_version": 1, **payload})
+    page = Page()
+    quorum_page(page, payload)
+    kafka_page(page, payload, replication=True, human_readable=True)
+    kafka_page(page, payload, replication=False, human_readable=False)
+    assert render(page, color=False)
+    assert len(state.voters) == len(partition["CurrentVoters"])
+
+
+def random_partition(rng, spec, version):
+    """A partition of the answer without error, by the definition of its fields."""
+    while True:
+        topics = random_message(rng, spec, version)["Topics"]
+        partitions = [one for topic in topics for one in topic["Partitions"]]
+        if partitions:
+            return partitions[0] | {"ErrorCode": 0}
