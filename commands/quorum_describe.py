@@ -31,7 +31,8 @@ _LEAST_PATIENCE_MS = 3_000.0
         "kafkactl quorum describe --log-dir /mnt/c1 --log-dir /mnt/c2 -o json",
     ),
     codes=(
-        exit_codes.DONE, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.PROBLEMS_FOUND, exit_codes.INTERRUPTED,
+        exit_codes.DONE, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN, exit_codes.PROBLEMS_FOUND,
+        exit_codes.INTERRUPTED,
     ),
 )  # fmt: skip
 @click.option("--status", is_flag=True, help="The status as kafka-metadata-quorum.sh prints it.")
@@ -176,11 +177,11 @@ def _disk(reading: DiskReading) -> dict[str, Any]:
 
 
 def _patience_ms() -> float:
-    """How long to wait for a node: a tenth of the time there is, at least 3 s, and never more than a quarter."""
+    """How long to wait for a node: a tenth of the time there is, at least 3 s, and never more than a sixth."""
     from kafkactl.commands.settings import current_settings
 
     timeout_ms = current_settings().timeout_ms
-    return min(max(_LEAST_PATIENCE_MS, timeout_ms / 10), timeout_ms / 4)
+    return min(max(_LEAST_PATIENCE_MS, timeout_ms / 10), timeout_ms / 6)
 
 
 def _render(*, status: bool, replication: bool, human_readable: bool) -> Render:
