@@ -55,14 +55,21 @@ class FakeController(FakeBroker):
 class FakeQuorum:
     """Controllers 1, 2, 3 …, of which some vote. A context manager: it answers while the block lasts."""
 
-    def __init__(self, *, controllers: int = 3, voters: tuple[int, ...] = (1,), metadata_version: int = 25) -> None:
+    def __init__(
+        self,
+        *,
+        controllers: int = 3,
+        voters: tuple[int, ...] = (1,),
+        metadata_version: int = 25,
+        network: FaultPlan | None = None,
+    ) -> None:
         self.cluster_id = "ZmFrZS1xdW9ydW0tMTIzNA"
         self.lock = threading.RLock()
         self.levels: dict[str, int] = {"metadata.version": metadata_version, "kraft.version": 1}
         self.voters = {one: directory_of(one) for one in voters}
         self.leader_id, self.epoch = min(voters), 3
         self.effects: list[tuple[str, Any]] = []
-        self.network = FaultPlan()
+        self.network = network or FaultPlan()
         self._log = b""
         self.high_watermark = 0
         self.nodes = {one: FakeController(self, one) for one in range(1, controllers + 1)}
