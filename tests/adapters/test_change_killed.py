@@ -28,7 +28,7 @@ _EVERY = 12
 
 @dataclass(frozen=True)
 class Moment:
-    """A request by its number, from 1, among those of its kind or of all; `after` it was taken, or before it arrives."""
+    """A request by its number, from 1, among those of a kind or of all; `after` it was taken, or before it arrives."""
 
     number: int
     key: int | None = None

@@ -248,7 +248,8 @@ def _later(scene: Scene, stage: Stage, answer: Mapping[str, Any]) -> str:
     """An unknown outcome that the cluster resolves once the paused nodes are back."""
     if (answer.get("outcome"), answer["exit_code"]) != ("unknown", 6):
         return f"{answer.get('outcome', answer.get('id'))} (exit {answer['exit_code']}), not unknown"
-    if not answer.get("may_happen"):
+    told = [one["id"] for one in answer["findings"] if one["id"] == "feature-outcome-unknown"]
+    if not (answer.get("may_happen") or told):
         return "unknown, and nothing is said of what may still happen"
     for deed in scene.after:
         deed(stage)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tests.lab.scene import Course, Scene, Verdict
-from tests.lab.scene_deeds import back_again, kill, know_dead, request, rise, run_as, start
+from tests.lab.scene_deeds import back_again, freeze_at, kill, know_dead, request, rise, run_as, start, thaw
 
-WORKS, NOTHING, REFUSED, CLAIMED, ALLOWED = (
+WORKS, NOTHING, REFUSED, CLAIMED, ALLOWED, LATER = (
     Verdict.WORKS, Verdict.NOTHING, Verdict.REFUSED, Verdict.CLAIMED, Verdict.ALLOWED,
+    Verdict.LATER,
 )  # fmt: skip
 
 
@@ -120,6 +121,10 @@ COURSES = (
         scene("the quorum converted", ("quorum", "convert"), WORKS, options=("--confirm", "{cluster_id}")),
         scene("the quorum converted again", ("quorum", "convert"), NOTHING, options=("--confirm", "{cluster_id}")),
         scene("a dynamic quorum made static", downgrade("kraft.version=0"), REFUSED, "kraft-version-one-way"),
+        scene("disabled while two of three pause, for two seconds", disable("streams.version"), WORKS,
+              during=freeze_at("UpdateFeatures", "follower", "other", for_s=2.2)),
+        scene("disabled while two of three pause, for long", disable("share.version"), LATER,
+              during=freeze_at("UpdateFeatures", "follower", "other"), after=(thaw("follower", "other"),)),
     ),
     _course(
         "4.4.0",

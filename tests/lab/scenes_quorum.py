@@ -92,6 +92,12 @@ _MORE = (
 )  # fmt: skip
 
 
+_FIVE_AND_THREE = (
+    scene("to five voters", reassign("1,2,3,4,5"), WORKS),
+    scene("from five voters to three", reassign("{three}"), WORKS),
+)
+
+
 def _course(release: str, *scenes: Scene, **shape: Any) -> Course:
     usual = {"controllers": 5, "voters": (1,), "brokers": 1}
     return Course(name=f"quorum of {release}", release=release, shape={**usual, **shape}, scenes=scenes)
@@ -131,7 +137,7 @@ ALL = (
     _course("3.9.2", *_COMMON),
     _course("4.0.2", *_COMMON),
     _course("4.3.1", *_COMMON, *_MORE),
-    _course("4.4.0", *_COMMON),
+    _course("4.4.0", *_COMMON, *_FIVE_AND_THREE),
     Course(name=MIXED.name, release="4.3.1", shape=MIXED.shape, scenes=MIXED.scenes),
     *STATIC,
 )
