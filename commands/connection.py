@@ -114,11 +114,10 @@ def target_of(connection: ConnectionArguments) -> Target:
 
     from kafkactl.adapters.contexts import Contexts, contexts_file, load_contexts, resolve_target
 
-    file = contexts_file(os.environ)
     needs_contexts = connection.context is not None or not (
         connection.bootstrap_server or connection.bootstrap_controller
     )
-    contexts = load_contexts(file) if needs_contexts else Contexts(file=str(file), by_name={})
+    contexts = load_contexts(contexts_file(os.environ)) if needs_contexts else Contexts(file="", by_name={})
     return resolve_target(contexts, **connection._asdict())
 
 

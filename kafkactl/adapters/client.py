@@ -12,7 +12,6 @@ that on controllers (3.7, and the right to ALTER the cluster), else found by ask
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -77,14 +76,14 @@ class Client:
         access: Access | None = None,
         limits: Limits | None = None,
         clock: Clock | None = None,
-        randomness: Callable[[], float] = random.random,
+        randomness: Callable[[], float] | None = None,
     ) -> None:
         self.bootstrap = tuple(dict.fromkeys(bootstrap))
         self.role = role
         self._access = access or Access()
         self._limits = limits or Limits()
         self._clock = clock or SystemClock()
-        self._randomness = randomness
+        self._randomness = randomness or _random
         self._lines: dict[Address, _Line] = {}
         self._lines_lock = threading.Lock()
         self._leader: Address | None = None
@@ -298,6 +297,12 @@ class Client:
 
     def _request(self, deadline: Deadline) -> Deadline:
         return deadline.at_most(self._limits.request_timeout_ms)
+
+
+def _random() -> float:
+    import random  # takes hashlib along; only a second round needs it
+
+    return random.random()
 
 
 def _not_described(address: Address, code: int, text: str | None) -> UnreachableError:

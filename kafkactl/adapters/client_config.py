@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from pathlib import Path
 from typing import Any, NoReturn
 
 from kafkactl.adapters.client import DEFAULT_REQUEST_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Client, Limits
@@ -116,6 +115,8 @@ def load_client_config(path: str | None) -> ClientConfig:
     """
     if path is None:
         return read_client_config(b"", file="defaults")
+    from pathlib import Path
+
     try:
         data = Path(path).read_bytes()
     except OSError as error:

@@ -17,11 +17,13 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @frozen
@@ -76,6 +78,8 @@ class Target:
 
 def contexts_file(environment: Mapping[str, str]) -> Path:
     """Where the file is: `KAFKACTL_CONFIG`, or `kafkactl/config.toml` in the user's folder for configuration (XDG)."""
+    from pathlib import Path  # not where the cluster is named in words: start-up counts
+
     if given := environment.get("KAFKACTL_CONFIG"):
         return Path(given).expanduser()
     folder = environment.get("XDG_CONFIG_HOME") or "~/.config"
@@ -149,6 +153,8 @@ def resolve_target(
     if not bootstrap_server and not bootstrap_controller:
         bootstrap_server, bootstrap_controller = found.bootstrap_server, found.bootstrap_controller
     if command_config is None and found.command_config is not None:
+        from pathlib import Path
+
         command_config = str(Path(contexts.file).parent / Path(found.command_config).expanduser())
     return Target(
         bootstrap_server=bootstrap_server,
