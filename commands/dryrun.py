@@ -21,6 +21,7 @@ SCENARIOS = {
     "features": Entry(_REQUESTS, "features", "Feature levels change: would Kafka accept it?"),
     "controllers": Entry(_CLUSTER, "controllers", "Voters are lost, added or removed."),
     "replay": Entry(_CLUSTER, "replay", "What the log holds and leads to."),
+    "restart": Entry(_CLUSTER, "restart", "What a node that replays this log will believe."),
     "growth": Entry(_CLUSTER, "growth", "Log and snapshots after some days; how long a start takes."),
 }
 

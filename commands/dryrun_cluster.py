@@ -77,3 +77,22 @@ def replay(*, common: Common, at: int | None) -> None:
 def growth(*, common: Common, days: int) -> None:
     """How large log and snapshots become, and how long a controller takes to load them."""
     answer(common, "growth", {"days": days})
+
+
+@leaf_command(
+    "restart",
+    examples=("kafkactl dryrun restart /disk1/__cluster_metadata-0",),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+@click.option(
+    "--node", type=click.IntRange(min=0), metavar="ID", help="The node whose files these are; for the record."
+)
+def restart(*, common: Common, node: int | None) -> None:
+    """What a node that starts on this log will believe, where it is not what the controller knows.
+
+    A starting node replays the log in large reads, and three defects of Kafka show there: SCRAM users
+    can be lost, configurations of removed topics and records of aborted transactions can come back.
+    """
+    answer(common, "restart", {"node": node})

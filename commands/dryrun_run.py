@@ -138,7 +138,8 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
     events = [event for path in common.after for event in _events(path)]
     release = None if common.kafka_version is None else find_release(common.kafka_version)
     sources = open_replicas(common.sources, same_cluster=common.same_cluster)
-    world = read_world(sources, release=release, static=read_static(common.config), at=at)
+    static = read_static(common.config)
+    world = read_world(sources, release=release, static=static, at=at, restarts=scenario == "restart")
     first = world.loaded
     world, before = chain(world, events)
     found = run(scenario, world, asked)
@@ -240,7 +241,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     page.heading(f"{_title(answer)}: {verdict}", _TONES[verdict])
     page.fields(_facts(answer, effects))
     page.findings(answer["findings"])
-    for show in (_changes, _steps, _worst, _results, _features, _counts, _sizes):
+    for show in (_changes, _steps, _worst, _results, _features, _differences, _counts, _sizes):
         show(page, effects)
     for text in answer["assumptions"]:
         page.line(Word(f"assumed: {text}", "dim"))
@@ -366,6 +367,14 @@ def _features(page: Page, effects: Mapping[str, Any]) -> None:
             page.line(f"{one['name']}: {text}")
         if one["server_error"] is not None:
             page.line(Word(f"Kafka answers {one['server_error']['code']}: {one['server_error']['message']}", "bad"))
+
+
+def _differences(page: Page, effects: Mapping[str, Any]) -> None:
+    rows = [
+        (one["from_offset"], one["part"], one["key"], one["change"]) for one in effects.get("differences", [])[:_SHOWN]
+    ]
+    if rows:
+        page.table(("start at", "part", "what", "is"), rows)
 
 
 def _counts(page: Page, effects: Mapping[str, Any]) -> None:

@@ -171,6 +171,16 @@ class Members(Shape):
     after: list[int]
 
 
+class Difference(Shape):
+    """What a starting node gets wrong."""
+
+    from_offset: int = Field(description="Where its replay begins: 0, or behind a checkpoint.")
+    part: str
+    key: str
+    change: Literal["added", "removed", "changed"]
+    record: str
+
+
 class LogSize(Shape):
     """The log now and after the days that were asked for."""
 
@@ -222,6 +232,8 @@ class Effects(Shape):
     counts: dict[str, int] | None = Field(default=None, description="Records by type.")
     state: dict[str, int] | None = None
     image_sha256: str | None = None
+    differences: list[Difference] | None = Field(default=None, description="The first 1,000 of each start.")
+    starts: list[int] | None = None
     log: LogSize | None = None
     snapshot: SnapshotSize | None = None
     controller_load: Load | None = None

@@ -1,18 +1,19 @@
 """From paths to the state that a dry run is played on: replicas of one cluster's log, and the best of them.
 
 Sources are replicas where their folders carry one cluster id, or where the caller says so. The one that goes farthest
-in the newest epoch is read whole; of the others only the ends are compared.
+in the newest epoch is taken, as an election would (`VoteRequest`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.dryrun.facts import facts_of
-from kafkactl.dryrun.local import Loaded, load
+from kafkactl.dryrun.loader import Started, started
+from kafkactl.dryrun.local import load
 from kafkactl.dryrun.scenarios import World
 from kafkactl.errors import InputError
 from kafkactl.features.releases import Release
@@ -46,10 +47,19 @@ def open_replicas(paths: Sequence[str], *, same_cluster: bool = False) -> Source
 
 
 def read_world(
-    sources: Sources, *, release: Release | None, static: Mapping[str, str] | None, at: int | None = None
+    sources: Sources,
+    *,
+    release: Release | None,
+    static: Mapping[str, str] | None,
+    at: int | None = None,
+    restarts: bool = False,
 ) -> World:
-    """The state at the end of the log (or after offset `at`), and what a prediction stands on beside it."""
-    loaded = _farthest([load(log.segments, log.checkpoints, at=at) for log in sources.logs])
+    """The state at the end of the log (or after offset `at`), and what a prediction stands on beside it.
+
+    With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
+    """
+    read = [(load(log.segments, log.checkpoints, at=at), log) for log in sources.logs]
+    loaded, log = max(read, key=lambda one: (one[0].last_epoch, one[0].last_offset))
     facts = facts_of(
         loaded.image,
         release=release,
@@ -59,7 +69,14 @@ def read_world(
         next_offset=loaded.last_offset + 1,
         timestamp_ms=loaded.last_timestamp_ms,
     )
-    return World(loaded=loaded, facts=facts, cluster_id=sources.cluster_id)
+    found = tuple(_started(log)) if restarts else ()
+    return World(loaded=loaded, facts=facts, cluster_id=sources.cluster_id, started=found)
+
+
+def _started(log: LogSource) -> Iterator[Started]:
+    yield started(log.segments, log.checkpoints)
+    if log.checkpoints and log.segments and log.segments[0].base_offset == 0:
+        yield started(log.segments, ())
 
 
 def read_static(path: str | None) -> dict[str, str] | None:
@@ -67,8 +84,3 @@ def read_static(path: str | None) -> dict[str, str] | None:
     if path is None:
         return None
     return dict(parse_properties(read_input(Path(path), "configuration file"), file=path).mapping)
-
-
-def _farthest(found: Sequence[Loaded]) -> Loaded:
-    """The log with the newest epoch, and in it the last record (`VoteRequest`: the one that would be elected)."""
-    return max(found, key=lambda one: (one.last_epoch, one.last_offset))

@@ -20,6 +20,7 @@ from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import BROKER_CONFIG, NO_LEADER, RECOVERING, TOPIC_CONFIG, Image, Partition
+from kafkactl.metadata.redact import redacted_configs
 from kafkactl.plan import Finding
 
 INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION = 40, 3
@@ -60,7 +61,7 @@ def alter_config(
     image: Image, facts: Facts, entity: Entity, settings: Mapping[str, str], deleted: Sequence[str] = ()
 ) -> Prediction:
     """What setting and deleting these keys does (IncrementalAlterConfigs)."""
-    asked = {"entity": str(entity), "set": dict(settings), "delete": list(deleted)}
+    asked = {"entity": str(entity), "set": redacted_configs(settings), "delete": list(deleted)}
     wanted: dict[str, str | None] = {**settings, **dict.fromkeys(deleted)}
     error = _refusal(image, facts, entity, wanted)
     controller = ActiveController(image, facts)

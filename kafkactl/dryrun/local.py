@@ -84,7 +84,7 @@ def load(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int
     where `at` lies outside, and whatever the pieces raise.
     """
     with _no_collector():
-        start = _start(segments, checkpoints, at)
+        start = start_of(segments, checkpoints, at)
         offset = start.end_offset
         reading = _Reading(start, at)
         for position, segment in enumerate(segments):
@@ -134,7 +134,7 @@ def _records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple
 class _Reading:
     """Segments on their way into a state."""
 
-    def __init__(self, start: _Start, at: int | None) -> None:
+    def __init__(self, start: Start, at: int | None) -> None:
         self._replaying = Replaying(start.image)
         self._start = start
         self._from = start.end_offset
@@ -226,7 +226,7 @@ class _Reading:
 
 
 @frozen
-class _Start:
+class Start:
     """What a replay begins with: nothing, or a checkpoint that was read whole. `end_offset` is the first behind it."""
 
     image: Image = EMPTY
@@ -237,7 +237,7 @@ class _Start:
     findings: tuple[Finding, ...] = ()
 
 
-def _start(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: int | None) -> _Start:
+def start_of(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: int | None) -> Start:
     """The newest checkpoint that is whole and lies within what is asked for, or offset 0."""
     begin = min((one.base_offset for one in segments if one.base_offset is not None), default=None)
     findings: list[Finding] = []
@@ -252,7 +252,7 @@ def _start(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: int 
         else:
             return replace(read, end_offset=end, findings=(*findings, *read.findings))
     if begin == 0:
-        return _Start(findings=tuple(findings))
+        return Start(findings=tuple(findings))
     where = "there are no segments" if begin is None else f"the first segment begins at offset {begin}"
     why = f" ({findings[0].message})" if findings else ""
     raise InputError(
@@ -262,7 +262,7 @@ def _start(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: int 
     )
 
 
-def _snapshot(file: LogFile) -> _Start | Finding:
+def _snapshot(file: LogFile) -> Start | Finding:
     """The image of a checkpoint, or why it is not whole."""
     replaying, whole, epoch, timestamp = Replaying(snapshot=True), False, 0, 0
     for found in records_in(file):
@@ -281,7 +281,7 @@ def _snapshot(file: LogFile) -> _Start | Finding:
         text = "the checkpoint has no end (SnapshotFooter): it was not used"
         return _finding("damaged-checkpoint", file.name, text)
     result: Replay = replaying.result()
-    return _Start(image=result.image, epoch=epoch, timestamp_ms=timestamp, is_checkpoint=True, findings=result.findings)
+    return Start(image=result.image, epoch=epoch, timestamp_ms=timestamp, is_checkpoint=True, findings=result.findings)
 
 
 def _finding(id: str, subject: str, message: str, severity: Severity = Severity.BLOCKER, **evidence: object) -> Finding:

@@ -19,9 +19,11 @@ from kafkactl.dryrun.election import Election
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.feature_levels import feature_levels
 from kafkactl.dryrun.growth import growth, replay_report
+from kafkactl.dryrun.loader import Started
 from kafkactl.dryrun.local import Loaded
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.reassignment import Move, reassignment
+from kafkactl.dryrun.restart import restart
 from kafkactl.dryrun.rolling_restart import rolling_restart
 from kafkactl.dryrun.unregister_broker import unregister_broker
 from kafkactl.dryrun.worst import worst_losses
@@ -36,11 +38,15 @@ Input: TypeAlias = Mapping[str, Any]
 
 @frozen
 class World:
-    """What a scenario is played on: a log read to its end, and the facts beside it."""
+    """What a scenario is played on: a log read to its end, and the facts beside it.
+
+    `started` is what nodes make of the log that start from it, read for the scenario `restart` only.
+    """
 
     loaded: Loaded
     facts: Facts
     cluster_id: str | None = None
+    started: tuple[Started, ...] = ()
 
 
 def run(scenario: str, world: World, asked: Input) -> Prediction:
@@ -99,6 +105,10 @@ def _by_id(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def _replay(world: World, asked: Input) -> Prediction:
     return replay_report(world.loaded, world.facts, asked)
+
+
+def _restart(world: World, asked: Input) -> Prediction:
+    return restart(world.loaded.image, world.facts, world.started, asked.get("node"))
 
 
 def _growth(world: World, asked: Input) -> Prediction:
@@ -206,6 +216,7 @@ SCENARIOS: Final[Mapping[str, Callable[[World, Input], Prediction]]] = {
     "alter-config": _alter_config,
     "reassignment": _reassignment,
     "growth": _growth,
+    "restart": _restart,
 }
 
 

@@ -85,6 +85,7 @@ def test_the_worst(kafkactl: Kafkactl, log: Path) -> None:
         (["controllers", "--lose", "1001,1002"], {7}),
         (["controllers", "--down", "1002", "--remove", "1001"], {3}),
         (["growth", "--days", "10"], {0}),
+        (["restart"], {0}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -125,7 +126,8 @@ def test_a_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> N
 
 
 def test_the_records_are_what_the_log_would_hold(kafkactl: Kafkactl, log: Path) -> None:
-    _, answer = predicted(kafkactl, "alter-config", log, "--entity", "cluster", "--set", "ssl.keystore.password=x")
+    asked = ["alter-config", log, "--entity", "cluster", "--set", "ssl.keystore.password=hunter2"]
+    _, answer = predicted(kafkactl, *asked)
     record = kafkactl(
         "dryrun", "alter-config", log, "--entity", "cluster", "--set", "ssl.keystore.password=geheim", "--records",
         "-o", "json",

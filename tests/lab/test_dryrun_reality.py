@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from kafkactl.errors import KafkactlError
 from tests.lab.cluster_fixtures import ClusterOf
 from tests.lab.dryrun_experiments import FEW, MORE
 from tests.lab.dryrun_stage import SETTINGS, Stage
+from tests.lab.errors import LabError
 from tests.lab.storage_tool import StorageToolServer
 
 ELR_OFF = {"features": {"eligible.leader.replicas.version": 0}}
@@ -49,7 +51,7 @@ def test_the_campaign(
         try:
             play(stage)
             verdict = "as predicted"
-        except AssertionError as error:
+        except (AssertionError, KafkactlError, LabError) as error:
             wrong.append(f"{name}: {error}")
             verdict = "NOT as predicted"
         print(f"{release} | {name} | {verdict} | {time.monotonic() - begun:.0f} s", flush=True)
