@@ -16,6 +16,23 @@ import pytest
 from kafkactl.commands.settings import peek_settings
 from tests.answers import check_answer
 from tests.hypothesis_profiles import load
+from tests.secrets_scan import (
+    ASKED_FOR,
+    check,
+    no_process_tells_a_secret,
+    no_secret_is_written,
+    processes_are_listened_to,
+    pytest_runtest_makereport,
+)
+
+__all__ = [
+    "Run",
+    "kafkactl",
+    "no_process_tells_a_secret",
+    "no_secret_is_written",
+    "processes_are_listened_to",
+    "pytest_runtest_makereport",
+]
 
 load()  # property tests follow the profile that KAFKACTL_HYPOTHESIS names
 
@@ -59,6 +76,8 @@ def kafkactl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
         with _streams(input) as (stdout, stderr):
             code = main(words)
         run = Run(code, _text(stdout), _text(stderr))
+        if not set(words) & set(ASKED_FOR):
+            check(run.stdout + run.stderr, f"kafkactl {' '.join(words[:2])}")
         if peek_settings(words).output == "json" and run.stdout.startswith("{"):
             check_answer(run.stdout)
         return run

@@ -97,7 +97,7 @@ class TestPlain:
 
     def test_a_session_that_ends_is_renewed_before(self) -> None:
         broker = Server(b"", lifetime_ms=10_000)
-        with broker, connected(broker, "PLAIN", 'username="u" password="p"') as connection:
+        with broker, connected(broker, "PLAIN", 'username="u" password="hunter2"') as connection:
             now_ms = SystemClock().now_ms()
             assert [connection.is_stale(now_ms + later) for later in (0, 8000, 8600)] == [False, False, True]
 

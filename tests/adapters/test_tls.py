@@ -147,7 +147,7 @@ class TestClientCertificates:
     def test_a_store_of_java_is_told_how_to_convert(self, tmp_path: Path) -> None:
         file = tmp_path / "t.jks"
         file.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
-        error = refused(properties(ssl_truststore_location=file, ssl_truststore_password="x").access, InputError)
+        error = refused(properties(ssl_truststore_location=file, ssl_truststore_password="hunter2").access, InputError)
         assert error.id == "jks-not-readable"
         assert "keytool -importkeystore" in (error.next_step or "")
 
@@ -188,8 +188,8 @@ class TestClientCertificates:
         {"ssl_keystore_key": "k", "ssl_keystore_certificate_chain": "c"},
         {"ssl_truststore_certificates": "c"},
         {"ssl_truststore_certificates": "c", "ssl_truststore_type": "PEM", "ssl_truststore_location": "f"},
-        {"ssl_truststore_location": "f", "ssl_truststore_type": "PEM", "ssl_truststore_password": "p"},
-        {"ssl_truststore_password": "p"},
+        {"ssl_truststore_location": "f", "ssl_truststore_type": "PEM", "ssl_truststore_password": "hunter2"},
+        {"ssl_truststore_password": "hunter2"},
         {"ssl_truststore_type": "ZIP"},
         {"ssl_enabled_protocols": "TLSv1.1"},
     ],

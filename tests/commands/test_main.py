@@ -141,9 +141,9 @@ def test_an_error_of_parsing_is_json_however_it_was_asked_for(sample, words):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("SCRAM-SHA-256=[name=a,password=secret]", "SCRAM-SHA-256=[name=a,password=<redacted>]"),
-        ("[name=a,saltedpassword=abc=,iterations=1]", "[name=a,saltedpassword=<redacted>,iterations=1]"),
-        ("ssl.keystore.password=x y", "ssl.keystore.password=<redacted> y"),
+        ("SCRAM-SHA-256=[name=a,password=hunter2]", "SCRAM-SHA-256=[name=a,password=<redacted>]"),
+        ("[name=a,saltedpassword=hunter2=,iterations=1]", "[name=a,saltedpassword=<redacted>,iterations=1]"),
+        ("ssl.keystore.password=hunter2 y", "ssl.keystore.password=<redacted> y"),
     ],
 )
 def test_what_looks_like_a_password_is_never_told(text, shown):

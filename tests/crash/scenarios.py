@@ -129,7 +129,7 @@ _JBOD = Scenario("jbod", "4.3", ("d1", "d2", "d3"), mode=VoterMode.STANDALONE)
 
 SCENARIOS = (
     Scenario("layout 1", "3.6", _TWO, static=True),
-    Scenario("layout 1, with users", "3.5", static=True, scram=("SCRAM-SHA-256=[name=a,password=b]",)),
+    Scenario("layout 1, with users", "3.5", static=True, scram=("SCRAM-SHA-256=[name=a,password=hunter2]",)),
     Scenario("layout 2", "3.8", _TWO, static=True, prepare=folders("d2")),
     Scenario("layout 3, static", "3.9", _TWO, static=True),
     Scenario("layout 3, standalone", "4.3", _TWO, mode=VoterMode.STANDALONE),

@@ -1,0 +1,111 @@
+"""No password of this suite is ever told: what kafkactl prints, logs and writes in all tests is searched for them.
+
+Every password that tests use carries one of `MARKS` (tests/house/test_secrets.py looks after that), so that it can be
+found wherever it turns up: in clear, in base64 at any alignment, in hexadecimal, or quoted for an address. Searched are
+the output of every command line that runs in this process or in one of its own, what tests capture, and the files that
+kafkactl writes: plans, receipts, journals. Where secrets are asked for (`--show-secrets`) they may be shown.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import re
+import subprocess
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MARKS = ("hunter", "s3cret", "scr4m", "passw0rd", "alice-secret", "another-secret", "geheim")
+ASKED_FOR = ("--show-secrets", "--include-secrets")
+WRITTEN = ("*.jsonl", "*plan*.json", "node-*.json", "*receipt*.json", "*.html")
+_MOST_BYTES = 64 * 1024 * 1024
+_told: list[str] = []
+
+
+def leaks(text: str | bytes) -> list[str]:
+    """The marks that stand in a text, in whatever form."""
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return [mark for mark in MARKS if _forms(mark).search(data)]
+
+
+def check(text: str, where: str) -> None:
+    """Fail if a password stands in this text; the text itself is not repeated."""
+    found = leaks(text)
+    assert not found, f"{where} tells passwords: {found}"
+
+
+def written_leaks(folder: Path) -> list[str]:
+    """Files of the kinds that kafkactl writes in which a password stands."""
+    return sorted({f"{path}: {found}" for path in _written(folder) if (found := leaks(path.read_bytes()))})
+
+
+def _written(folder: Path) -> Iterator[Path]:
+    for pattern in WRITTEN:
+        for path in folder.rglob(pattern):
+            if path.is_file() and not path.is_symlink() and path.stat().st_size <= _MOST_BYTES:
+                yield path
+
+
+@functools.cache
+def _forms(mark: str) -> re.Pattern[bytes]:
+    data = mark.encode()
+    forms = [data, data.hex().encode(), data.hex().upper().encode(), "".join(f"%{one:02X}" for one in data).encode()]
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + data)
+        # Only the characters that no neighbour has a part in.
+        forms.append(encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6])
+    return re.compile(b"|".join(re.escape(form) for form in forms))
+
+
+# --- hooks and fixtures; tests/conftest.py takes them ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def processes_are_listened_to() -> Iterator[None]:
+    """What a process says that runs kafkactl goes to `_told` if there is a password in it."""
+    original = subprocess.Popen.communicate
+
+    def communicate(self: Any, *arguments: Any, **more: Any) -> Any:
+        answer = original(self, *arguments, **more)
+        words = self.args if isinstance(self.args, str | bytes) else " ".join(map(str, self.args))
+        if "kafkactl" in str(words) and not any(word in str(words) for word in ASKED_FOR):
+            for text in answer:
+                if text and (found := leaks(text)):
+                    _told.append(f"a process tells passwords: {found}")
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "communicate", communicate)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_process_tells_a_secret(processes_are_listened_to: None) -> Iterator[None]:
+    """Fail the test in which a process told one."""
+    del _told[:]
+    yield
+    assert not _told, _told
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_secret_is_written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """At the end of the session: no plan, receipt or journal has one."""
+    yield
+    found = written_leaks(tmp_path_factory.getbasetemp())
+    assert not found, found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test during which a password was printed or logged has failed."""
+    report = yield
+    found = leaks("".join(text for _, text in report.sections))
+    if found and report.passed:
+        report.outcome = "failed"
+        report.longrepr = f"passwords were printed or logged: {found}"
+    return report
