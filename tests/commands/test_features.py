@@ -167,6 +167,26 @@ class TestChanges:
         assert run.stderr == "1 out of 1 operation(s) failed.\n"
         assert "Nobody can say yet" in run.stdout
 
+    def test_interrupted_after_it_was_sent(self, kafkactl: Kafkactl, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nothing is lost by it: the next run looks at the cluster and goes on from there."""
+        cluster = FakeCluster()
+        looks = iter([feature_change.observe_levels])
+
+        def look(*arguments: Any) -> Any:
+            usual = next(looks, None)
+            if usual is None:
+                raise KeyboardInterrupt
+            return usual(*arguments)
+
+        with at(cluster) as where:
+            words = ("features", *where, "upgrade", "--metadata", "4.1", "-o", "json")
+            with monkeypatch.context() as patched:
+                patched.setattr(feature_change, "observe_levels", look)
+                cut = kafkactl(*words)
+            again = kafkactl(*words)
+        assert (cut.code, cut.error["id"], cut.stdout) == (130, "interrupted", "")
+        assert (again.code, again.json["outcome"], len(cluster.updates)) == (0, "nothing-to-do", 2)
+
     def test_nobody_listens(self, kafkactl: Kafkactl) -> None:
         run = kafkactl("features", "upgrade", "--metadata", "4.1", "--bootstrap-server", "127.0.0.1:1", "-o", "json")
         assert (run.code, run.error["id"], run.stdout) == (4, "connection-refused", "")

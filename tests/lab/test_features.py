@@ -61,8 +61,9 @@ def result_lines(text: str) -> list[str]:
 
 
 def without_epoch(text: str) -> list[str]:
-    """A broker's epoch grows while one looks."""
-    return [line.partition("Epoch: ")[0] for line in text.splitlines() if line.startswith("Feature: ")]
+    """A broker's epoch grows while one looks. The name of 4.4's level is one that 4.3's tool does not know."""
+    known = text.replace("UNKNOWN 33", "4.4-IV2   ")
+    return [line.partition("Epoch: ")[0] for line in known.splitlines() if line.startswith("Feature: ")]
 
 
 @pytest.mark.parametrize(("release", "tool_release", "level"), LINES)
