@@ -78,7 +78,7 @@ class FakeBroker:
         self.tls = tls
         self.supported = supported or {}
         self.finalized = finalized or {}
-        self.epoch = epoch  # of the finalized levels; -1 while a node has loaded no metadata
+        self.finalized_epoch = epoch  # -1 while a node has loaded no metadata
         self.asked: list[Asked] = []
         self.connections = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -191,7 +191,7 @@ class FakeBroker:
             "ApiKeys": keys,
             "SupportedFeatures": supported,
             "FinalizedFeatures": finalized,
-            "FinalizedFeaturesEpoch": self.epoch,
+            "FinalizedFeaturesEpoch": self.finalized_epoch,
         }
 
 
