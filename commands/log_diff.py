@@ -112,7 +112,8 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     if not differences:
         page.heading(f"Equal: {where} are the same state", "good")
     else:
-        page.heading(f"{len(differences)} differences between {where}", "warn")
+        count = f"{len(differences)} difference{'s' if len(differences) > 1 else ''}"
+        page.heading(f"{count} between {where}", "warn")
     page.table(
         ("change", "part", "key", "before", "after"),
         (

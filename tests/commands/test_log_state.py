@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kafkactl.metadata.frame import encode_record
-from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.protocol.record_batch import decode_batches, encode_batch
 from kafkactl.schema.definitions import message
 from tests.commands.captured import RELEASES, unpacked
 
@@ -25,6 +25,13 @@ def lines(text: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return unpacked("4.4.0", tmp_path)
+
+
+@pytest.fixture
+def last(log: Path) -> int:
+    """The last offset of the log."""
+    batches = list(decode_batches((log / SEGMENT).read_bytes()))
+    return batches[-1].header.last_offset
 
 
 def image(kafkactl, *arguments: object) -> dict[str, Any]:
@@ -63,17 +70,18 @@ def test_the_image_hides_secrets_and_can_show_them(kafkactl, log: Path):
     assert as_yaml == {**hidden, "findings": []}
 
 
-def test_the_image_for_people(kafkactl, log: Path):
+def test_the_image_for_people(kafkactl, log: Path, last: int):
     text = kafkactl("log", "image", log.parent).stdout
-    assert "The state after offset 201" in text
+    assert f"The state after offset {last}" in text
     assert "metadata.version" in text
 
 
 def test_points_in_time(kafkactl, log: Path):
     whole = image(kafkactl, log)
-    middle = image(kafkactl, log, "--at", 150)
-    assert middle["offset"] == 150
-    assert middle["snapshot"].endswith("00000000000000000107-0000000001.checkpoint")
+    first, second = (int(one.name[:20]) for one in sorted(log.glob("*.checkpoint"))[:2])
+    middle = image(kafkactl, log, "--at", second - 2)
+    assert middle["offset"] == second - 2
+    assert Path(middle["snapshot"]).name.startswith(f"{first:020}")
     at_time = image(kafkactl, log, "--at-time", middle["timestamp_ms"])
     assert at_time["timestamp_ms"] == middle["timestamp_ms"]
     assert image(kafkactl, log, "--at-time", whole["timestamp_ms"])["image"] == whole["image"]
@@ -94,13 +102,14 @@ def test_points_that_are_none(kafkactl, log: Path, arguments: tuple[str, ...], e
     assert (run.code, run.stdout, run.error["id"]) == (2, "", error_id)
 
 
-def test_a_log_that_begins_late_needs_its_snapshot(kafkactl, log: Path):
-    noop = encode_batch([(None, encode_record(message("NoOpRecord"), 0, {}))], base_offset=202, timestamp_ms=1)
+def test_a_log_that_begins_late_needs_its_snapshot(kafkactl, log: Path, last: int):
+    noop = encode_batch([(None, encode_record(message("NoOpRecord"), 0, {}))], base_offset=last + 1, timestamp_ms=1)
     (log / SEGMENT).rename(log.parent / SEGMENT)
-    (log / "00000000000000000202.log").write_bytes(noop)
+    later = log / f"{last + 1:020}.log"
+    later.write_bytes(noop)
     run = kafkactl("log", "image", log, "-o", "json")
     assert (run.code, run.error["id"]) == (2, "offset-not-in-log")
-    assert kafkactl("log", "image", log.parent / SEGMENT, log / "00000000000000000202.log", "-o", "json").code == 0
+    assert kafkactl("log", "image", log.parent / SEGMENT, later, "-o", "json").code == 0
 
 
 def test_what_is_missing_or_damaged_is_never_silent(kafkactl, log: Path):
@@ -136,11 +145,11 @@ def test_an_empty_log(kafkactl, tmp_path: Path):
 # --- diff ---------------------------------------------------------------------------------------------------------
 
 
-def test_diff_of_two_points(kafkactl, log: Path):
+def test_diff_of_two_points(kafkactl, log: Path, last: int):
     run = kafkactl("log", "diff", f"{log}@66", log, "-o", "json")
     assert run.code == 0
     answer = run.json
-    assert (answer["before"]["offset"], answer["after"]["offset"]) == (66, 201)
+    assert (answer["before"]["offset"], answer["after"]["offset"]) == (66, last)
     assert sum(answer["counts"].values()) == len(answer["differences"]) > 5
     back = kafkactl("log", "diff", log, f"{log}@66", "-o", "json").json["differences"]
     swapped = {"added": "removed", "removed": "added", "changed": "changed"}
@@ -148,7 +157,7 @@ def test_diff_of_two_points(kafkactl, log: Path):
         (one["key"], one["change"]) for one in answer["differences"]
     ]
     text = kafkactl("log", "diff", f"{log}@66", log).stdout
-    assert "differences between offset 66 and offset 201" in text
+    assert f"differences between offset 66 and offset {last}" in text
 
 
 def test_diff_hides_secrets(kafkactl, log: Path):
@@ -286,3 +295,34 @@ def test_lint(kafkactl, log: Path):
     assert "leaderless-partition" in {one["id"] for one in run.json["findings"]}
     assert run.json["records"]["NoOpRecord"] > 50  # of the whole log, not only of what follows the snapshot
     assert "findings in" in kafkactl("log", "lint", log).stdout
+
+
+def test_a_person_walks_through_the_tree(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    from kafkactl.adapters.log_image import Point, load_image
+    from kafkactl.adapters.log_source import open_source
+    from kafkactl.commands.log_browse import _Session
+    from kafkactl.metadata.tree import tree_of
+
+    loaded = load_image(open_source(str(log)), Point())
+    typed = iter(
+        [
+            "ls", "cd image/topics/byName", "pwd", "ls", "cd late", "cat name", "cat ..", "cd 0", "cat nothing", "",
+            "what", 'cat "unclosed', "tree /image/features", "find / metadata.version", "cd", "pwd", "exit",
+        ]
+    )  # fmt: skip
+    monkeypatch.setattr("builtins.input", lambda _prompt: next(typed))
+    _Session(tree_of(loaded.image, provenance={}, hide=True)).run()
+    out, talk = capsys.readouterr()
+    told = out.splitlines()
+    assert told[:2] == ["image", "/image/topics/byName"]
+    assert "late" in told[2].split()
+    assert told[3] == '"late"'
+    assert "/image/features/metadata.version" in told
+    assert told[-2:] == ["/image/features/metadata.version", "/"]
+    assert "is a folder" in talk
+    assert "is a file" in talk
+    assert "has no 'nothing'" in talk
+    assert talk.count("ls [PATH]") == 2
+    assert "No closing quotation" in talk
