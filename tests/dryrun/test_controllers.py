@@ -1,0 +1,186 @@
+"""Voters lost, added and removed; feature levels: against what real clusters answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.dryrun.appended import records_of
+from kafkactl.dryrun.controllers import ControllerEvent, VoterWish, controllers, parse_wish
+from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.feature_levels import feature_levels
+from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.errors import InputError
+from kafkactl.features.request import FeatureRequest, Operation
+from kafkactl.metadata.image import Controller, FeatureRange, Image
+from kafkactl.metadata.voters import Voter
+from tests.dryrun.clusters import cluster, uuid
+
+
+def quorum(*ids: int, kraft_version: int = 1) -> tuple[Image, Facts]:
+    image, facts = cluster("brokers 11 12")
+    voters = tuple(Voter(node_id=one, directory_id=uuid(one), endpoints=()) for one in ids)
+    return replace(image, voters=voters, kraft_version=kraft_version), facts
+
+
+def ids(*members: int) -> frozenset[int]:
+    return frozenset(members)
+
+
+def error(found: Prediction) -> int | None:
+    told = found.effects["server_error"]
+    return None if told is None else int(told["code"])
+
+
+@pytest.mark.parametrize(
+    "voters, event, verdict",
+    [
+        ((1, 2, 3), ControllerEvent(lose=ids(1)), Verdict.DEGRADED),
+        ((1, 2, 3), ControllerEvent(lose=ids(1, 2)), Verdict.UNAVAILABLE),
+        ((1, 2, 3), ControllerEvent(), Verdict.OK),
+        ((1, 2, 3, 4, 5), ControllerEvent(down=ids(4), lose=ids(5)), Verdict.DEGRADED),
+        # measured: one of three dead and a healthy one removed, or the leader; five with two dead
+        ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterWish(node_id=2)), Verdict.WEDGED),
+        ((1, 2, 3, 4, 5), ControllerEvent(down=ids(4, 5), remove=VoterWish(node_id=2)), Verdict.WEDGED),
+        # measured: four with one dead, a healthy one removed: fine; a dead one removed: fine
+        ((1, 2, 3, 4), ControllerEvent(down=ids(4), remove=VoterWish(node_id=3)), Verdict.OK),
+        ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterWish(node_id=3)), Verdict.OK),
+        ((1, 2, 3), ControllerEvent(add=VoterWish(node_id=4, directory_id=uuid(4))), Verdict.OK),
+        ((1, 2, 3), ControllerEvent(down=ids(3, 4), add=VoterWish(node_id=4)), Verdict.WEDGED),
+    ],
+)
+def test_majorities(voters: tuple[int, ...], event: ControllerEvent, verdict: Verdict) -> None:
+    assert controllers(*quorum(*voters), event).verdict is verdict
+
+
+def test_the_sum_is_told() -> None:
+    found = controllers(*quorum(1, 2, 3), ControllerEvent(lose=ids(1)))
+    assert found.effects["majority"] == {"before": 2, "after": 2}
+    assert found.effects["tolerates"] == {"before": 1, "after": 0}
+
+
+@pytest.mark.parametrize(
+    "event, code, words",
+    [
+        (ControllerEvent(add=VoterWish(node_id=2, directory_id=uuid(9))), 126, "is already part of the set of voters"),
+        (ControllerEvent(remove=VoterWish(node_id=9)), 127, "Cannot remove voter ReplicaKey(id=9"),
+        (ControllerEvent(remove=VoterWish(node_id=2, directory_id=uuid(9))), 127, "Cannot remove voter"),
+        (ControllerEvent(remove=VoterWish(node_id=2), cluster_id="a", own_cluster_id="b"), 104, "doesn't match"),
+        (ControllerEvent(down=ids(1, 2), remove=VoterWish(node_id=2)), 7, "nobody leads"),
+    ],
+)
+def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
+    found = controllers(*quorum(1, 2, 3), event)
+    assert (found.verdict, error(found)) == (Verdict.REFUSED, code)
+    assert words in found.effects["server_error"]["message"]
+
+
+def test_the_last_voter_and_a_static_quorum() -> None:
+    assert error(controllers(*quorum(1), ControllerEvent(remove=VoterWish(node_id=1)))) == 127
+    image, facts = cluster("brokers 11", **{"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"})
+    found = controllers(image, facts, ControllerEvent(remove=VoterWish(node_id=1)))
+    assert found.effects["server_error"] == {
+        "code": 35,
+        "name": "UNSUPPORTED_VERSION",
+        "message": "Cluster doesn't support removing voter because the kraft.version feature is 0",
+    }
+
+
+def test_voters_from_the_last_leader_change_and_from_nowhere() -> None:
+    image, facts = cluster("brokers 11")
+    assert controllers(image, facts, ControllerEvent(lose=ids(1)), [1, 2, 3]).verdict is Verdict.DEGRADED
+    assert controllers(image, facts, ControllerEvent(lose=ids(1))).verdict is Verdict.UNKNOWN
+
+
+def test_wishes() -> None:
+    assert parse_wish("3") == VoterWish(node_id=3)
+    text = f"3:{uuid(3)}@CONTROLLER://h:9093"
+    assert parse_wish(text) == VoterWish(node_id=3, directory_id=uuid(3), endpoint="CONTROLLER://h:9093")
+    for wrong in ("", "x", "3:"):
+        with pytest.raises(InputError):
+            parse_wish(wrong)
+
+
+# --- feature levels -----------------------------------------------------------------------------------------------
+
+
+def registered(text: str, kafka: str = "4.3", ranges: dict[str, tuple[int, int]] | None = None) -> tuple[Image, Facts]:
+    image, facts = cluster(text)
+    features = {name: FeatureRange(*held) for name, held in (ranges or _ranges(kafka)).items()}
+    node = Controller(
+        id=9, incarnation_id=uuid(9), zk_migration_ready=False, listeners=(), features=features
+    )  # fmt: skip
+    brokers = {one.id: replace(one, features=features) for one in image.brokers.values()}
+    return replace(image, controllers={9: node}, brokers=brokers), replace(facts, leader_id=9)
+
+
+def _ranges(kafka: str) -> dict[str, tuple[int, int]]:
+    newest = {"4.0": 25, "4.3": 30, "4.4": 33}[kafka]
+    return {"metadata.version": (7, newest), "group.version": (0, 1), "eligible.leader.replicas.version": (0, 1)}
+
+
+def change(world: tuple[Image, Facts], operation: Operation, *, unsafe: bool = False, **levels: int) -> Prediction:
+    named = {name.replace("_", "."): level for name, level in levels.items()}
+    request = FeatureRequest(operation=operation, levels=named, unsafe=unsafe)
+    return feature_levels(*world, request, voters=(9,))
+
+
+PREFIX = "The update failed for all features since the following feature had an error: "
+
+
+@pytest.mark.parametrize(
+    "level, operation, asked, words",
+    [
+        (25, Operation.UPGRADE, {"metadata_version": 31},
+         "Invalid update version 31 for feature metadata.version. Local controller 9 only supports versions 7-30"),
+        (25, Operation.UPGRADE, {"foo_version": 1},
+         "Invalid update version 1 for feature foo.version. Local controller 9 does not support this feature."),
+        (22, Operation.UPGRADE, {"metadata_version": 16},
+         "Invalid update version 16 for feature metadata.version. Can't downgrade the version of this feature without "
+         "setting the upgrade type to either safe or unsafe downgrade."),
+        (14, Operation.DOWNGRADE, {"metadata_version": 20},
+         "Invalid update version 20 for feature metadata.version. Can't downgrade to a newer version."),
+        (14, Operation.DOWNGRADE, {"metadata_version": 13},
+         "Unsupported metadata.version downgrade from 14 to 13. Refusing to perform the requested downgrade because it "
+         "might delete metadata information."),
+        (17, Operation.UPGRADE, {"eligible_leader_replicas_version": 1},
+         "eligible.leader.replicas.version could not be set to 1 because it depends on metadata.version level 23"),
+    ],
+)  # fmt: skip
+def test_refused_in_kafkas_words(level: int, operation: Operation, asked: dict[str, int], words: str) -> None:
+    """Measured on 4.3.1."""
+    world = registered(f"levels metadata.version={level}\nbrokers 1 2")
+    found = change(world, operation, **asked)
+    assert found.verdict is Verdict.REFUSED
+    (feature,) = found.effects["features"]
+    assert feature["server_error"]["message"] == PREFIX + words
+    assert found.operations == ()
+
+
+def test_turning_elr_on_writes_configurations_first() -> None:
+    """Measured on 4.0.2 and 4.3.1: the cluster's value, then the brokers' deleted, then the level, in one batch."""
+    image, facts = registered("levels metadata.version=25\nbrokers 1 2")
+    image = replace(image, configs={(4, "1"): {"min.insync.replicas": "3"}})
+    facts = replace(facts, static={"min.insync.replicas": "2"})
+    found = change((image, facts), Operation.UPGRADE, eligible_leader_replicas_version=1)
+    assert found.verdict in (Verdict.OK, Verdict.DEGRADED)
+    written = [
+        (one.type, one.data.get("ResourceName"), one.data.get("Value") or one.data.get("FeatureLevel"))
+        for one in records_of(found.operations or (), facts.rules)
+    ]
+    assert written == [("ConfigRecord", "", "2"), ("ConfigRecord", "1", None), ("FeatureLevelRecord", None, 1)]
+
+
+def test_an_upgrade_that_works_and_has_no_way_back() -> None:
+    found = change(registered("levels metadata.version=25\nbrokers 1 2"), Operation.UPGRADE, metadata_version=30)
+    (feature,) = found.effects["features"]
+    assert (feature["from"], feature["to"], feature["verdict"], feature["reversible"]) == (25, 30, "ok", False)
+    assert [one.type for one in records_of(found.operations or (), found.facts.rules)] == ["FeatureLevelRecord"]
+
+
+def test_a_dead_broker_of_an_old_release_blocks() -> None:
+    image, facts = registered("levels metadata.version=25\nbrokers 1 2\nbroker 2 fenced")
+    old = replace(image.brokers[2], features={"metadata.version": FeatureRange(7, 25)})
+    found = change((replace(image, brokers={**image.brokers, 2: old}), facts), Operation.UPGRADE, metadata_version=27)
+    assert found.effects["features"][0]["server_error"]["message"].endswith("Broker 2 only supports versions 7-25")
