@@ -29,7 +29,7 @@ from kafkactl.adapters.quorum_change_journal import (
 )
 from kafkactl.adapters.quorum_change_port import ChangeResult, Event, Goal, Patience, Tell, World
 from kafkactl.adapters.quorum_change_steps import after_step, before_conversion, not_caught_up, not_sent, planned_sets
-from kafkactl.adapters.quorum_change_watch import Eyes, watch_catch_up, watch_outcome
+from kafkactl.adapters.quorum_change_watch import Eyes, watch_catch_up, watch_outcome, watch_until
 from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.quorum.guard import Circumstances, blocker
@@ -269,14 +269,20 @@ class _Run:
     # --- looking and planning ---
 
     def sight(self) -> QuorumState:
-        """Everything that can be seen, some time after the look before it. Raises UnreachableError."""
+        """Everything that can be seen, some time after the look before it. Raises UnreachableError.
+
+        A look that finds no leader where one was seen before, or nobody at all, is not the last word: it is taken again
+        for a while, shortly before anything was sent, for as long as an election takes after.
+        """
         if self.eyes.last is None and self.eyes.look() is None:
             return self._first(self.eyes.observe())
         self.earlier = self.eyes.last
         apart_ms = self.eyes.last_at_ms + self.patience.apart_ms - self.eyes.now_ms()
         if apart_ms > 0:
             self.eyes.clock.sleep_ms(apart_ms)
-        return self._first(self.eyes.observe())
+        within_ms = self.patience.settle_ms if self.has_sent else self.patience.glance_ms
+        state = watch_until(self.eyes, lambda seen: seen.has_leader, within_ms=within_ms)
+        return self._first(self.eyes.observe() if state is None else state)
 
     def _first(self, state: QuorumState) -> QuorumState:
         self.before = self.before or state
@@ -294,7 +300,7 @@ class _Run:
 
     def _foreign(self, state: QuorumState, plan: QuorumChange) -> Finding | None:
         """What stops the way because somebody else is on it, too."""
-        if plan.outcome is Outcome.NOTHING_TO_DO:
+        if plan.outcome is Outcome.NOTHING_TO_DO or not state.has_leader:
             return None
         found = foreign_change(state, self.way)
         if found is None:

@@ -59,12 +59,14 @@ class World(Protocol):
 class Patience:
     """How long a change waits, in milliseconds.
 
-    `look_every`: between looks. `step`: for the outcome of a request. `catch_up`: for a node to catch up, by `gate`.
-    `settle`: for the quorum to be well after a step. `apart`: between the two looks that show whether commits go on.
-    `stays_away`: how long a removed node is watched that may join again by itself. `attempts` a step.
+    `look_every`: between looks. `glance`: for a leader who was there a moment ago. `step`: for the outcome of a
+    request. `catch_up`: for a node to catch up, by `gate`. `settle`: for the quorum to be well after a step. `apart`:
+    between the two looks that show whether commits go on. `stays_away`: how long a removed node is watched that may
+    join again by itself. `attempts` a step.
     """
 
     look_every_ms: int = 500
+    glance_ms: int = 3_000
     step_ms: int = 60_000
     catch_up_ms: int = 600_000
     settle_ms: int = 20_000
