@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafkactl.commands import exit_codes
 from kafkactl.commands.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.output import emit
@@ -32,13 +33,15 @@ def command(*, connection: ConnectionArguments) -> None:
 
     with open_client(connection) as client:
         view = observe_features(client)
+    rows = list_nodes(view.state)
     answer = {
         "cluster_id": view.state.cluster_id,
         "active_controller": view.state.active_controller,
-        "nodes": list_nodes(view.state),
+        "nodes": rows,
         "findings": view.findings,
     }
-    emit("nodes.list", answer, render=_show, listing="nodes")
+    exit_code = exit_codes.DONE if rows else exit_codes.UNREACHABLE  # whoever answered told nothing
+    emit("nodes.list", answer, render=_show, listing="nodes", exit_code=exit_code)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

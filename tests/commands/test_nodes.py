@@ -69,6 +69,25 @@ def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafka
     assert cluster.sent == []
 
 
+def test_who_may_ask_nothing_is_told_so(kafkactl: Kafkactl) -> None:
+    cluster = UnregisteringCluster()
+    cluster.denied = {"Fetch", "DescribeQuorum", "DescribeCluster"}
+    with running(cluster, Listener.CONTROLLER) as where:
+        run = kafkactl("nodes", "list", *where, "-o", "json")
+    assert (run.code, run.json["nodes"]) == (4, [])
+    assert all(one["next_step"] for one in run.json["findings"])
+
+
+def test_a_release_without_the_request(kafkactl: Kafkactl) -> None:
+    """The level says 4.4, the controllers that answer are older: nothing is sent, and the request is named."""
+    cluster = UnregisteringCluster()
+    for node in cluster.nodes.values():
+        del node.ranges[94]
+    run = unregister(kafkactl, cluster, "--id", DEAD_CONTROLLER, "--yes")
+    assert (run.code, run.error["id"]) == (4, "request-not-supported")
+    assert "UnregisterController" in run.error["message"]
+
+
 def test_a_dead_broker_is_unregistered(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     run = unregister(kafkactl, cluster, "--id", DEAD_BROKER, "--yes")
