@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Ask = Callable[["ChangeResult"], "Finding | None"]
+Extras = Callable[["ChangeResult"], Mapping[str, Any]]
 
 KIND = "quorum.change"
 CODES = (
@@ -116,7 +117,7 @@ def perform(
     ask: Ask | None = None,
     watch: bool = False,
     cluster_id: str | None = None,
-    extras: Callable[[ChangeResult], Mapping[str, Any]] = lambda _: {},
+    extras: Extras = lambda _: {},
 ) -> NoReturn:
     """Plan; ask where the command asks; carry out; answer.
 
@@ -131,10 +132,27 @@ def perform(
     with open_client(connection, timeout_ms=_CALL_MS, is_node_config=bool(goal.endpoints)) as client:
         guard_cluster(client, connection)
         with LiveQuorum(client, endpoints=named, with_brokers=goal.asks_brokers) as world:
+            _check_refused(world, goal, patience, render, extras)
             _check_cluster(cluster_id, world.cluster_id)
             path = arguments.journal or journal_path(SUBJECT, world.cluster_id)
             result = _result(world, goal, path, patience=patience, dry_run=dry_run, ask=ask, watch=watch)
-    payload = {**result.to_dict(), "journal": None if dry_run else path, "forecast": [], **extras(result)}
+    _emit(result, None if dry_run else path, render, extras)
+
+
+def _check_refused(world: Any, goal: Goal, patience: Patience, render: Render, extras: Extras) -> None:
+    """Old controllers do not tell their cluster's id; nothing is sent without it, but a refusal needs none."""
+    from kafkactl.adapters.quorum_change import plan_only
+    from kafkactl.plan import Outcome
+
+    if world.knows_cluster_id:
+        return
+    planned = plan_only(world, goal, patience=patience)
+    if planned.outcome is not Outcome.PLANNED:
+        _emit(planned, None, render, extras)
+
+
+def _emit(result: ChangeResult, journal: str | None, render: Render, extras: Extras) -> NoReturn:
+    payload = {**result.to_dict(), "journal": journal, "forecast": [], **extras(result)}
     exit_code = exit_codes.INTERRUPTED if result.interrupted else result.outcome.exit_code
     output.emit(KIND, payload, render=render, exit_code=exit_code)
 

@@ -37,6 +37,7 @@ from kafkactl.values import Endpoint
 FORWARDED_MS = 65_000
 REQUEST_MS = 20_000.0
 _NOT_LEADER = 6
+_NOT_TOLD = frozenset({"request-not-supported", "cluster-not-described"})
 
 
 class LiveQuorum:
@@ -54,7 +55,7 @@ class LiveQuorum:
         with_brokers: bool = False,
         patience_ms: float = PATIENCE_MS,
     ) -> None:
-        self.cluster_id = client.cluster().cluster_id
+        self._cluster = _cluster_id(client)
         self.unread_ms = FORWARDED_MS if client.role is Role.BROKER else UNREAD_MS
         self._client = client
         self._endpoints = dict(endpoints or {})
@@ -63,6 +64,18 @@ class LiveQuorum:
         self._watcher = QuorumObserver(client, identify=False, patience_ms=patience_ms)
         self._observer = QuorumObserver(client, patience_ms=patience_ms)
         self._log = _RegistrationReader(client)
+
+    @property
+    def cluster_id(self) -> str:
+        """Of which cluster. Raises UnreachableError where its nodes do not tell (controllers before 3.7)."""
+        if isinstance(self._cluster, UnreachableError):
+            raise self._cluster
+        return self._cluster
+
+    @property
+    def knows_cluster_id(self) -> bool:
+        """Whether `cluster_id` can be told."""
+        return isinstance(self._cluster, str)
 
     def __enter__(self) -> Self:
         return self
@@ -171,6 +184,21 @@ class LiveQuorum:
         return [
             one for several in self._endpoints.values() for one in several if Address(one.host, one.port) == address
         ]
+
+
+def _cluster_id(client: Client) -> str | UnreachableError:
+    """The cluster's id, or why it is not told by nodes that answer otherwise. Raises UnreachableError."""
+    try:
+        return client.cluster().cluster_id
+    except UnreachableError as error:
+        if error.id not in _NOT_TOLD:
+            raise
+        return UnreachableError(
+            "the controllers do not tell to which cluster they belong",
+            id=error.id,
+            cause=error.message,
+            next_step="Ask through a broker: --bootstrap-server. Controllers tell from metadata.version 3.7-IV0 on.",
+        )
 
 
 class _RegistrationReader:

@@ -193,6 +193,14 @@ def test_ctrl_c_tells_what_was_on_its_way(play, tmp_path):
     assert journal == ["journal", "begin", "intent", "answer"]
 
 
+def test_old_controllers_that_do_not_tell_their_cluster_are_still_told_why_not(play):
+    quorum = PlayedQuorum(world=world("1 2 3", static=True), knows_cluster_id=False)
+    refused = play(quorum, "remove-controller", *_remove(3), "-o", "json")
+    assert (refused.code, "quorum-is-static" in {one["id"] for one in refused.json["findings"]}) == (3, True)
+    unknown = play(quorum, "convert", "--confirm", CLUSTER_ID, "-o", "json")
+    assert (unknown.code, unknown.error["id"], quorum.sent) == (4, "request-not-supported", [])
+
+
 def test_two_at_once(play, tmp_path):
     from kafkactl.adapters.journal import open_journal
 

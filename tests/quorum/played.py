@@ -66,8 +66,12 @@ class PlayedQuorum:
     frozen_until_ms: float = -1.0
     frozen_at: int = 0
 
+    knows_cluster_id: bool = True
+
     @property
     def cluster_id(self) -> str:
+        if not self.knows_cluster_id:
+            raise UnreachableError("not told", id="request-not-supported")
         return CLUSTER_ID
 
     def observe(self) -> QuorumState:
