@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KIND = "quorum.describe"
 _LEAST_PATIENCE_MS = 3_000.0
+_APART_S = 0.7  # an idle leader writes a no-op every half second
 
 
 @leaf_command(
@@ -83,6 +84,7 @@ class _Sight:
 
     def __init__(self, connection: ConnectionArguments, log_dirs: Sequence[str]) -> None:
         self._log_dirs = tuple(log_dirs)
+        self._earlier: tuple[float, QuorumState] | None = None
         self._client = self._observer = None
         if any(connection[:2]) or connection.context or not log_dirs:
             from kafkactl.adapters.quorum_view import QuorumObserver
@@ -112,10 +114,21 @@ class _Sight:
         else:
             state = self._observer.look(disks=disks)
             visits = self._observer.visits
-        findings = check_health(state) if self._observer else (*state.findings, _only_disks())
+        findings = check_health(state, self._look_before(state)) if self._observer else (*state.findings, _only_disks())
         payload = answer_of(state, visits, readings)
         payload["findings"] = [*findings, *(one for reading in readings for one in reading.findings)]
         return payload, exit_codes.PROBLEMS_FOUND if is_broken(state, findings) else exit_codes.DONE
+
+    def _look_before(self, state: QuorumState) -> QuorumState | None:
+        """The last look that is old enough to tell whether commits go on since then (`--watch`)."""
+        import time
+
+        now = time.monotonic()
+        at, earlier = self._earlier or (now, state)
+        if self._earlier is None or now - at >= _APART_S:
+            self._earlier = (now, state)
+            return earlier
+        return None
 
     def _readings(self) -> tuple[DiskReading, ...]:
         if not self._log_dirs:

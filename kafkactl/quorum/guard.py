@@ -78,7 +78,7 @@ def check_situation(state: QuorumState, circumstances: Circumstances) -> Iterato
     yield from check_majority(state)
     yield from _kraft_version(state)
     yield from _requests(state)
-    yield from _pending(state, circumstances)
+    yield from check_commits(circumstances.earlier, state)
     yield from _unrest(state, circumstances)
     yield from _migration(state)
     yield from check_cluster(state)
@@ -184,8 +184,8 @@ def _requests(state: QuorumState) -> Iterator[Finding]:
             )
 
 
-def _pending(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
-    earlier = circumstances.earlier
+def check_commits(earlier: QuorumState | None, state: QuorumState) -> Iterator[Finding]:
+    """Whether commits went on since an earlier look, best more than half a second ago; None: there was none."""
     if earlier is not None and progress(earlier, state) is Progress.STUCK:
         yield blocker(
             "change-not-committed",

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.plan import Finding, Severity
-from kafkactl.quorum.guard import check_cluster, check_leader, check_majority, warning
+from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority, warning
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.majority import arithmetic
 from kafkactl.quorum.state import QuorumState, ids_of, key_text
 
 
-def check_health(state: QuorumState) -> tuple[Finding, ...]:
-    """Every finding about the quorum itself; blockers are those that keep it from working."""
-    found = (*state.findings, *_health(state))
+def check_health(state: QuorumState, earlier: QuorumState | None = None) -> tuple[Finding, ...]:
+    """Every finding about the quorum itself; blockers are those that keep it from working.
+
+    `earlier` is a look more than half a second ago: two looks show whether commits go on.
+    """
+    found = (*state.findings, *check_commits(earlier, state), *_health(state))
     return tuple({(one.id, one.subject, one.message): one for one in found}.values())
 
 

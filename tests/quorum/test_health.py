@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafkactl.plan import Finding, Severity
@@ -57,6 +59,16 @@ def test_where_nobody_knows_who_is_alive_no_majority_is_missed():
 
 def test_a_leader_that_has_committed_nothing_is_broken():
     assert found(world(1, 2, 3).observe(high_watermark=None)) == ({("high-watermark-unknown", "controller 1")}, True)
+
+
+def test_two_looks_show_that_nothing_is_committed():
+    earlier = world(1, 2, 3).observe()
+    grown = tuple(replace(voter, log_end_offset=1_005) for voter in earlier.voters)
+    stuck = world(1, 2, 3).observe(voters=grown)
+    assert {one.id for one in check_health(stuck, earlier)} == {"change-not-committed"}
+    assert is_broken(stuck, check_health(stuck, earlier))
+    assert check_health(world(1, 2, 3).observe(voters=grown, high_watermark=1_004), earlier) == ()
+    assert check_health(earlier, earlier) == ()
 
 
 @pytest.mark.parametrize(
