@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,6 +78,24 @@ def _a_list_of_the_living(kafkactl: Kafkactl, cluster: KafkaCluster) -> None:
         assert [row["fenced"] for row in rows.values()] == [None, False, False]
         for row in rows.values():
             assert cluster.shape.release.startswith(f"{row['kafka_version']}.")
+
+
+@pytest.mark.parametrize("by", ["server", "controller"])
+def test_a_context_guards_its_cluster(
+    kafkactl: Kafkactl, cluster_of: ClusterOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    cluster = cluster_of("4.4.0", controllers=1, brokers=2, dynamic=False)
+    where = cluster.bootstrap_server if by == "server" else cluster.bootstrap_controller
+    another = "MkU3OEVBNTcwNTJENDM2Qg"
+    assert kafkactl("config", "set", "lab", f"--bootstrap-{by}", where, "--cluster-id", another).code == 0
+    assert kafkactl("config", "use", "lab").code == 0
+    assert kafkactl("nodes", "list", "-o", "json").json["cluster_id"] == cluster.cluster_id
+    for more in ([], ["--context", "lab", "--bootstrap-server", cluster.bootstrap_server]):
+        run = kafkactl("nodes", "unregister", "--id", 99, "--yes", *more, "-o", "json")
+        assert (run.code, run.error["id"]) == (3, "cluster-id-mismatch")
+    kafkactl("config", "set", "lab", "--cluster-id", cluster.cluster_id)
+    assert kafkactl("nodes", "unregister", "--id", 99, "--yes", "-o", "json").json["outcome"] == "nothing-to-do"
 
 
 def test_a_broker_that_hangs_is_not_unregistered(kafkactl: Kafkactl, cluster_of: ClusterOf) -> None:
