@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import time
@@ -10,9 +11,14 @@ from typing import Any
 
 import pytest
 
+from kafkactl.adapters.clock import Deadline, SystemClock
 from kafkactl.adapters.cluster_view import Role
+from kafkactl.adapters.feature_change import change_features
+from kafkactl.errors import UnreachableError
 from kafkactl.features.change import UpgradeType
+from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.features.results import update_features_request
+from kafkactl.plan import Outcome
 from tests.conftest import Run
 from tests.fakes.proxy import Fault, FaultyProxy
 from tests.lab import releases
@@ -276,6 +282,61 @@ def test_without_a_leader_levels_are_shown_and_not_changed(cluster_of: ClusterOf
     refused = kafkactl(*features, "disable", "--feature", "share.version", "-o", "json")
     assert refused.code == 3
     assert ("cluster", "no-active-controller") in told(refused)
+
+
+def no_majority(cluster: KafkaCluster, leader: int) -> None:
+    cluster.pause(*(one for one in cluster.controller_ids if one != leader))
+
+
+def no_leader(cluster: KafkaCluster, leader: int) -> None:
+    cluster.pause(leader)
+
+
+def dead_leader(cluster: KafkaCluster, leader: int) -> None:
+    cluster.kill(leader)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        no_majority,
+        pytest.param(no_leader, marks=pytest.mark.campaign),
+        pytest.param(dead_leader, marks=pytest.mark.campaign),
+    ],
+)
+@pytest.mark.parametrize("release", ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.campaign)])
+def test_a_quorum_that_fails_while_a_change_is_sent_is_never_guessed_about(
+    new_cluster: ClusterOf, release: str, happens: Callable[[KafkaCluster, int], None]
+) -> None:
+    level, goal = {"4.3.1": (23, 25), "3.9.2": (20, 21)}[release]
+    cluster = new_cluster(
+        release, controllers=3, brokers=1, dynamic=False, metadata_version={23: "4.0-IV1", 20: "3.8-IV0"}[level]
+    )
+    cluster.start()
+    leader = cluster.leader()
+
+    def told(text: str) -> None:
+        if text.startswith("sending"):
+            happens(cluster, leader)
+
+    request = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": goal})
+    became = Outcome.FAILED
+    with cluster.client(timeout_ms=12_000) as client, contextlib.suppress(UnreachableError):  # nothing was sent
+        run = change_features(client, request, deadline=Deadline.after(25_000, SystemClock()), tell=told)
+        became = run.resolved[0].outcome
+    cluster.resume(*cluster.controller_ids)
+    cluster.start()
+    settled = cluster.levels(cluster.leader())["metadata.version"]
+    time.sleep(3)  # whatever was on its way has landed or is lost
+    assert cluster.levels(cluster.leader())["metadata.version"] == settled
+    allowed = {Outcome.DONE: {goal}, Outcome.FAILED: {level}, Outcome.UNKNOWN: {level, goal}}
+    assert settled in allowed[became]
+    if happens is no_majority:
+        assert became is Outcome.UNKNOWN
+    with cluster.client() as client:
+        again = change_features(client, request, deadline=Deadline.after(25_000, SystemClock()), tell=lambda text: None)
+    assert again.plan.outcome is Outcome.NOTHING_TO_DO or [one.outcome for one in again.resolved] == [Outcome.DONE]
+    assert cluster.levels(11)["metadata.version"] == goal
 
 
 EVERY = [pytest.param(one, marks=pytest.mark.campaign) for one in releases.VERSIONS]
