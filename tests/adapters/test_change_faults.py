@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.fault_cases import CHANGES, EVERY_CHANGE, Case, Change, Ended, cases_of, play, requests_of
-from tests.adapters.fault_proof import record_fake
+from tests.adapters.fault_proof import record_head
 from tests.fakes.proxy import Fault
 
 LEAST_CASES = 300
@@ -42,7 +42,7 @@ def test_every_change_over_every_failure_of_the_network(tmp_path: Path) -> None:
     counted = {change.name: requests_of(change, tmp_path / change.name) for change in EVERY_CHANGE}
     cases = [case for change in EVERY_CHANGE for case in cases_of(change, counted[change.name])]
     ended = play_all(cases, tmp_path / "cases")
-    record_fake(_proof(ended))
+    record_head(_proof(ended))
     assert [f"{one.case}: {one.wrong}" for one in ended if one.wrong] == []
     assert sum(one.struck for one in ended) >= LEAST_CASES
 

@@ -26,7 +26,7 @@ from kafkactl.metadata.frame import decode_record
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_batches
 from tests.adapters.fault_cases import KEYS, Told, features_change, reassignment_to
-from tests.adapters.fault_proof import record_real
+from tests.adapters.fault_proof import REAL, record
 from tests.fakes.proxy import Fault, FaultPlan, FaultyProxy
 from tests.lab.cluster import KafkaCluster
 from tests.lab.cluster_fixtures import ClusterOf
@@ -153,6 +153,6 @@ def test_a_network_that_fails_before_a_real_quorum(real: RealQuorum, tmp_path: P
         "the metadata log."
     )
     table = ["| request | cases | done | failed | unknown |", "|---|---|---|---|---|", *rows]
-    record_real("\n".join([head, "", *table, *itertools.chain([""] if wrong else [], wrong)]))
+    record(REAL, "\n".join([head, "", *table, *itertools.chain([""] if wrong else [], wrong)]))
     assert wrong == []
     assert real.network.struck == len(played)
