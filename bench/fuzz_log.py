@@ -1,4 +1,4 @@
-"""Throws damaged segments and checkpoints at the dump and the replay: `python -m bench.fuzz_log [INPUTS [SEED]]`.
+"""Throws damaged segments and checkpoints at the dump and the replay: `python -m bench.fuzz_log [INPUTS [PROCESSES]]`.
 
 What must hold of each input, beside what `fuzz_decoders` asks (a value or a declared error, memory in proportion): the
 fast way to text and the reference codec give the same lines and the same problems, in whatever pieces the bytes come;
@@ -15,6 +15,7 @@ import random
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -23,6 +24,7 @@ from bench.fuzz_decoders import (
     INPUTS,
     PROOF,
     Campaign,
+    Tally,
     Target,
     UndeclaredError,
     damaged,
@@ -173,7 +175,7 @@ def section(campaign: Campaign) -> str:
             "",
             "Written by `python -m bench.fuzz_log`, which says what is checked of each input.",
             "",
-            f"{circumstances()}; seed {campaign.seed}; {campaign.seconds:.0f} s; the process grew by"
+            f"{circumstances()}; seeds 1 to {campaign.seed}; {campaign.seconds:.0f} s of processes; each grew by at most"
             f" {campaign.growth_bytes / 1e6:.0f} MB.",
             "",
             "| input | inputs | all of it read | findings | ids of these | undeclared | memory |",
@@ -193,10 +195,35 @@ def write(text: str) -> None:
     PROOF.write_text("\n\n".join([head.rstrip(), text.rstrip(), *kept]) + "\n", encoding="utf-8")
 
 
+def campaign(inputs: int = INPUTS, processes: int = 1) -> Campaign:
+    """Throw `inputs` inputs, shared out to processes, each with a seed of its own. Raises UndeclaredError."""
+    if processes == 1:
+        return run(inputs, 1, targets())
+    with ProcessPoolExecutor(processes) as pool:
+        return _merged(list(pool.map(_part, [inputs // processes + 1] * processes, range(1, processes + 1))))
+
+
+def _part(inputs: int, seed: int) -> Campaign:
+    return run(inputs, seed, targets())
+
+
+def _merged(parts: Sequence[Campaign]) -> Campaign:
+    tallies: dict[str, Tally] = {}
+    for part in parts:
+        for name, one in part.tallies.items():
+            whole = tallies.setdefault(name, Tally())
+            whole.inputs += one.inputs
+            whole.values += one.values
+            whole.errors += one.errors
+            whole.worst_ratio = max(whole.worst_ratio, one.worst_ratio)
+    inputs, seconds = sum(part.inputs for part in parts), sum(part.seconds for part in parts)
+    return Campaign(inputs, len(parts), tallies, seconds, max(part.growth_bytes for part in parts))
+
+
 def main(arguments: Sequence[str]) -> None:
     """Run, print and record."""
     inputs = int(arguments[0]) if arguments else INPUTS
-    text = section(run(inputs, int(arguments[1]) if len(arguments) > 1 else 1, targets()))
+    text = section(campaign(inputs, int(arguments[1]) if len(arguments) > 1 else 1))
     if inputs >= INPUTS:
         write(text)
     print(text)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 
 from bench import fuzz_log
-from bench.fuzz_decoders import INPUTS, UndeclaredError, run
+from bench.fuzz_decoders import UndeclaredError, run
 
 
 def test_a_few_thousand_inputs_give_lines_or_findings():
     campaign = run(3000, 20, fuzz_log.targets())
     assert all(one.values and one.errors for one in campaign.tallies.values())
+
+
+def test_processes_share_a_campaign():
+    campaign = fuzz_log.campaign(400, processes=2)
+    assert campaign.inputs == sum(one.inputs for one in campaign.tallies.values()) == 402
 
 
 def test_a_difference_between_the_two_ways_is_told(monkeypatch: pytest.MonkeyPatch):
@@ -21,4 +26,4 @@ def test_a_difference_between_the_two_ways_is_told(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.campaign
 def test_a_million_inputs_give_lines_or_findings():
-    fuzz_log.write(fuzz_log.section(run(INPUTS, 1, fuzz_log.targets())))
+    fuzz_log.write(fuzz_log.section(fuzz_log.campaign()))
