@@ -110,11 +110,11 @@ def test_a_run_is_gone_on_with_wherever_it_was_killed(tmp_path: Path) -> None:
         folders = [tmp_path / str(number) for number in range(len(moments))]
         wrong = list(pool.map(lambda moment, folder: killed(moment, "1,2,3", folder), moments, folders))
     failures = [one for one in wrong if one]
+    reached = len(moments) - len(failures)
     lines = [
-        "`quorum reassign` from one voter to three as a process of its own against the played quorum, killed by "
-        f"SIGKILL at {len(moments)} moments: before and after each request that changes the voters, and all along the way. Run "
-        f"again, it reached the target in {len(moments) - len(failures)}, with each change made once; "
-        f"{datetime.now(UTC):%Y-%m-%d}.",
+        f"{datetime.now(UTC):%Y-%m-%d}: `quorum reassign` from one voter to three, a process of its own against the "
+        f"played quorum, killed by SIGKILL at {len(moments)} moments: before and after each request that changes the "
+        f"voters, and all along the way. Run again, it reached the target in {reached}, each change made once.",
         *(f"\n- wrong: {one}" for one in failures),
     ]
     record(KILLED, "\n".join(lines))
