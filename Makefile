@@ -38,6 +38,7 @@ bench: setup system
 	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.format
 	$(BIN)/python -m bench.codec
+	$(BIN)/python -m bench.replay
 	$(BIN)/python -m bench.live
 
 demo: setup

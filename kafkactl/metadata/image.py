@@ -11,6 +11,8 @@ credentials by (mechanism, user), tokens by token id. A partition is a `Partitio
 cluster can have a million, and `Partitions.states` holds each as one plain tuple (`PartitionState`) in which equal
 lists are one object.
 
+Why it is so: docs/decisions/0008-the-image.md.
+
 Sources: `metadata/.../image/MetadataImage.java` and the images of its parts; field names as in the record definitions.
 """
 

@@ -160,13 +160,13 @@ class BatchReplaying(Replaying):
         values = iter(places)
         for start, end in zip(values, values, strict=True):
             kind = data[start + 1] if is_plain and data[start] == FRAME_VERSION else _OTHER
-            if kind == _CHANGE and (topic := topics.get(data[start + 7 : start + _HEAD_END])) is not None:
-                number, _ = head(data, start + 3)
-                old = topic.partitions.get(number)
-                patch = patches[data[start + 2]].get(data[start + _HEAD_END : end])
-                if patch is None:
-                    patch = known.new_patch(data[start + 2], data[start + _HEAD_END : end])
-                if old is not None and patch is not None:
+            if kind == _CHANGE:
+                number, raw = head(data, start + 3)
+                version, rest = data[start + 2], data[start + _HEAD_END : end]
+                topic = topics.get(raw)
+                old = None if topic is None else topic.partitions.get(number)
+                patch = patches[version].get(rest) or known.new_patch(version, rest)
+                if topic is not None and old is not None and patch is not None:
                     if topic.shared:
                         topic.own()
                     topic.partitions[number] = _patched(old, patch)
