@@ -19,7 +19,9 @@ COMMANDS = {
     "storage": Entry("kafkactl.commands.storage", "command", "Format nodes before their first start, and prove it."),
     "quorum": Entry("kafkactl.commands.quorum", "command", "Who leads, who votes, and what the quorum survives."),
     "nodes": Entry("kafkactl.commands.nodes", "command", "Who is registered, votes and answers; unregister the dead."),
-    "features": Entry("kafkactl.commands.features", "command", "Feature levels of a cluster: see, plan, change, prove."),
+    "features": Entry(
+        "kafkactl.commands.features", "command", "Feature levels of a cluster: see, plan, change, prove."
+    ),
     "config": Entry("kafkactl.commands.config", "command", "Clusters under names: where they are, how to get in."),
     "log": Entry("kafkactl.commands.log", "command", "Read, check and search the metadata log of a cluster."),
     "dryrun": Entry("kafkactl.commands.dryrun", "command", "What would happen: played on the cluster's own log."),
