@@ -125,6 +125,8 @@ class _Applying:
         self._client = client
         self._view = view
         self._plan = plan
+        # Of whom nothing could be proved before, of no level at all.
+        self._silent_before = {one.subject for one in blockers(prove(view.state, {}).findings)}
         self._deadline = deadline
         self._tell = tell
         self._results: list[FeatureResult] = []
@@ -213,7 +215,7 @@ class _Applying:
         return plan
 
     def _prove(self) -> Proof | None:
-        """What every node shows of what was done, asked until all of them do."""
+        """What every node shows of what was done, asked until all of them do that answered before the change."""
         done = {one.name for one in self._resolved if one.outcome is Outcome.DONE}
         wanted = {change.name: change.after for change in self._plan.changes if change.name in done}
         if not wanted:
@@ -221,7 +223,7 @@ class _Applying:
         until = self._deadline.at_most(PROOF_MS)
         proof = prove(self._view.state, wanted)
         waiting = False
-        while not proof.holds and not until.passed:
+        while not until.passed and any(one.subject not in self._silent_before for one in blockers(proof.findings)):
             if not waiting:
                 self._tell("waiting until every node shows it")
                 waiting = True

@@ -219,6 +219,20 @@ def test_a_node_that_lags_is_waited_for_then_told() -> None:
     assert [(one.id, one.subject) for one in run.proof.findings] == [("feature-level-not-on-node", "broker 12")]
 
 
+def test_a_node_that_was_silent_before_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feature_change, "PROOF_MS", 60_000.0)
+    cluster = Scripted()
+    cluster.nodes[12].greeting = CLOSE
+    with cluster.client(Listener.BROKER) as client:
+        request = FeatureRequest(operation=Operation.UPGRADE, levels=STEP)
+        until = Deadline.after(60_000, SystemClock())
+        run = change_features(client, request, deadline=until, tell=lambda text: None)
+        assert until.left_ms > 40_000
+    assert outcome(run) == "done"
+    assert run.proof is not None
+    assert [(one.id, one.subject) for one in run.proof.findings] == [("node-not-proved", "broker 12")]
+
+
 def test_somebody_else_changed_levels_meanwhile() -> None:
     cluster = Scripted()
     usual = cluster.update
