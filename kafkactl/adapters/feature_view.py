@@ -29,8 +29,8 @@ from kafkactl.quorum.state import Replica
 
 PATIENCE_MS = 5_000.0
 # How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
-# expects TLS, so it says nothing.
-_SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed", "unknown-host"})
+# expects TLS, and a name may be known only within the cluster: neither says anything of the node.
+_SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed"})
 _LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
 _LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
 Answers = Mapping[Address, NodeVersions | KafkactlError]

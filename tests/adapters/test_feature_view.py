@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkactl.adapters.client import Client
@@ -62,6 +64,21 @@ def test_a_listener_that_does_not_speak_with_us_leaves_its_node_unknown() -> Non
     assert unknown == {"controller 2": None, "broker 12": None}
     assert ids(view) == ["node-not-asked", "node-not-asked"]
     assert not any(one.stale for one in view.state.members)
+
+
+def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    told = cluster._described
+
+    def inner_names(role: Listener) -> dict[str, Any]:
+        answer = told(role)
+        answer["Brokers"][1]["Host"] = "broker-12.inside.invalid"
+        return answer
+
+    monkeypatch.setattr(cluster, "_described", inner_names)
+    view = seen(cluster, with_log=False)
+    assert [one.answers for one in view.state.members if one.id == 12] == [None]
+    assert "broker-12.inside.invalid" in view.findings[0].message
 
 
 class TestNoPermission:
