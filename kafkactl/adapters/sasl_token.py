@@ -1,7 +1,8 @@
-"""Where a bearer token comes from: a file, an authorization server (client credentials), or made here without a seal.
+"""Where a bearer token comes from: a file, an authorization server, or made here without a seal.
 
-Sources: clients `OAuthBearerLoginCallbackHandler` (KIP-768; KIP-1139 for the properties of 4.1 and later), and for
-tokens without a seal, which only test clusters take, `OAuthBearerUnsecuredLoginCallbackHandler` (KIP-255).
+Sources: clients `OAuthBearerLoginCallbackHandler` (KIP-768), `JwtBearerJwtRetriever` (KIP-1139, from 4.1 on), client
+assertions (KIP-1258, from 4.3 on), and for tokens without a seal, which only test clusters take,
+`OAuthBearerUnsecuredLoginCallbackHandler` (KIP-255).
 A token is kept until shortly before its end. Redirects are not followed: they would carry the secret elsewhere.
 """
 
@@ -25,8 +26,12 @@ from kafkactl.protocol.jaas import JaasEntry
 if TYPE_CHECKING:
     import ssl
 
-_URL = "sasl.oauthbearer.token.endpoint.url"
-_CREDENTIALS = "sasl.oauthbearer.client.credentials"
+_OAUTH = "sasl.oauthbearer"
+_URL = f"{_OAUTH}.token.endpoint.url"
+_CREDENTIALS = f"{_OAUTH}.client.credentials"
+_JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_RETRIEVERS = ("DefaultJwtRetriever", "ClientCredentialsJwtRetriever", "FileJwtRetriever", "JwtBearerJwtRetriever")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _MOST_BYTES = 1024 * 1024
 _KEPT = 0.8  # of a token's life, as sasl.login.refresh.window.factor
@@ -53,7 +58,7 @@ class TokenSource:
 
 def token_source(entry: JaasEntry, properties: ClientProperties) -> TokenSource:
     """The source that a login line and the properties name. Raises InputError `invalid-token-source`."""
-    url = properties.get(_URL)
+    url, retriever = properties.get(_URL), _retriever(properties)
     if not url:
         return _without_seal(entry)
     parts = urlsplit(url)
@@ -62,7 +67,29 @@ def token_source(entry: JaasEntry, properties: ClientProperties) -> TokenSource:
         return TokenSource(lambda _deadline: (_from_file(path), None))
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise _invalid(f"{_URL} is no http, https or file address")
-    return _by_credentials(url, entry, properties)
+    by = _by_jwt_bearer if retriever == "JwtBearerJwtRetriever" else _by_credentials
+    return by(url, entry, properties)
+
+
+def _retriever(properties: ClientProperties) -> str:
+    """The class that fetches tokens in Kafka, by its short name. Only those that Kafka brings are known."""
+    name = str(properties.get(f"{_OAUTH}.jwt.retriever.class") or "DefaultJwtRetriever")
+    short = name.rpartition(".")[2]
+    if short not in _RETRIEVERS:
+        raise _invalid(f"{_OAUTH}.jwt.retriever.class {name!r} is none of {', '.join(_RETRIEVERS)}")
+    return short
+
+
+def _by_jwt_bearer(url: str, entry: JaasEntry, properties: ClientProperties) -> TokenSource:
+    """A signed assertion is given for a token (RFC 7523, KIP-1139)."""
+    from kafkactl.adapters.sasl_assertion import assertion_source
+
+    assertion = assertion_source(properties)
+    scope = properties.get(f"{_OAUTH}.scope") or entry.options.get("scope")
+    grant = f"grant_type={quote(_JWT_BEARER, safe='')}"
+    return _posting(
+        url, entry, lambda: ({}, f"{grant}&assertion={quote(assertion(), safe='')}{_scope_parameter(scope)}")
+    )
 
 
 def _from_file(path: str) -> str:
@@ -78,19 +105,36 @@ def _from_file(path: str) -> str:
 
 
 def _by_credentials(url: str, entry: JaasEntry, properties: ClientProperties) -> TokenSource:
+    """The client proves itself by its secret, or by a signed assertion where there is one (KIP-1258)."""
+    from kafkactl.adapters.sasl_assertion import assertion_source, has_assertion
+
     client_id = properties.get(f"{_CREDENTIALS}.client.id") or entry.options.get("clientId")
     secret = properties.get(f"{_CREDENTIALS}.client.secret") or entry.options.get("clientSecret")
+    scope = properties.get(f"{_OAUTH}.scope") or entry.options.get("scope")
+    body = "grant_type=client_credentials" + _scope_parameter(scope)
+    if has_assertion(properties):
+        assertion, who = assertion_source(properties), f"&client_id={quote(client_id, safe='')}" if client_id else ""
+        kind = f"&client_assertion_type={quote(_CLIENT_ASSERTION, safe='')}"
+        return _posting(url, entry, lambda: ({}, f"{body}{who}{kind}&client_assertion={quote(assertion(), safe='')}"))
     if not client_id or not secret:
         raise _invalid("client credentials need an id and a secret")
-    scope = properties.get("sasl.oauthbearer.scope") or entry.options.get("scope")
-    if properties.get("sasl.oauthbearer.header.urlencode", False):
+    if properties.get(f"{_OAUTH}.header.urlencode", False):
         client_id, secret = quote(client_id, safe=""), quote(secret, safe="")
     login = base64.b64encode(f"{client_id}:{secret}".encode()).decode("ascii")
-    body = "grant_type=client_credentials" + (f"&scope={quote(scope, safe='')}" if scope else "")
+    return _posting(url, entry, lambda: ({"Authorization": f"Basic {login}"}, body))
+
+
+def _scope_parameter(scope: str | None) -> str:
+    return f"&scope={quote(scope, safe='')}" if scope else ""
+
+
+def _posting(url: str, entry: JaasEntry, request: Callable[[], tuple[Mapping[str, str], str]]) -> TokenSource:
+    """Tokens by a POST of what `request` makes: headers and body."""
     context = _endpoint_context(entry) if url.startswith("https") else None
 
     def fetch(deadline: Deadline) -> tuple[str, float | None]:
-        answer = _post(url, {"Authorization": f"Basic {login}"}, body, context, deadline)
+        headers, body = request()
+        answer = _post(url, headers, body, context, deadline)
         return _checked(str(answer.get("access_token") or ""), _shown(url)), _seconds(answer.get("expires_in"))
 
     return TokenSource(fetch)
