@@ -175,8 +175,8 @@ def section(campaign: Campaign) -> str:
             "",
             "Written by `python -m bench.fuzz_log`, which says what is checked of each input.",
             "",
-            f"{circumstances()}; seeds 1 to {campaign.seed}; {campaign.seconds:.0f} s of processes; each grew by at most"
-            f" {campaign.growth_bytes / 1e6:.0f} MB.",
+            f"{circumstances()}; seeds 1 to {campaign.seed}; {campaign.seconds:.0f} s of processes; each grew by"
+            f" {campaign.growth_bytes / 1e6:.0f} MB at most.",
             "",
             "| input | inputs | all of it read | findings | ids of these | undeclared | memory |",
             "|---|---|---|---|---|---|---|",
