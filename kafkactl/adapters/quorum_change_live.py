@@ -55,7 +55,6 @@ class LiveQuorum:
         with_brokers: bool = False,
         patience_ms: float = PATIENCE_MS,
     ) -> None:
-        self._cluster = _cluster_id(client)
         self.unread_ms = FORWARDED_MS if client.role is Role.BROKER else UNREAD_MS
         self._client = client
         self._endpoints = dict(endpoints or {})
@@ -63,7 +62,9 @@ class LiveQuorum:
         self._patience_ms = patience_ms
         self._watcher = QuorumObserver(client, identify=False, patience_ms=patience_ms)
         self._observer = QuorumObserver(client, patience_ms=patience_ms)
-        self._log = _RegistrationReader(client)
+        self._log = _RegistrationReader()
+        self._near: Client | None = None
+        self._cluster = self._watcher.look().cluster_id or _cluster_id(client)
 
     @property
     def cluster_id(self) -> str:
@@ -89,6 +90,8 @@ class LiveQuorum:
         """Hang up everywhere but on the client."""
         self._watcher.close()
         self._observer.close()
+        if self._near is not None:
+            self._near.close()
 
     def observe(self) -> QuorumState:
         """Everything: the quorum, every controller, registrations out of the log, probes of what was named."""
@@ -96,7 +99,7 @@ class LiveQuorum:
         if not state.has_leader:
             return self._named(state)
         try:
-            registrations = self._log.read()
+            registrations = self._log.read(self._near_the_leader())
         except KafkactlError as error:
             return self._named(replace(state, findings=(*state.findings, _log_not_read(error))))
         return self._named(assembled(self._observer.visits, registrations=registrations))
@@ -131,7 +134,7 @@ class LiveQuorum:
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
         """One request, once, on connections that are used for nothing else."""
         name, body = _request(step, self.cluster_id, endpoints)
-        with self._client.sibling(self._client.role, self._client.bootstrap, timeout_ms=REQUEST_MS) as sender:
+        with self._client.sibling(self._client.role, self._order(), timeout_ms=REQUEST_MS) as sender:
             try:
                 response = sender.ask_active_controller(name, body, changes=True)
             except UnknownOutcomeError as error:
@@ -141,8 +144,25 @@ class LiveQuorum:
     def rehearse(self, step: Step) -> Answer:
         """The leader's own dry run of a conversion."""
         body = _conversion(validate_only=True)
-        response = self._client.ask_active_controller("UpdateFeatures", body)
+        response = self._near_the_leader().ask_active_controller("UpdateFeatures", body)
         return _answer(step, response.version, response.body)
+
+    def _order(self) -> tuple[Address, ...]:
+        """The nodes named at the start, who led at the last look before who only answered, and both before the others:
+        a node that hangs would otherwise cost the half of every call's time."""
+        seen = (*self._observer.visits, *self._watcher.visits)
+        leads = [one.address for one in seen if one.answer is not None and one.role is self._client.role]
+        answers = [one.address for one in seen if one.answers and one.address in self._client.bootstrap]
+        return tuple(dict.fromkeys((*leads, *answers, *self._client.bootstrap)))
+
+    def _near_the_leader(self) -> Client:
+        """A client that is kept as long as the same node leads."""
+        order = self._order()
+        if self._near is None or self._near.bootstrap != order:
+            if self._near is not None:
+                self._near.close()
+            self._near = self._client.sibling(self._client.role, order, timeout_ms=REQUEST_MS)
+        return self._near
 
     def _named(self, state: QuorumState) -> QuorumState:
         """The state with what is found at the endpoints that the operator named."""
@@ -204,15 +224,14 @@ def _cluster_id(client: Client) -> str | UnreachableError:
 class _RegistrationReader:
     """The registrations in the log; what was read once is not read again."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self) -> None:
         self._log = RegistrationLog()
         self._next = 0
 
-    def read(self) -> Registrations:
+    def read(self, client: Client) -> Registrations:
         """Those that hold now. Raises UnreachableError, DecodeError; after that it begins anew."""
         try:
-            for part in iterate_metadata_log(self._client, from_offset=self._next or None):
+            for part in iterate_metadata_log(client, from_offset=self._next or None):
                 if isinstance(part, FetchedSnapshot):
                     self._log, self._next = RegistrationLog(), 0
                 self._take(part.data)
