@@ -6,20 +6,24 @@ writes, stands for nothing: its data records are in the log again, only its vote
 
 from __future__ import annotations
 
-import gc
-import itertools
+import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from kafkactl.adapters.log_source import CHECKPOINT, LogFile, LogSource
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.adapters.log_source import CHECKPOINT, LogFile, LogSource, segments_from
+from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.dump_records import log_records
-from kafkactl.metadata.image import EMPTY, Image, LogRecord
-from kafkactl.metadata.replay import Leader, Position, Replaying
+from kafkactl.metadata.image import EMPTY, Image
+from kafkactl.metadata.replay import Leader, Position
+from kafkactl.metadata.replay_batches import BatchReplaying, no_collection
 from kafkactl.plan import Finding, Severity
+from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType
+
+_TIME: Final = struct.Struct(">27xq")  # a batch's base timestamp; its records have no other in this log
 
 
 @frozen
@@ -28,12 +32,6 @@ class Point:
 
     offset: int | None = None
     timestamp_ms: int | None = None
-
-    def is_before(self, record: LogRecord) -> bool:
-        """Whether a record no longer counts."""
-        if self.offset is not None:
-            return record.offset > self.offset
-        return self.timestamp_ms is not None and record.timestamp_ms > self.timestamp_ms
 
     @property
     def is_end(self) -> bool:
@@ -78,12 +76,6 @@ def chosen_files(source: LogSource, point: Point) -> list[LogFile]:
     return [*(first if not snapshot else []), *snapshot, *segments_from(source.segments, since)]
 
 
-def segments_from(segments: Sequence[LogFile], offset: int) -> list[LogFile]:
-    """The segments without those that end before an offset."""
-    behind = itertools.zip_longest(segments, (later.base_offset for later in segments[1:]))
-    return [one for one, next_base in behind if next_base is None or next_base > offset]
-
-
 def _is_first(file: LogFile) -> bool:
     return file.base_offset == 0
 
@@ -122,7 +114,7 @@ def _not_in_log(source: LogSource, point: Point) -> InputError:
 def replay_files(files: Iterable[LogFile], point: Point, *, name: str) -> LoadedImage:
     """The image of these files, read in their order, up to the point. Raises InputError `offset-not-in-log`."""
     replaying = _Loading(point)
-    with _no_garbage_collection():
+    with no_collection():
         for file in files:
             replaying.take(file)
     return replaying.result(name)
@@ -133,16 +125,19 @@ class _Loading:
 
     def __init__(self, point: Point) -> None:
         self._point = point
-        self._replaying = Replaying(EMPTY)
+        self._replaying = self._started(EMPTY, 0)
         self._base: Position | None = None  # the last record that the snapshot stands for
         self._counts: Counter[str] = Counter()
         self._findings: list[Finding] = []
         self._files: list[str] = []
         self._snapshot: str | None = None
         self._leader: Leader | None = None
-        self._next = 0  # the offset that the log must go on with
-        self._torn: LogRecord | None = None  # a batch that is not whole, and nothing behind it yet
+        self._torn: Damage | None = None  # a batch that is not whole, and nothing behind it yet
         self._is_over = False
+
+    def _started(self, image: Image, first_offset: int) -> BatchReplaying:
+        end_offset = None if self._point.offset is None else self._point.offset + 1
+        return BatchReplaying(image, first_offset=first_offset, end_offset=end_offset, on_gap=self._note_gap)
 
     def take(self, file: LogFile) -> None:
         if file.kind == CHECKPOINT:
@@ -157,46 +152,61 @@ class _Loading:
             for record in log_records(file.pieces(), file=file.name):
                 if isinstance(record.record, ControlRecord):
                     self._replaying.take(*record)
-            self._close()
+            self._close(0)
             return
-        self._replaying = Replaying(EMPTY, snapshot=True)
-        time_ms = epoch = -1
-        for record in log_records(file.pieces(), file=file.name):
-            self._replaying.take(*record)
-            epoch = record.epoch
-            if isinstance(record.record, ControlRecord) and record.record.type is ControlType.SNAPSHOT_HEADER:
-                time_ms = int(record.record.data["LastContainedLogTimestamp"])
-        self._close()
+        self._replaying = BatchReplaying(EMPTY, snapshot=True)
+        for found in walk_runs(file.pieces(), file=file.name):
+            if isinstance(found, Damage):
+                self._replaying.take_damage(found)
+            else:
+                self._replaying.take_run(found.data, found.positions, found.base)
+        epoch = -1 if self._replaying.position is None else self._replaying.position[1]
+        self._close(file.base_offset or 0)
         if file.base_offset is not None:
-            epoch = epoch if file.epoch is None else file.epoch
-            self._base = Position(offset=file.base_offset - 1, epoch=epoch, timestamp_ms=time_ms)
-            self._next = file.base_offset
+            time_ms = _snapshot_time_ms(file)
+            self._base = Position(
+                offset=file.base_offset - 1,
+                epoch=epoch if file.epoch is None else file.epoch,
+                timestamp_ms=-1 if time_ms is None else time_ms,
+            )
         self._snapshot = file.name
 
-    def _close(self) -> None:
+    def _close(self, next_offset: int) -> None:
         """Go on with the image so far in a replay of its own, for offsets in a snapshot are not those of the log."""
         done = self._replaying.result()
         self._counts.update(done.counts)
         self._findings += done.findings
         self._leader = done.leader or self._leader
-        self._replaying = Replaying(done.image)
+        self._replaying = self._started(done.image, next_offset)
 
     def _take_segment(self, file: LogFile) -> None:
-        """The records of a segment. A batch that is cut is damage only if something comes behind it."""
-        for record in log_records(file.pieces(), file=file.name, from_offset=self._next):
-            if self._point.is_before(record):
-                self._is_over = True
-                return
+        """The batches of a segment. One that is cut is damage only if something comes behind it."""
+        for found in walk_runs(file.pieces(), file=file.name):
             if self._torn is not None:
-                self._replaying.take(*self._torn)
+                self._replaying.take_damage(self._torn)
                 self._torn = None
-            if isinstance(record.record, DecodeError) and record.record.id == "truncated-batch":
-                self._torn = record
-                continue
-            if record.offset > self._next:
-                self._findings.append(_gap(file, self._next, record.offset))
-            self._next = max(self._next, record.offset + 1)
-            self._replaying.take(*record)
+            if isinstance(found, BatchRun):
+                self._take_run(found, file)
+            elif found.error.id == "truncated-batch":
+                self._torn = found
+            else:
+                self._replaying.take_damage(found)
+            if self._is_over:
+                return
+
+    def _take_run(self, run: BatchRun, file: LogFile) -> None:
+        """The batches up to the point."""
+        positions = run.positions
+        if self._point.timestamp_ms is not None:
+            times = (_TIME.unpack_from(run.data, at)[0] for at in positions)
+            late = (index for index, time_ms in enumerate(times) if time_ms > self._point.timestamp_ms)
+            end = next(late, len(positions))
+            self._is_over, positions = end < len(positions), positions[:end]
+        self._replaying.take_run(run.data, positions, run.base)
+        self._is_over = self._is_over or self._replaying.is_over
+
+    def _note_gap(self, expected: int, found: int) -> None:
+        self._findings.append(_gap(self._files[-1], expected, found))
 
     def result(self, name: str) -> LoadedImage:
         done = self._replaying.result()
@@ -230,19 +240,21 @@ class _Loading:
             raise InputError(text, id="offset-not-in-log", next_step="Ask for an earlier point, or leave --at out.")
 
 
-def _gap(file: LogFile, first: int, behind: int) -> Finding:
+def _gap(file: str, first: int, behind: int) -> Finding:
+    missing = f"The records from offset {first} to {behind - 1} were not read, so they are not in this state."
+    again = f"The records from offset {behind} on stand here again, behind those up to {first - 1}."
     return Finding(
         id="metadata-log-gap",
         severity=Severity.BLOCKER,
-        subject=f"file {file.name}",
-        message=f"The records from offset {first} to {behind - 1} were not read, so they are not in this state.",
+        subject=f"file {file}",
+        message=missing if behind > first else again,
         evidence={"first": first, "behind": behind},
         next_step="Name the whole folder, or all the files that belong together.",
     )
 
 
-def _torn_tail(record: LogRecord) -> Finding:
-    error: DecodeError = record.record
+def _torn_tail(damage: Damage) -> Finding:
+    error = damage.error
     return Finding(
         id="torn-tail",
         severity=Severity.INFO,
@@ -250,18 +262,6 @@ def _torn_tail(record: LogRecord) -> Finding:
         message=f"It ends in the middle of a batch, at byte {error.offset}: a running node may be writing it.",
         evidence={"position": error.offset},
     )
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """The collector finds nothing in a fold and looks for it again and again: up to a third of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _all_files(source: LogSource) -> list[LogFile]:

@@ -103,7 +103,12 @@ def test_points_that_are_none(kafkactl, log: Path, arguments: tuple[str, ...], e
 
 
 def test_a_log_that_begins_late_needs_its_snapshot(kafkactl, log: Path, last: int):
-    noop = encode_batch([(None, encode_record(message("NoOpRecord"), 0, {}))], base_offset=last + 1, timestamp_ms=1)
+    noop = encode_batch(
+        [(None, encode_record(message("NoOpRecord"), 0, {}))],
+        base_offset=last + 1,
+        timestamp_ms=1,
+        partition_leader_epoch=1,
+    )
     (log / SEGMENT).rename(log.parent / SEGMENT)
     later = log / f"{last + 1:020}.log"
     later.write_bytes(noop)
