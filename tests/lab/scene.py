@@ -192,7 +192,7 @@ def ask_kafkactl(stage: Stage, words: Sequence[str]) -> dict[str, Any]:
     """The answer of one of our commands, with its exit code."""
     where = ["--bootstrap-controller", stage.cluster.bootstrap_controller]
     run = stage.kafkactl(*words, *where, "-o", "json", "--timeout", "120s")
-    text = run.stdout if run.stdout.startswith("{") else run.stderr.strip().splitlines()[-1]
+    text = run.stdout if run.stdout.startswith("{") else run.stderr[run.stderr.index("{") :]
     answer: dict[str, Any] = json.loads(text)
     return answer | {"exit_code": run.code}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.adapters.cluster_view import Role, error_codes_in
@@ -161,13 +161,13 @@ def thaw(*who: int | str) -> Deed:
 
 
 def _watch_client(name: str, happens: Callable[[], None]) -> Callable[[], None]:
-    """Have something happen right before the client sends a request of that name; returns what undoes it."""
+    """Have something happen right before the client sends a change of that name; returns what undoes it."""
     kept = Connection.ask
 
-    def ask(self: Connection, asked: str, *arguments: Any, **more: Any) -> Any:
-        if asked == name:
+    def ask(self: Connection, asked: str, body: Mapping[str, Any], **more: Any) -> Any:
+        if asked == name and not body.get("ValidateOnly"):
             happens()
-        return kept(self, asked, *arguments, **more)
+        return kept(self, asked, body, **more)
 
     Connection.ask = ask  # type: ignore[method-assign]
 
