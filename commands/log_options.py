@@ -117,11 +117,21 @@ def log_files(
     check_sources(sources, from_cluster)
     if not from_cluster:
         opened = opened_sources(sources)
-        yield (file for source in opened for file in source.files(checkpoints=checkpoints))
+        yield (file for source in opened for file in _needed(source, checkpoints, from_offset or 0))
         return
     with open_client(connection) as client:
         found = cluster_files(client, from_offset=from_offset, up_to=to_offset)
         yield (file for file in found if checkpoints or file.kind == SEGMENT)
+
+
+def _needed(source: LogSource, checkpoints: bool, from_offset: int) -> Iterator[LogFile]:
+    """The files of a source without the segments that end before an offset."""
+    from kafkactl.adapters.log_source import SEGMENT, segments_from
+
+    needed = {file.name for file in segments_from(source.segments, from_offset)}
+    for file in source.files(checkpoints=checkpoints):
+        if file.kind != SEGMENT or file.name in needed:
+            yield file
 
 
 def opened_sources(sources: tuple[str, ...]) -> list[LogSource]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,6 +77,12 @@ def open_source(path: str) -> LogSource:
         return _folder(path, _log_folder(path)) if folder.is_dir() else _single(path)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
+
+
+def segments_from(segments: Sequence[LogFile], offset: int) -> list[LogFile]:
+    """The segments without those that end before an offset."""
+    behind = itertools.zip_longest(segments, (later.base_offset for later in segments[1:]))
+    return [one for one, next_base in behind if next_base is None or next_base > offset]
 
 
 def log_folder(path: str) -> str | None:

@@ -78,6 +78,13 @@ def test_filters(kafkactl):
     assert [one["offset"] for one in ranged] == [3, 4]
 
 
+def test_segments_before_the_offset_are_not_read(kafkactl, folder: Path):
+    (folder / "00000000000000000030.log").write_bytes(b"")
+    (folder / "00000000000000000000.log").write_bytes(b"damage that nobody asked for")
+    assert kafkactl("log", "dump", folder, "--from", "30").code == 0
+    assert kafkactl("log", "dump", folder, "--from", "29").code == 7
+
+
 def test_secrets_only_when_asked_for(kafkactl):
     hidden = kafkactl("log", "dump", BOOTSTRAP, "--type", "UserScramCredential").stdout
     assert '"SaltedPassword"' not in hidden
