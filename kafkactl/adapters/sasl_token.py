@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from kafkactl.adapters.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
@@ -119,9 +119,14 @@ def _by_credentials(url: str, entry: JaasEntry, properties: ClientProperties) ->
     if not client_id or not secret:
         raise _invalid("client credentials need an id and a secret")
     if properties.get(f"{_OAUTH}.header.urlencode", False):
-        client_id, secret = quote(client_id, safe=""), quote(secret, safe="")
+        client_id, secret = _form_encoded(client_id), _form_encoded(secret)
     login = base64.b64encode(f"{client_id}:{secret}".encode()).decode("ascii")
     return _posting(url, entry, lambda: ({"Authorization": f"Basic {login}"}, body))
+
+
+def _form_encoded(text: str) -> str:
+    """As Java's URLEncoder does: not every server decodes what stands in the header."""
+    return quote_plus(text, safe="*").replace("~", "%7E")
 
 
 def _scope_parameter(scope: str | None) -> str:
