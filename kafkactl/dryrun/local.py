@@ -7,22 +7,21 @@ the same but told, for a node would have cut the log there.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Protocol
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
-from kafkactl.metadata.batch_runs import walk_runs
+from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.frame import decode_record
 from kafkactl.metadata.image import EMPTY, Image, LogRecord
-from kafkactl.metadata.replay import Leader, Replay, Replaying
+from kafkactl.metadata.replay import Leader, Position, Replay, Replaying
+from kafkactl.metadata.replay_batches import BatchReplaying, no_collection
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
-from kafkactl.protocol.record_batch import BatchHeader, decode_header, decode_records
+from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_header, decode_records
 
 SEGMENT: Final = "segment"
 
@@ -83,7 +82,7 @@ def load(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int
     Raises InputError `log-begins-late` where neither a checkpoint nor a segment gives the beginning, `no-such-offset`
     where `at` lies outside, and whatever the pieces raise.
     """
-    with _no_collector():
+    with no_collection():
         start = start_of(segments, checkpoints, at)
         offset = start.end_offset
         reading = _Reading(start, at)
@@ -135,62 +134,53 @@ class _Reading:
     """Segments on their way into a state."""
 
     def __init__(self, start: Start, at: int | None) -> None:
-        self._replaying = Replaying(start.image)
+        self._replaying = BatchReplaying(
+            start.image,
+            first_offset=start.end_offset,
+            end_offset=None if at is None else at + 1,
+            on_gap=self._gap,
+        )
         self._start = start
-        self._from = start.end_offset
-        self._at = at
-        self._next: int | None = None
-        self._voters: tuple[int, ...] = ()
+        self._segment = ""
         self._findings: list[Finding] = []
-        self.first = self.last = -1
-        self.last_epoch = -1
-        self.first_ms = self.last_ms = 0
-        self.records = 0
+        self.first = -1
+        self.first_ms = 0
         self.bytes = 0
 
     def read(self, segment: LogFile, *, is_last: bool) -> None:
-        batch, torn = -1, None
-        for found in records_in(segment):
-            if isinstance(found, Damage):
-                torn = found
-                continue
+        torn = None
+        self._segment = segment.name
+        for found in walk_runs(segment.pieces(), file=segment.name):
             if torn is not None:
                 self._damaged(segment, torn)
                 torn = None
-            record, header = found
-            if header.base_offset != batch:
-                batch = header.base_offset
-                self._begin(segment, header)
-            if record.offset < self._from or (self._at is not None and record.offset > self._at):
-                continue
-            if self.first < 0:
-                self.first, self.first_ms = record.offset, record.timestamp_ms
-            self.last, self.last_epoch, self.last_ms = record.offset, record.epoch, record.timestamp_ms
-            self.records += 1
-            if header.is_control:
-                self._control(record.record)
-            self._replaying.take(*record)
+            if isinstance(found, Damage):
+                torn = found
+            else:
+                self._take(found)
         if torn is not None:
             self._damaged(segment, torn, is_tail=is_last and torn.error.id == "truncated-batch")
 
-    def _control(self, record: object) -> None:
-        if isinstance(record, ControlRecord) and record.type is ControlType.LEADER_CHANGE:
-            self._voters = tuple(voter["VoterId"] for voter in record.data["Voters"])
+    def _take(self, run: BatchRun) -> None:
+        if self.first < 0:
+            self._begin(run)
+        last = run.positions[-1]
+        length = int.from_bytes(run.data[last + 8 : last + LENGTH_END], "big")
+        self.bytes += last + LENGTH_END + length - run.positions[0]
+        self._replaying.take_run(run.data, run.positions, run.base)
 
-    def _begin(self, segment: LogFile, header: BatchHeader) -> None:
-        self.bytes += header.size_bytes
-        if self._next is not None and header.base_offset != self._next:
-            self._findings.append(
-                _finding(
-                    "offset-gap",
-                    segment.name,
-                    f"the batch at byte {header.position} begins at offset {header.base_offset}, and {self._next} was "
-                    "due: records are missing, or stand there twice",
-                    expected=self._next,
-                    found=header.base_offset,
-                )
-            )
-        self._next = header.last_offset + 1
+    def _begin(self, run: BatchRun) -> None:
+        """Where the records begin that the start does not have yet."""
+        for at in run.positions:
+            header = decode_header(run.data, at, base=run.base)
+            if header.last_offset >= self._start.end_offset:
+                self.first = max(header.base_offset, self._start.end_offset)
+                self.first_ms = header.base_timestamp_ms
+                return
+
+    def _gap(self, expected: int, found: int) -> None:
+        text = f"a batch begins at offset {found}, and {expected} was due: records are missing, or stand there twice"
+        self._findings.append(_finding("offset-gap", self._segment, text, expected=expected, found=found))
 
     def _damaged(self, segment: LogFile, damage: Damage, *, is_tail: bool = False) -> None:
         if is_tail:
@@ -206,19 +196,21 @@ class _Reading:
     def loaded(self, checkpoints: Sequence[LogFile]) -> Loaded:
         result, start = self._replaying.result(), self._start
         ends = [one.base_offset for one in checkpoints if one.base_offset]
-        nothing = self.last < 0
+        last = result.position or Position(
+            offset=start.end_offset - 1, epoch=start.epoch, timestamp_ms=start.timestamp_ms
+        )
         return Loaded(
             image=result.image,
             leader=result.leader,
-            voters=self._voters,
-            first_offset=self.first,
-            last_offset=start.end_offset - 1 if nothing else self.last,
-            last_epoch=start.epoch if nothing else self.last_epoch,
-            first_timestamp_ms=self.first_ms,
-            last_timestamp_ms=start.timestamp_ms if nothing else self.last_ms,
+            voters=result.leader.voters if result.leader is not None else (),
+            first_offset=-1 if result.position is None else self.first,
+            last_offset=last.offset,
+            last_epoch=last.epoch,
+            first_timestamp_ms=0 if result.position is None else self.first_ms,
+            last_timestamp_ms=last.timestamp_ms,
             committed_offset=max(ends) - 1 if ends else None,
             snapshot_offset=start.end_offset if start.is_checkpoint else None,
-            records=self.records,
+            records=sum(result.counts.values()),
             log_bytes=self.bytes,
             counts=dict(result.counts),
             findings=(*start.findings, *self._findings, *result.findings),
@@ -286,15 +278,3 @@ def _snapshot(file: LogFile) -> Start | Finding:
 
 def _finding(id: str, subject: str, message: str, severity: Severity = Severity.BLOCKER, **evidence: object) -> Finding:
     return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence)
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """A state of a million partitions holds nothing in cycles: looking for them takes a quarter of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

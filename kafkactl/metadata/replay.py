@@ -66,10 +66,11 @@ class Position:
 
 @frozen
 class Leader:
-    """Who leads the quorum, as the last LeaderChange record says."""
+    """Who leads the quorum, and the ids of its voters, as the last LeaderChange record says."""
 
     id: int
     epoch: int
+    voters: tuple[int, ...] = ()
 
 
 @frozen
@@ -120,7 +121,8 @@ class Replaying:
         elif isinstance(record, ControlRecord):
             self.counts[record.type.name] += 1
             if record.type is ControlType.LEADER_CHANGE:
-                self._leader = Leader(id=record.data["LeaderId"], epoch=epoch)
+                voters = tuple(one["VoterId"] for one in record.data["Voters"])
+                self._leader = Leader(id=record.data["LeaderId"], epoch=epoch, voters=voters)
             apply_settings.apply_control(self.state, record)
         else:
             self.counts["undecodable"] += 1
