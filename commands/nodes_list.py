@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkactl.commands import exit_codes
-from kafkactl.commands.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.connection import ConnectionArguments, connection_options, open_client, patience_ms
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
@@ -28,11 +28,11 @@ def command(*, connection: ConnectionArguments) -> None:
     registered and gone is called stale: it blocks changes of feature levels. What could not be
     seen is null, and a finding says why; the log is read with CLUSTER_ACTION on the cluster.
     """
-    from kafkactl.adapters.feature_view import observe_features
+    from kafkactl.adapters.feature_view import PATIENCE_MS, observe_features
     from kafkactl.features.nodes import list_nodes
 
     with open_client(connection) as client:
-        view = observe_features(client)
+        view = observe_features(client, patience_ms=patience_ms(PATIENCE_MS))
     rows = list_nodes(view.state)
     answer = {
         "cluster_id": view.state.cluster_id,

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from kafkactl.commands.connection import ConnectionArguments, connection_options, guard_cluster, open_client
+from kafkactl.commands.connection import (
+    ConnectionArguments,
+    connection_options,
+    guard_cluster,
+    open_client,
+    patience_ms,
+)
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.options import Choice, writing_options
 from kafkactl.commands.output import emit
@@ -47,21 +53,23 @@ def command(*, connection: ConnectionArguments, node_id: int, role: str | None, 
     ignores SIGTERM; so is a controller that votes or is alive. Controllers can be unregistered
     from Kafka 4.4 with metadata.version 4.4-IV2 on. What came of it is read from the metadata log.
     """
-    from kafkactl.adapters.node_unregister import observe_and_plan, unregister_node
+    from kafkactl.adapters.feature_view import PATIENCE_MS as LOOK_MS
+    from kafkactl.adapters.node_unregister import PATIENCE_MS, observe_and_plan, unregister_node
     from kafkactl.commands.confirmation import confirm
     from kafkactl.features.state import Role
     from kafkactl.plan import Outcome
 
     with open_client(connection) as client:
         guard_cluster(client, connection)
-        view, plan = observe_and_plan(client, node_id, Role(role) if role else None)
+        look_ms = patience_ms(LOOK_MS)
+        view, plan = observe_and_plan(client, node_id, Role(role) if role else None, look_ms=look_ms)
         if dry_run or plan.outcome is not Outcome.PLANNED:
             _tell(plan, plan.outcome, view.findings)
         question = f"Unregister {plan.role} {node_id} of cluster {plan.cluster_id}?"
         refusal = confirm(question, yes=yes, subject=f"node {node_id}")
         if refusal is not None:
             _tell(plan, Outcome.REFUSED, (*view.findings, refusal))
-        result = unregister_node(client, plan, view.state)
+        result = unregister_node(client, plan, view.state, patience_ms=patience_ms(PATIENCE_MS), look_ms=look_ms)
     _tell(result.plan, result.outcome, (*view.findings, *result.findings))
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from kafkactl.adapters.client import Client
 from kafkactl.adapters.clock import Deadline
+from kafkactl.adapters.feature_view import PATIENCE_MS as LOOK_MS
 from kafkactl.adapters.feature_view import FeatureView, observe_features
 from kafkactl.adapters.fetched_registrations import fetch_registrations
 from kafkactl.adapters.transport import connect
@@ -47,12 +48,14 @@ class Unregistered:
     findings: tuple[Finding, ...] = ()
 
 
-def observe_and_plan(client: Client, node_id: int, role: Role | None) -> tuple[FeatureView, UnregisterPlan]:
-    """One look at the cluster, and what unregistering a node comes to by it.
+def observe_and_plan(
+    client: Client, node_id: int, role: Role | None, *, look_ms: float = LOOK_MS
+) -> tuple[FeatureView, UnregisterPlan]:
+    """One look at the cluster, and what unregistering a node comes to by it; one silent node costs `look_ms`.
 
     Raises UnreachableError as `observe_features` does.
     """
-    view = observe_features(client)
+    view = observe_features(client, patience_ms=look_ms)
     plan = plan_unregister(view.state, node_id, role)
     if plan.outcome is Outcome.PLANNED:
         plan = replace(plan, findings=(*plan.findings, *_open_ports(client, view, plan)))
@@ -60,13 +63,18 @@ def observe_and_plan(client: Client, node_id: int, role: Role | None) -> tuple[F
 
 
 def unregister_node(
-    client: Client, plan: UnregisterPlan, planned_on: FeatureState, *, patience_ms: float = PATIENCE_MS
+    client: Client,
+    plan: UnregisterPlan,
+    planned_on: FeatureState,
+    *,
+    patience_ms: float = PATIENCE_MS,
+    look_ms: float = LOOK_MS,
 ) -> Unregistered:
     """Send the request of a plan whose outcome is `planned`, where everything still is as it was planned on.
 
     Raises UnreachableError where the request certainly did not leave.
     """
-    view, again = observe_and_plan(client, plan.node_id, plan.role)
+    view, again = observe_and_plan(client, plan.node_id, plan.role, look_ms=look_ms)
     now = view.state
     if again.outcome is not Outcome.PLANNED:
         return Unregistered(plan=again, outcome=again.outcome)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from kafkactl.adapters.cluster_view import Role as Listener
 from tests.adapters.feature_cluster import FakeCluster
 from tests.adapters.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 from tests.conftest import Run
+from tests.fakes.broker import SILENCE, FakeBroker, Raw
 
 Kafkactl = Callable[..., Run]
 
@@ -162,3 +164,20 @@ def test_a_listener_that_is_not_what_it_says(kafkactl: Kafkactl, verb: list[str]
 def test_words_that_are_no_node(kafkactl: Kafkactl) -> None:
     for words in (["--id", "x"], ["--id", "-1"], [], ["--id", "1", "--role", "voter"]):
         assert kafkactl("nodes", "unregister", *words, "-o", "json").code == 2
+
+
+@pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
+def test_a_port_that_never_answers(kafkactl: Kafkactl, verb: list[str]) -> None:
+    with FakeBroker(lambda asked: SILENCE) as silent:
+        began = time.monotonic()
+        run = kafkactl("nodes", *verb, "--bootstrap-server", silent.address, "--timeout", "3s", "-o", "json")
+    assert time.monotonic() - began < 4
+    assert (run.code, run.error["id"]) == (4, "connection-timed-out")
+
+
+@pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
+def test_a_port_that_speaks_something_else(kafkactl: Kafkactl, verb: list[str]) -> None:
+    with FakeBroker(lambda asked: Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as web:
+        run = kafkactl("nodes", *verb, "--bootstrap-server", web.address, "-o", "json")
+    assert run.code == 4
+    assert run.error["next_step"]
