@@ -16,7 +16,10 @@ HEAVY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [["--help"], ["storage", "--help"], ["--version"], ["storage"]])
+GROUPS = [[name, "--help"] for name in ("storage", "features", "quorum", "nodes", "config", "log")]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["storage"], *GROUPS])
 def test_help_loads_click_and_little_else(words):
     script = f"""
 import sys
