@@ -235,7 +235,7 @@ class _Run:
         known = state.high_watermark
         if known is not None and known < memory.high_watermark:
             return self._over(state, (_behind(memory.high_watermark, known),))
-        same = memory.words == self.goal.words and not memory.ended
+        same = self.goal.is_journey and memory.words == self.goal.words and not memory.ended
         if memory.in_flight is not None:
             self.tell(Event(kind="note", text="an earlier run left a request on its way", step=memory.in_flight.step))
             if stop := self._resolve(memory.in_flight, state):
@@ -271,14 +271,14 @@ class _Run:
     def sight(self) -> QuorumState:
         """Everything that can be seen, some time after the look before it. Raises UnreachableError.
 
-        A look that finds no leader where one was seen before, or nobody at all, is not the last word: it is taken again
-        for a while, shortly before anything was sent, for as long as an election takes after.
+        A look that finds no leader, or nobody at all, is not the last word: it is taken again for a while, a short one
+        before anything was sent, for as long as an election takes after.
         """
-        if self.eyes.last is None and self.eyes.look() is None:
-            return self._first(self.eyes.observe())
+        if self.eyes.last is None:
+            self.eyes.look()
         self.earlier = self.eyes.last
         apart_ms = self.eyes.last_at_ms + self.patience.apart_ms - self.eyes.now_ms()
-        if apart_ms > 0:
+        if self.earlier is not None and apart_ms > 0:
             self.eyes.clock.sleep_ms(apart_ms)
         within_ms = self.patience.settle_ms if self.has_sent else self.patience.glance_ms
         state = watch_until(self.eyes, lambda seen: seen.has_leader, within_ms=within_ms)

@@ -64,7 +64,13 @@ class LiveQuorum:
         self._observer = QuorumObserver(client, patience_ms=patience_ms)
         self._log = _RegistrationReader()
         self._near: Client | None = None
-        self._cluster = self._watcher.look().cluster_id or _cluster_id(client)
+        self._cluster = self._cluster_seen() or _cluster_id(client)
+
+    def _cluster_seen(self) -> str | None:
+        try:
+            return self._watcher.look().cluster_id
+        except UnreachableError:
+            return None  # a client asks more than once before it gives up, and says why
 
     @property
     def cluster_id(self) -> str:

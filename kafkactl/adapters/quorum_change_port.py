@@ -82,7 +82,7 @@ class Goal:
 
     `plan` makes the next steps out of what is seen; `endpoints` of voters to be added, where the operator gave them;
     `circumstances` what he allowed. `replan`: go on where somebody else changed the voters meanwhile. `asks_brokers`:
-    brokers have a say, too.
+    brokers have a say, too. `is_journey`: it has several steps, so a later run asks whether it is still on its way.
     """
 
     words: Mapping[str, Any]
@@ -91,6 +91,7 @@ class Goal:
     circumstances: Circumstances = field(default_factory=Circumstances)
     replan: bool = False
     asks_brokers: bool = False
+    is_journey: bool = False
 
 
 @frozen

@@ -22,6 +22,7 @@ def reassignment(target: str, *, overrides: Collection[str] = (), max_lag: int =
         plan=lambda state, around: plan_reassignment(state, wanted, around),
         circumstances=_circumstances(overrides, max_lag),
         replan=replan,
+        is_journey=True,
     )
 
 

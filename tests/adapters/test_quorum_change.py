@@ -27,6 +27,7 @@ def _reassign(text, *flags, **changes):
         words={"verb": "reassign", "target": text},
         plan=lambda state, around: plan_reassignment(state, target, around),
         circumstances=circumstances,
+        is_journey=True,
         **changes,
     )
 
@@ -244,6 +245,8 @@ def test_a_voter_that_joins_again_is_told(run):
     result = run(quorum, _remove("3"))
     assert result.outcome is Outcome.PARTIAL
     assert "voter-came-back" in _ids(result)
+    quorum.at_action = lambda *_: None
+    assert run(quorum, _remove("3")).outcome is Outcome.DONE, "the node was stopped meanwhile, and it is asked again"
 
 
 def test_a_cluster_that_is_behind_the_journal(run):

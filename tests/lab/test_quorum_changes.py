@@ -159,6 +159,28 @@ def test_a_release_that_only_claims_to_convert_is_not_asked(
 
 
 @pytest.mark.campaign
+def test_a_controller_that_joins_by_itself(new_cluster: ClusterOf, tmp_path: Path) -> None:
+    """controller.quorum.auto.join.enable (4.2): who is removed and runs is back within seconds (KAFKA-19850)."""
+    cluster = new_cluster(
+        "4.3.1", controllers=3, brokers=0, voters=(1,), settings=(("controller.quorum.auto.join.enable", "true"),)
+    )
+    cluster.start()
+    cluster.wait_for(lambda: sorted(cluster.voters()) == [1, 2, 3], "three voters by themselves", 60)
+    gone = next(one for one in (3, 2) if one != cluster.leader())
+    key, journal = key_of(cluster, gone), tmp_path / "journal"
+    _refused(change(cluster, removal(key), journal), "removed-node-still-runs")
+    result = change(
+        cluster, removal(key, overrides=["--node-will-be-stopped"]), journal, patience=Patience(step_ms=15_000)
+    )
+    assert result.outcome is Outcome.PARTIAL, result.findings
+    assert "voter-came-back" in {one.id for one in result.findings}
+    assert sorted(cluster.voters()) == [1, 2, 3]
+    cluster.kill(gone)
+    _wait_dead(cluster, gone)
+    _done(change(cluster, removal(key), journal), f"remove {gone}")
+
+
+@pytest.mark.campaign
 def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
     """On two machines: each has a journal of its own, the cluster is the same."""
     cluster = new_cluster("4.3.1", controllers=5, brokers=0, voters=(1, 2, 3))
