@@ -16,11 +16,11 @@ class Source(Shape):
 
     paths: list[str]
     cluster_id: str | None
-    first_offset: int = Field(description="Of the first record that was replayed, behind a snapshot if there is one.")
+    first_offset: int = Field(description="Of the first record of the log, before the snapshot if it stands there.")
     last_offset: int
     committed_offset: int | None = Field(description="The last offset that is known to be committed.")
     snapshot_offset: int | None = Field(description="The end offset of the snapshot that the replay began with.")
-    records: int
+    records: int = Field(description="In the whole log, those before the snapshot included.")
 
 
 class Earlier(Shape):

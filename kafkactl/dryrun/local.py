@@ -1,23 +1,25 @@
 """The local engine: a metadata log, piece by piece, to the image at its end, in memory that the state alone decides.
 
 A folder is read as a starting node reads it: the newest whole checkpoint within the log, then the records behind it;
-without one, all segments from offset 0 on. What does not decode is a finding, and what lies behind damage is read all
-the same but told, for a node would have cut the log there.
+without one, all segments from offset 0 on. What stands before that checkpoint is counted. What does not decode is a
+finding, and what lies behind damage is read all the same but told, for a node would have cut the log there.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from kafkactl.dryrun.before import Before
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.frame import decode_record
 from kafkactl.metadata.image import EMPTY, Image, LogRecord
 from kafkactl.metadata.replay import Leader, Position, Replay, Replaying
-from kafkactl.metadata.replay_batches import BatchReplaying, no_collection
+from kafkactl.metadata.replay_batches import BATCH_HEAD, BatchReplaying, no_collection
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
@@ -56,8 +58,8 @@ class Loaded:
 
     `voters` are the ids in the last LeaderChange record, () without one.
     `snapshot_offset` is the end offset of the checkpoint that it was begun with, None without one; `committed_offset`
-    the last offset that is known to be committed, None where nothing in these files tells. `log_bytes` counts the
-    segments read, `first_timestamp_ms` is that of their first record.
+    the last offset that is known to be committed, None where nothing in these files tells. `first_offset`, `records`,
+    `counts` and `log_bytes` are of the whole log, what stands before that checkpoint included.
     """
 
     image: Image
@@ -84,13 +86,9 @@ def load(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int
     """
     with no_collection():
         start = start_of(segments, checkpoints, at)
-        offset = start.end_offset
-        reading = _Reading(start, at)
+        reading = Reading(start, at)
         for position, segment in enumerate(segments):
-            following = segments[position + 1].base_offset if position + 1 < len(segments) else None
-            if following is not None and following <= offset:
-                continue
-            reading.read(segment, is_last=following is None)
+            reading.read(segment, is_last=position + 1 == len(segments))
         return reading.loaded(checkpoints)
 
 
@@ -130,89 +128,104 @@ def _records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple
         yield LogRecord(one.offset, epoch, one.timestamp_ms, decoded), header
 
 
-class _Reading:
-    """Segments on their way into a state."""
+class Reading:
+    """Segments on their way into a state: what both engines say about a log beside what its records do."""
 
     def __init__(self, start: Start, at: int | None) -> None:
-        self._replaying = BatchReplaying(
+        self.replaying = BatchReplaying(
             start.image,
             first_offset=start.end_offset,
             end_offset=None if at is None else at + 1,
-            on_gap=self._gap,
+            on_gap=self.gap,
         )
-        self._start = start
-        self._segment = ""
-        self._findings: list[Finding] = []
+        self.before = Before(start.end_offset)
+        self.start = start
+        self.segment = ""
         self.first = -1
         self.first_ms = 0
         self.bytes = 0
+        self._findings: list[Finding] = []
+        self._next_before: int | None = None
 
     def read(self, segment: LogFile, *, is_last: bool) -> None:
+        """A segment, in its turn."""
         torn = None
-        self._segment = segment.name
+        self.segment = segment.name
         for found in walk_runs(segment.pieces(), file=segment.name):
             if torn is not None:
-                self._damaged(segment, torn)
+                self.damaged(torn)
                 torn = None
             if isinstance(found, Damage):
                 torn = found
             else:
                 self._take(found)
         if torn is not None:
-            self._damaged(segment, torn, is_tail=is_last and torn.error.id == "truncated-batch")
+            self.damaged(torn, is_tail=is_last and torn.error.id == "truncated-batch")
 
     def _take(self, run: BatchRun) -> None:
-        if self.first < 0:
-            self._begin(run)
-        last = run.positions[-1]
-        length = int.from_bytes(run.data[last + 8 : last + LENGTH_END], "big")
-        self.bytes += last + LENGTH_END + length - run.positions[0]
-        self._replaying.take_run(run.data, run.positions, run.base)
-
-    def _begin(self, run: BatchRun) -> None:
-        """Where the records begin that the start does not have yet."""
+        """Batches before the start are counted, those behind it replayed, up to the end of what was asked for."""
         for at in run.positions:
-            header = decode_header(run.data, at, base=run.base)
-            if header.last_offset >= self._start.end_offset:
-                self.first = max(header.base_offset, self._start.end_offset)
-                self.first_ms = header.base_timestamp_ms
-                return
+            base, length, _, _, delta, timestamp, *_ = BATCH_HEAD.unpack_from(run.data, at)
+            self.bytes += LENGTH_END + length
+            self.begin(base, timestamp)
+            if base < self.start.end_offset:
+                self.before.take(run.data, at, run.base)
+            if base + delta < self.start.end_offset:
+                self.chain_before(base, base + delta)
+        if not self.replaying.is_over:
+            self.replaying.take_run(run.data, run.positions, run.base)
 
-    def _gap(self, expected: int, found: int) -> None:
+    def begin(self, offset: int, timestamp_ms: int) -> None:
+        """A batch: the first of all is where the log begins."""
+        if self.first < 0:
+            self.first, self.first_ms = offset, timestamp_ms
+
+    def chain_before(self, first: int, last: int) -> None:
+        """A batch before the start: does it follow on the one before?"""
+        if self._next_before is not None and first != self._next_before:
+            self.gap(self._next_before, first)
+        self._next_before = last + 1
+
+    def gap(self, expected: int, found: int) -> None:
+        """A batch that does not begin where the one before it ended."""
         text = f"a batch begins at offset {found}, and {expected} was due: records are missing, or stand there twice"
-        self._findings.append(_finding("offset-gap", self._segment, text, expected=expected, found=found))
+        self._findings.append(_finding("offset-gap", self.segment, text, expected=expected, found=found))
 
-    def _damaged(self, segment: LogFile, damage: Damage, *, is_tail: bool = False) -> None:
+    def damaged(self, damage: Damage, *, is_tail: bool = False) -> None:
+        """Bytes that are no batch; `is_tail`: at the end of the log, where one may be on its way."""
         if is_tail:
             text = "the last batch is not whole: a live node is writing it, or one that stopped will cut it off"
-            self._findings.append(_finding("torn-tail", segment.name, text, Severity.INFO, position=damage.position))
+            self._findings.append(_finding("torn-tail", self.segment, text, Severity.INFO, position=damage.position))
             return
         text = (
             f"bytes {damage.position} to {damage.end} hold no batch ({damage.error.reason}); a node that starts cuts "
             "the log there, and what follows was read all the same"
         )
-        self._findings.append(_finding("damaged-log", segment.name, text, position=damage.position, end=damage.end))
+        self._findings.append(_finding("damaged-log", self.segment, text, position=damage.position, end=damage.end))
 
     def loaded(self, checkpoints: Sequence[LogFile]) -> Loaded:
-        result, start = self._replaying.result(), self._start
+        """What it all leads to."""
+        result, start = self.replaying.result(), self.start
+        leader = result.leader or self.before.leader
+        counts = self.before.counts + Counter(result.counts)
         ends = [one.base_offset for one in checkpoints if one.base_offset]
         last = result.position or Position(
             offset=start.end_offset - 1, epoch=start.epoch, timestamp_ms=start.timestamp_ms
         )
         return Loaded(
             image=result.image,
-            leader=result.leader,
-            voters=result.leader.voters if result.leader is not None else (),
-            first_offset=-1 if result.position is None else self.first,
+            leader=leader,
+            voters=leader.voters if leader is not None else (),
+            first_offset=self.first,
             last_offset=last.offset,
             last_epoch=last.epoch,
-            first_timestamp_ms=0 if result.position is None else self.first_ms,
+            first_timestamp_ms=self.first_ms,
             last_timestamp_ms=last.timestamp_ms,
             committed_offset=max(ends) - 1 if ends else None,
             snapshot_offset=start.end_offset if start.is_checkpoint else None,
-            records=sum(result.counts.values()),
+            records=sum(counts.values()),
             log_bytes=self.bytes,
-            counts=dict(result.counts),
+            counts=dict(sorted(counts.items())),
             findings=(*start.findings, *self._findings, *result.findings),
         )
 

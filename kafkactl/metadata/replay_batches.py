@@ -26,10 +26,10 @@ from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, decode_header, decode_records
 
-_BATCH = struct.Struct(">qii5xhiqq14xi")  # base offset, length, epoch, attributes, last delta, times, count
+BATCH_HEAD = struct.Struct(">qii5xhiqq14xi")  # base offset, length, epoch, attributes, last delta, times, count
 _HEAD = struct.Struct(">i16s")  # partition and topic id, with which both partition records begin
 _EPOCHS = struct.Struct(">iii")  # leader, leader epoch, partition epoch
-_UNUSUAL_BITS: Final = 0x2F  # compressed, append time, control
+UNUSUAL_BITS: Final = 0x2F  # compressed, append time, control
 _PARTITION, _CHANGE, _NO_OP = 3, 5, 20
 _NO_OP_BYTES: Final = bytes([FRAME_VERSION, _NO_OP, 0, 0])
 _HEAD_END = 3 + _HEAD.size  # in a record's value: frame, api key and version take a byte each
@@ -134,7 +134,7 @@ class BatchReplaying(Replaying):
 
     def take_run(self, data: bytes, positions: Sequence[int], base: int = 0) -> None:
         """Batches at these positions of `data`, whole and of a right CRC; `base` is the place of `data` in the file."""
-        unpack, first, end = _BATCH.unpack_from, self._first, self._end_offset
+        unpack, first, end = BATCH_HEAD.unpack_from, self._first, self._end_offset
         for at in positions:
             offset, length, epoch, attributes, delta, timestamp, _, count = unpack(data, at)
             if offset + delta < first:
@@ -146,8 +146,8 @@ class BatchReplaying(Replaying):
                 self.is_over = True
                 if offset >= end:
                     return
-            elif first <= offset and not attributes & _UNUSUAL_BITS:
-                places = _framed(data, at + HEADER_BYTES, at + LENGTH_END + length, count)
+            elif first <= offset and not attributes & UNUSUAL_BITS:
+                places = framed(data, at + HEADER_BYTES, at + LENGTH_END + length, count)
                 if places and delta == count - 1:
                     self._take_plain(data, places, offset, epoch, timestamp)
                     continue
@@ -159,7 +159,7 @@ class BatchReplaying(Replaying):
             header = decode_header(data, at, base=base)
             records = decode_records(data, header, base=base)
         except DecodeError as error:
-            offset, _, epoch, *_ = _BATCH.unpack_from(data, at)
+            offset, _, epoch, *_ = BATCH_HEAD.unpack_from(data, at)
             self.take(offset, epoch, 0, error)
             return
         for one in records:
@@ -248,7 +248,7 @@ def _decoded(key: bytes | None, value: bytes | None, *, is_control: bool) -> Any
 # --- records within a batch -----------------------------------------------------------------------------------------
 
 
-def _framed(data: bytes, at: int, end: int, count: int) -> list[int] | None:
+def framed(data: bytes, at: int, end: int, count: int) -> list[int] | None:
     """Start and end of every value of a usual batch, by turns; None for anything else.
 
     Usual is what Kafka writes into this log: no key, no headers, one timestamp, offsets without a gap, values below

@@ -92,8 +92,33 @@ def test_a_checkpoint_and_the_log_behind_it() -> None:
     assert (found.snapshot_offset, found.first_offset, found.committed_offset) == (end, end, end - 1)
     both = load([File(data)], [snapshot])
     assert image_sha256(both.image) == image_sha256(full.image)
+    assert (both.snapshot_offset, both.first_offset, both.last_offset) == (end, 0, full.last_offset)
+    assert (both.counts, both.records, both.log_bytes) == (full.counts, full.records, full.log_bytes)
+    assert both.first_timestamp_ms == full.first_timestamp_ms
     early = load([File(data)], [snapshot], at=1_000)
     assert (early.snapshot_offset, early.last_offset) == (None, 1_000)
+
+
+def test_what_stands_before_the_checkpoint_is_counted_and_its_damage_told() -> None:
+    data, _ = whole(SMALL)
+    begin = cut(data, 2_000)
+    snapshot, end = checkpoint(data, begin)
+    found = load([File(data[:begin])], [snapshot])
+    full = load([File(data[:begin])], [])
+    assert (found.counts, found.leader, found.voters) == (full.counts, full.leader, full.voters)
+    assert (found.last_offset, found.snapshot_offset) == (end - 1, end)
+    hole, middle = cut(data, 500), cut(data, 900)
+    split = load([File(data[:hole]), File(data[middle:], base_offset=900)], [snapshot])
+    assert "offset-gap" in ids(split)
+    broken = load([File(data[: hole + 70] + bytes([data[hole + 70] ^ 1]) + data[hole + 71 :])], [snapshot])
+    assert "damaged-log" in ids(broken)
+    assert image_sha256(broken.image) == image_sha256(load([File(data)], []).image)
+
+
+def test_nothing_behind_the_offset_asked_for_is_missed() -> None:
+    data, _ = whole(SMALL)
+    early = load([File(data, piece_bytes=10_000)], [], at=1_000)
+    assert (early.records, ids(early)) == (1_001, set())
 
 
 def test_a_checkpoint_alone() -> None:
