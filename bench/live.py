@@ -11,7 +11,7 @@ from bench.installed import installed_bin
 from bench.side_by_side import Figures, Sample, circumstances, interleaved, measure, record
 
 KAFKA = "4.3.1"
-RUNS = 15
+RUNS = 9
 RATIO_GOAL = 0.20
 _TOOLS = "org.apache.kafka.tools"
 # Kafka's tool and ours, with the same words behind the address.

@@ -29,7 +29,7 @@ def play_all(cases: Sequence[Case], folder: Path) -> list[Ended]:
 
 @pytest.mark.parametrize("change", [one for one in EVERY_CHANGE if one.name in SAMPLE], ids=lambda change: change.name)
 def test_a_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> None:
-    faults = (Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.AGAIN)
+    faults = (Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.RESET, Fault.AGAIN)
     cases = [Case(change, name, at, fault) for name, at in SAMPLE[change.name] for fault in faults]
     ended = play_all(cases, tmp_path)
     assert [f"{one.case}: {one.wrong}" for one in ended if one.wrong] == []

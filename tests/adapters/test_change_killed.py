@@ -1,6 +1,7 @@
 """`kafkactl quorum reassign` killed by SIGKILL in the middle and run again: it reaches the target, nothing twice.
 
-A process of its own against the fake quorum: what it had in memory is gone, its journal is not.
+A process of its own against the fake quorum: what it had in memory is gone, its journal is not. (One of these before
+real nodes is in tests/lab/test_quorum_killed.py, which `make test` runs.)
 """
 
 from __future__ import annotations
@@ -93,10 +94,6 @@ def killed(moment: Moment, target: str, folder: Path) -> str:
         if (first, second, quorum.effects) == (-signal.SIGKILL, 0, wanted):
             return ""
         return f"{moment}: {first}, then {second}, {quorum.effects}: {(folder / 'out').read_text()[-600:]}"
-
-
-def test_a_run_that_was_killed_with_its_request_on_the_way_is_gone_on_with(tmp_path: Path) -> None:
-    assert killed(Moment(1, ADD, after=True), "1,2", tmp_path) == ""
 
 
 @pytest.mark.campaign

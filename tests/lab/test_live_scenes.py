@@ -56,8 +56,7 @@ SAMPLE = (
     ),
     part(
         scenes_quorum.ALL[2],
-        "the only voter removed", "from one voter to three",
-        "one of three dead, a healthy one removed", "from two voters to three",
+        "from one voter to three", "one of three dead, a healthy one removed",
     ),
 )  # fmt: skip
 
