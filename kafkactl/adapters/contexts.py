@@ -25,6 +25,8 @@ from kafkactl.frozen import frozen
 if TYPE_CHECKING:
     from pathlib import Path
 
+_MOST_BYTES = 1024 * 1024
+
 
 @frozen
 class Context:
@@ -94,7 +96,7 @@ def load_contexts(path: Path) -> Contexts:
     try:
         with path.open("rb") as file:
             _check_safe(path, os.fstat(file.fileno()))
-            data = file.read()
+            data = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return Contexts(file=str(path), by_name={})
     except OSError as error:
@@ -103,6 +105,8 @@ def load_contexts(path: Path) -> Contexts:
             id="unreadable-contexts-file",
             next_step="Check the permissions of the file and of its folder; KAFKACTL_CONFIG names another file.",
         ) from error
+    if len(data) > _MOST_BYTES:
+        raise _malformed(str(path), f"it has more than {_MOST_BYTES} bytes")
     return parse_contexts(data, file=str(path))
 
 
@@ -117,8 +121,8 @@ def parse_contexts(data: bytes, *, file: str) -> Contexts:
         content = tomli.loads(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise _malformed(file, "it is not UTF-8 text") from None
-    except tomli.TOMLDecodeError as error:
-        raise _malformed(file, f"it is not TOML: {error}") from None
+    except (tomli.TOMLDecodeError, RecursionError) as error:
+        raise _malformed(file, f"it is not TOML that can be read: {error}") from None
     for key in content:
         if key not in ("current", "contexts"):
             raise _malformed(file, f"{key!r} is no key of it: expected were current and [contexts.NAME]")

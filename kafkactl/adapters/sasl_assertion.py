@@ -71,7 +71,7 @@ def _template(properties: ClientProperties) -> tuple[dict[str, Any], dict[str, A
     try:
         content = json.loads(_read(file, "template.file"))
         header, payload = dict(content.get("header", {})), dict(content.get("payload", {}))
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise _invalid(f"{file} is no JSON object with objects header and payload") from None
     return header, payload
 

@@ -52,6 +52,6 @@ def extensions_of(entry: JaasEntry) -> dict[str, str]:
 def _status(challenge: bytes) -> str:
     try:
         status = json.loads(challenge)["status"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "the server gives no reason that can be read"
     return str(status)[:100]

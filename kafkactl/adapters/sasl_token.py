@@ -157,6 +157,7 @@ def _endpoint_context(entry: JaasEntry) -> ssl.SSLContext:
 def _post(
     url: str, headers: Mapping[str, str], body: str, context: ssl.SSLContext | None, deadline: Deadline
 ) -> Mapping[str, Any]:
+    from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
@@ -173,7 +174,7 @@ def _post(
     except HTTPError as error:
         with error:
             raise _refused(url, f"HTTP status {error.code}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError, HTTPException) as error:
         raise _refused(url, str(getattr(error, "reason", None) or type(error).__name__)) from error
     if not isinstance(answer, dict):
         raise _refused(url, "the answer is no JSON object")

@@ -59,6 +59,8 @@ class TestReading:
         ("text", "words"),
         [
             ("current = ", "not TOML"),
+            ("current = " + "[" * 5000, "not TOML"),
+            ("a." * 5000 + "b = 1", "not TOML"),
             ("x = 1", "'x'"),
             ("current = 1", "current is a text"),
             ("contexts = 3", "contexts are tables"),
@@ -99,6 +101,12 @@ class TestReading:
         with pytest.raises(InputError) as caught:
             load_contexts(path)
         assert caught.value.id == "contexts-file-not-safe"
+
+    def test_a_file_without_end(self, tmp_path: Path) -> None:
+        path = save(tmp_path, "#" * (1024 * 1024 + 1))
+        with pytest.raises(InputError) as caught:
+            load_contexts(path)
+        assert caught.value.id == "malformed-contexts-file"
 
     def test_a_folder_in_its_place(self, tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -212,6 +213,28 @@ class TestOAuthBearer:
             )
             assert (error.id, len(seen)) == ("token-not-available", 1)
 
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            b"",
+            b"\xff\x00 not http at all\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}",
+            b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000,
+            b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
+        ],
+    )
+    def test_a_hostile_endpoint(self, answer: bytes) -> None:
+        with hostile(answer) as url, Server(b"") as broker:
+            options = f'clientId="me" clientSecret="{SECRET}"'
+            error = refused(lambda: connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url))
+        assert error.id == "token-not-available"
+
+    def test_a_hostile_reason(self) -> None:
+        with Server(b"[" * 100_000) as broker:
+            error = refused(lambda: connected(broker, "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="a"'))
+        assert error.id == "authentication-failed"
+
     def test_a_token_is_kept_until_shortly_before_its_end(self) -> None:
         class Watch:
             at = 0.0
@@ -229,6 +252,24 @@ class TestOAuthBearer:
             clock.at = at
             found.append(source.token(Deadline.after(1, clock)))
         assert found == ["a", "a", "b"]
+
+
+@contextmanager
+def hostile(answer: bytes) -> Iterator[str]:
+    """A server that reads a request and answers with these bytes, whatever they are."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while b"grant_type" not in connection.recv(65536):
+                    pass
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/token"
+        thread.join(5)
 
 
 @contextmanager
