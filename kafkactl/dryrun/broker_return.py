@@ -9,6 +9,7 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, blocker, note, some, warning
+from kafkactl.dryrun.rules import grown_isr
 from kafkactl.metadata.image import RECOVERING, Image
 from kafkactl.plan import Finding
 from kafkactl.values import Uuid
@@ -58,20 +59,22 @@ def come_back(controller: ActiveController, broker_id: int, *, clean: bool, empt
     catch_up(controller, {broker_id})
 
 
-def catch_up(controller: ActiveController, brokers: set[int], only: frozenset[Key] | None = None) -> None:
+def catch_up(controller: ActiveController, brokers: set[int], only: Sequence[Key] | None = None) -> None:
     """The leaders of partitions that these brokers hold (`only` these) take every live replica into the ISR again.
 
     A leader that was elected while recovering reports that it has recovered with the first change of its ISR.
     """
     by_leader: dict[int, list[tuple[Key, tuple[int, ...]]]] = {}
-    for key in controller.keys(lambda fields: not brokers.isdisjoint(fields[0])):
+    held = dict.fromkeys(key for broker_id in sorted(brokers) for key in controller.held_by(broker_id))
+    for key in held if only is None else only:
         partition = controller.partition(key)
-        if (only is not None and key not in only) or not controller.is_active(partition.leader):
+        if not controller.is_active(partition.leader):
             continue
         may = controller.acceptor(partition, controller.is_active)
-        isr = {*partition.isr, *(one for one in partition.replicas if may(one))}
-        if isr != set(partition.isr):
-            by_leader.setdefault(partition.leader, []).append((key, tuple(sorted(isr))))
+        joined = [one for one in partition.replicas if one not in partition.isr and may(one)]
+        if joined:
+            isr = grown_isr(partition.isr, joined, controller.facts.rules)
+            by_leader.setdefault(partition.leader, []).append((key, isr))
     for leader, grown in sorted(by_leader.items()):
         controller.alter_isr(grown, f"broker {leader} takes replicas into the ISR")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict, blocker, note, some, warning
@@ -13,20 +13,17 @@ Outcomes = Mapping[Key, Sequence[Partition]]  # where there is more than one
 
 
 def changes_of(
-    controller: ActiveController,
-    before: Callable[[Key], Partition] | None = None,
-    outcomes: Outcomes | None = None,
+    controller: ActiveController, outcomes: Outcomes | None = None, *, since_mark: bool = False
 ) -> tuple[Change, ...]:
     """What became of every partition that the controller changed, the worst first.
 
-    `before` gives a partition as it was (default: in the image); `outcomes` all ends of those that have several.
+    `outcomes` are all ends of those that have several. Compared is with the image, or with what was at the mark.
     """
-    outcomes = outcomes or {}
-    start = before or (lambda key: controller.image.topics[key[0]].partitions[key[1]])
+    outcomes, touched = outcomes or {}, controller.touched
     found = []
-    for key in dict.fromkeys((*controller.changed, *outcomes)):
-        old, new = start(key), controller.partition(key)
-        several = outcomes.get(key, ())
+    for key in dict.fromkeys((*(touched if since_mark else controller.changed), *outcomes)):
+        old = touched[key] if since_mark else controller.image.topics[key[0]].partitions[key[1]]
+        new, several = controller.partition(key), outcomes.get(key, ())
         if _seen(old) != _seen(new) or len(several) > 1:
             found.append(_change(controller, key, old, new, several))
     return tuple(sorted(found, key=lambda change: change.rank))
@@ -65,17 +62,7 @@ def _outcome(partition: Partition) -> Outcome:
 
 def counts_of(controller: ActiveController, changes: Iterable[Change]) -> Counts:
     """How many partitions there are and in which state they are now."""
-    total = offline = under = at = 0
-    changed = controller.changed
-    for topic in controller.image.topics.values():
-        least = controller.min_isr(topic)
-        for number, state in topic.partitions.states.items():
-            fields = changed.get((topic.id, number), state)
-            total += 1
-            in_sync, enough, led = len(fields[1]), min(least, len(fields[0])), fields[4] != NO_LEADER
-            offline += not led
-            under += not led or in_sync < enough
-            at += led and in_sync == enough
+    total, offline, under, at = controller.tally()
     moved = sum(change.leader_before != change.leader_after for change in changes)
     return Counts(total=total, leader_changes=moved, offline=offline, under_min_isr=under, at_min_isr=at)
 

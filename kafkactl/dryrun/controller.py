@@ -32,6 +32,10 @@ class ActiveController:
         self.brokers: dict[int, Broker] = dict(image.brokers)
         self.changed: dict[Key, Partition] = {}
         self.operations: list[Operation] = []
+        self.touched: dict[Key, Partition] = {}  # what changed since `mark`, as it was then
+        self._changed_of: dict[Uuid, dict[int, Partition]] = {}  # `changed` by topic: a uuid is dear to hash
+        self._held: dict[int, list[Key]] = {}  # by broker, the partitions that have a replica there
+        self._tally: list[int] | None = None
         self._topics = sorted(image.topics.values(), key=lambda topic: topic.name)
         self._settings: dict[str, tuple[int, bool]] = {}
 
@@ -61,23 +65,55 @@ class ActiveController:
 
     def keys(self, wanted: Callable[[Any], bool]) -> list[Key]:
         """The partitions that are so, by topic name and number; `wanted` is given fields in the order of Partition."""
-        return list(self._keys(wanted))
+        return [(topic.id, number) for topic, number, fields in self.all_fields() if wanted(fields)]
 
-    def _keys(self, wanted: Callable[[Any], bool]) -> Iterator[Key]:
-        changed = self.changed
+    def all_fields(self) -> Iterator[tuple[Topic, int, Any]]:
+        """Every partition as it is now: topic, number, fields in the order of Partition; by topic name and number."""
         for topic in self._topics:
-            for number, state in sorted(topic.partitions.states.items()):
-                key = (topic.id, number)
-                if wanted(changed.get(key, state)):
-                    yield key
+            changed = self._changed_of.get(topic.id, {})
+            states = topic.partitions.states
+            for number in sorted(states):
+                yield topic, number, changed.get(number) or states[number]
 
     def with_isr(self, broker_id: int) -> list[Key]:
         """The partitions that have a broker in their ISR."""
-        return self.keys(lambda fields: broker_id in fields[_ISR])
+        return [key for key in self.held_by(broker_id) if broker_id in self.partition(key).isr]
 
     def with_elr(self, broker_id: int) -> list[Key]:
         """The partitions for which a broker is an eligible leader."""
-        return self.keys(lambda fields: broker_id in fields[_ELR])
+        return [key for key in self.held_by(broker_id) if broker_id in self.partition(key).eligible_leader_replicas]
+
+    def held_by(self, broker_id: int) -> list[Key]:
+        """The partitions that name a broker in their replicas, ISR or ELR, by topic name and number.
+
+        Kept once it was asked for; reassignments within this picture are none of a scenario that asks again.
+        """
+        if broker_id not in self._held:
+            self._held[broker_id] = self.keys(
+                lambda fields: broker_id in fields[0] or broker_id in fields[_ISR] or broker_id in fields[_ELR]
+            )
+        return self._held[broker_id]
+
+    def mark(self) -> None:
+        """From here on `touched` gathers what changes."""
+        self.touched = {}
+
+    def tally(self) -> tuple[int, int, int, int]:
+        """Partitions in all, without a leader, under min ISR (or without a leader), at min ISR."""
+        if self._tally is None:
+            self._tally = [0, 0, 0, 0]
+            for topic, _, fields in self.all_fields():
+                self._count(topic, fields, 1)
+        return tuple(self._tally)  # type: ignore[return-value]
+
+    def _count(self, topic: Topic, fields: Any, by: int) -> None:
+        assert self._tally is not None
+        in_sync, led = len(fields[_ISR]), fields[_LEADER] != NO_LEADER
+        enough = min(self.min_isr(topic), len(fields[0]))
+        self._tally[0] += by
+        self._tally[1] += by * (not led)
+        self._tally[2] += by * (not led or in_sync < enough)
+        self._tally[3] += by * (led and in_sync == enough)
 
     # --- events -----------------------------------------------------------------------------------------------------
 
@@ -179,7 +215,13 @@ class ActiveController:
 
     def put(self, key: Key, before: Partition, change: PartitionChange) -> Changed:
         """Take a change of a partition over."""
-        self.changed[key] = merge(before, change)
+        self.changed[key] = made = merge(before, change)
+        self.touched.setdefault(key, before)
+        if self._tally is not None:
+            topic = self.image.topics[key[0]]
+            self._count(topic, before, -1)
+            self._count(topic, made, 1)
+        self._changed_of.setdefault(key[0], {})[key[1]] = made
         return Changed(key[0], key[1], change)
 
     def acceptor(self, partition: Partition, may_lead: Callable[[int], bool]) -> Callable[[int], bool]:

@@ -145,7 +145,7 @@ def _start(controller: ActiveController, move: Move) -> tuple[int, str | None, l
 def _cancel(controller: ActiveController, key: Key, partition: Partition) -> tuple[int, str | None, list[Any]]:
     """Back to the replicas before; the ISR without those that were being added."""
     if not (partition.adding_replicas or partition.removing_replicas):
-        return NO_REASSIGNMENT, "No partition reassignment is in progress.", []
+        return NO_REASSIGNMENT, None, []  # the text that every client has for this code is not sent
     topic = controller.image.topics[key[0]]
     least, unclean = controller.settings(topic)
     replicas = without(partition.replicas, *partition.adding_replicas)
@@ -190,7 +190,7 @@ def _finish(controller: ActiveController, started: Sequence[Key]) -> list[Key]:
     brokers = {one for key in started for one in controller.partition(key).adding_replicas}
     waiting = [key for key in started if _under_way(controller.partition(key))]
     if waiting:
-        catch_up(controller, brokers or set(controller.brokers), only=frozenset(waiting))
+        catch_up(controller, brokers or set(controller.brokers), only=waiting)
     return [key for key in waiting if _under_way(controller.partition(key))]
 
 
@@ -224,10 +224,14 @@ def _refused(results: Sequence[dict[str, Any]]) -> Iterator[Finding]:
             yield blocker(
                 "reassignment-refused",
                 f"partition {one['topic']}-{one['partition']}",
-                f"Kafka answers {one['error_code']} {one['error_name']}: {one['message']}",
+                f"Kafka answers {one['error_code']} {one['error_name']}{_colon(one['message'])}",
                 "Correct the plan.",
                 error_code=one["error_code"],
             )
+
+
+def _colon(message: str | None) -> str:
+    return f": {message}" if message else ""
 
 
 def _too_many(records: int) -> Iterator[Finding]:

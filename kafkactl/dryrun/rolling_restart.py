@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kafkactl.dryrun.broker_loss import LossMode, checked, lose
-from kafkactl.dryrun.broker_return import catch_up, come_back
+from kafkactl.dryrun.broker_return import come_back
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller import ActiveController
 from kafkactl.dryrun.facts import Facts
@@ -61,12 +61,11 @@ def safest_order(image: Image, facts: Facts) -> list[int]:
 
 def _step(controller: ActiveController, broker_id: int, number: int) -> tuple[dict[str, Any], Verdict, list[Finding]]:
     """Down and up again; the partitions are compared between before and down."""
-    start = dict(controller.changed)
+    controller.mark()
     written = len(controller.operations)
     if not controller.brokers[broker_id].fenced:
         lose(controller, broker_id, LossMode.CONTROLLED)
-    base = controller.image.topics
-    changes = changes_of(controller, lambda key: start.get(key) or base[key[0]].partitions[key[1]])
+    changes = changes_of(controller, since_mark=True)
     verdict = verdict_of(changes)
     step = {
         "number": number,
@@ -76,7 +75,6 @@ def _step(controller: ActiveController, broker_id: int, number: int) -> tuple[di
         "worst": [change.to_dict() for change in changes[:10]],
     }
     come_back(controller, broker_id, clean=controller.brokers[broker_id].in_controlled_shutdown)
-    catch_up(controller, {broker_id})
     step["records_appended"] = sum(len(one.items) for one in controller.operations[written:])
     return step, verdict, [_in_step(one, number, broker_id) for one in findings_of(changes, 0)]
 

@@ -7,7 +7,7 @@ What differs between releases is schemas/features/election_rules.toml; what depe
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kafkactl.dryrun.election import ElectionRules
@@ -15,6 +15,7 @@ from kafkactl.errors import SchemaError
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release, release_names
 from kafkactl.frozen import frozen
+from kafkactl.protocol.java_text import hash_map_order
 from kafkactl.schema.source import read_data
 
 ELR: Final = "eligible.leader.replicas.version"
@@ -32,6 +33,7 @@ _RELEASE_FIELDS: Final = {
     "completes_without_all",
     "fences_again_after_shutdown",
     "zookeeper_mode",
+    "isr_in_hash_order",
 }
 
 
@@ -39,11 +41,13 @@ _RELEASE_FIELDS: Final = {
 class Rules:
     """`elections` decides about partitions; `fences_again_after_shutdown`: a broker that left by a controlled
     shutdown is fenced a second time when its session expires (4.0 on, measured). `cordons`: brokers tell of cordoned
-    directories at each start (metadata.version 4.3-IV0)."""
+    directories at each start (metadata.version 4.3-IV0). `isr_in_hash_order`: a leader reports an ISR in the order of
+    a hash table (4.2 on), before that in the order in which the replicas joined it (both measured)."""
 
     elections: ElectionRules
     metadata_version: int
     fences_again_after_shutdown: bool
+    isr_in_hash_order: bool
 
     @property
     def cordons(self) -> bool:
@@ -56,6 +60,12 @@ class Rules:
         return next((version for level, version in rows if self.metadata_version >= level), 0)
 
 
+def grown_isr(isr: tuple[int, ...], joined: Iterable[int], rules: Rules) -> tuple[int, ...]:
+    """The ISR as a leader reports it when replicas joined it; several at once are taken in ascending order."""
+    members = (*isr, *sorted(joined))
+    return tuple(members[at] for at in hash_map_order(members)) if rules.isr_in_hash_order else members
+
+
 def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: bool = False) -> Rules:
     """The rules of a release at these levels; `migration_enabled` is zookeeper.metadata.migration.enable (to 3.9)."""
     of_release = dict(_rows()[release.name])
@@ -63,6 +73,7 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
         if patch["release"] == release.name and release.patch in patch["patches"]:
             of_release |= {name: value for name, value in patch.items() if name in _RELEASE_FIELDS}
     again, zookeeper = of_release.pop("fences_again_after_shutdown"), of_release.pop("zookeeper_mode")
+    in_hash_order = of_release.pop("isr_in_hash_order")
     level = levels.get(METADATA_VERSION, LEVEL_OF_SILENCE)
     return Rules(
         elections=ElectionRules(
@@ -73,6 +84,7 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
         ),
         metadata_version=level,
         fences_again_after_shutdown=again,
+        isr_in_hash_order=in_hash_order,
     )
 
 

@@ -59,7 +59,14 @@ def test_without_elr_the_last_member_leads_again_without_recovery() -> None:
     found = broker_return(image, facts, [1])
     one, two = found.changes
     assert (one.topic, one.leader_after, one.recovering_after) == ("one", 1, False)
-    assert (two.topic, two.isr_after) == ("two", (1, 2))  # sorted, as leaders report it
+    assert (two.topic, two.isr_after) == ("two", (1, 2))
+
+
+def test_the_order_of_an_isr_is_that_of_the_release() -> None:
+    """Measured: 3.9.2 appends who joins, 4.3.1 reports the order of a hash table."""
+    text = "brokers 1 2 17\nbroker 1 fenced\ntopic two\n  2 | 2 1 17 | 2 17"
+    assert broker_return(*cluster(f"kafka 3.9\n{text}"), [1]).changes[0].isr_after == (2, 17, 1)
+    assert broker_return(*cluster(f"kafka 4.3\n{text}"), [1]).changes[0].isr_after == (17, 1, 2)
 
 
 def test_empty_disks_do_not_lead() -> None:
