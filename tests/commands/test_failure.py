@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.commands.failure import report
+from kafkactl.commands.settings import Settings
+from kafkactl.errors import UnreachableError
+
 
 @pytest.fixture
 def broken(tmp_path):
@@ -30,3 +34,12 @@ def test_a_refused_configuration_lists_every_reason_for_people(kafkactl, broken)
     assert answer.stderr.count("\n  also") == 3
     assert "line 2" not in answer.stdout
     assert "Invalid value -3 for configuration node.id" in answer.stderr
+
+
+def test_words_of_a_server_do_not_move_the_cursor(capsys):
+    """An authorization server's reason, say, ends up in the error block."""
+    error = UnreachableError("refused: \x1b[2Jall is well", id="authentication-failed", cause="a\x07\nb")
+    for output in ("table", "json"):
+        assert report(error, Settings(output=output)) == 4
+        told = capsys.readouterr().err
+        assert "all is well" in told and "\x1b" not in told and "\x07" not in told
