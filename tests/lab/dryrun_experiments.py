@@ -43,7 +43,7 @@ def lose(*brokers: int) -> Experiment:
         asked = {"brokers": list(brokers), "mode": "crash"}
         return stage.experiment("broker-loss", asked, lambda: stage.cluster.kill(*brokers), fenced(*brokers))
 
-    return f"{brokers} are killed", play
+    return f"{', '.join(map(str, brokers))} killed", play
 
 
 def stop(broker: int) -> Experiment:
@@ -91,7 +91,7 @@ def elect(kind: str, *topics: str) -> Experiment:
             for one in topic["PartitionResult"]
         }
         said = {(one["topic"], one["partition"]): one["error_code"] for one in found.effects["results"]}
-        assert said == told
+        assert said == told, f"answered {told}, predicted {said}"
         return found
 
     return f"{kind} election of {', '.join(topics) or 'all'}", play
@@ -124,7 +124,7 @@ def configure(entity: str, key: str, value: str | None) -> Experiment:
         told = answer["Responses"][0]  # type: ignore[index]
         error = found.effects.get("server_error")
         assert told["ErrorCode"] == (error["code"] if error else 0)
-        assert not error or told["ErrorMessage"] == error["message"]
+        assert not error or told["ErrorMessage"] == error["message"], f"{told} is not {error}"
         return found
 
     return f"{entity}: {key}={value}", play
@@ -143,7 +143,8 @@ def reassign(topic: str, partition: int, replicas: list[int] | None) -> Experime
         found = stage.experiment("reassignment", asked, deed, None, exact=False)
         told = answer["Responses"][0]["Partitions"][0]  # type: ignore[index]
         said = found.effects["results"][0]
-        assert (told["ErrorCode"], told["ErrorMessage"]) == (said["error_code"], said["message"])
+        answered, predicted = (told["ErrorCode"], told["ErrorMessage"]), (said["error_code"], said["message"])
+        assert answered == predicted, f"answered {answered}, predicted {predicted}"
         return found
 
     return f"{topic}-{partition} to {replicas}", play

@@ -1,0 +1,43 @@
+"""docs/proof/dryrun.md: what the campaign of predictions found, a section a cluster, written by the campaign itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+PAGE = Path(__file__).parents[2] / "docs" / "proof" / "dryrun.md"
+HEAD = """\
+# Predictions from the log, made true on live clusters
+
+Written by the run of `make lab` (tests/lab/test_dryrun_reality.py), a section a cluster. Four brokers, 20 partitions of
+one to three replicas, some of which allow unclean elections. Before each experiment the metadata log is read from the
+disk and `kafkactl dryrun` predicts; then it is done, the log is read again, and all are compared: of every partition
+replicas, leader, ISR, ELR, last known leader, recovery state, what is being added or removed, and the leader epoch where
+the order of events is known; the records that were appended, one by one (their kinds only, where followers catch up in
+steps); error codes and texts. Where the order decides, the outcome must be one of those told.
+"""
+
+
+class Row(NamedTuple):
+    """One experiment: what was done, whether it came out as predicted, and how long it took."""
+
+    name: str
+    right: bool
+    seconds: float
+
+
+def write_section(title: str, rows: Sequence[Row]) -> None:
+    """Put the section of a cluster in place of the one that is there."""
+    right = sum(row.right for row in rows)
+    lines = [f"## {title}", "", f"{right} of {len(rows)} as predicted.", "", "| experiment | | s |", "|---|---|---|"]
+    lines += [
+        f"| {row.name} | {'as predicted' if row.right else '**not as predicted**'} | {row.seconds:.0f} |"
+        for row in rows
+    ]
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    sections = dict(re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", text))
+    sections[title] = "\n".join(lines[1:]) + "\n"
+    bodies = [f"## {name}\n{body.rstrip()}\n" for name, body in sorted(sections.items())]
+    PAGE.write_text("\n".join([HEAD, *bodies]), encoding="utf-8")
