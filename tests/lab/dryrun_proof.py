@@ -14,8 +14,8 @@ HEAD = """\
 Written by the run of `make lab` (tests/lab/test_dryrun_reality.py), a section a cluster. Four brokers, 20 partitions of
 one to three replicas, some of which allow unclean elections. Before each experiment the metadata log is read from the
 disk and `kafkactl dryrun` predicts; then it is done, the log is read again, and all are compared: of every partition
-replicas, leader, ISR, ELR, last known leader, recovery state, what is being added or removed, and the leader epoch where
-the order of events is known; the records that were appended, one by one (their kinds only, where followers catch up in
+replicas, leader, ISR, ELR, last known leader, recovery state, what is being added or removed, and, where the order of
+events is known, the leader epoch; the records that were appended, one by one (their kinds only, where followers catch up in
 steps); error codes and texts. Where the order decides, the outcome must be one of those told.
 """
 
