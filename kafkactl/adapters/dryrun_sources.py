@@ -12,7 +12,7 @@ from pathlib import Path
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.dryrun.facts import facts_of
-from kafkactl.dryrun.loader import Started, started
+from kafkactl.dryrun.loader import CONFIGS_SINCE, Started, started
 from kafkactl.dryrun.local import load
 from kafkactl.dryrun.scenarios import World
 from kafkactl.errors import InputError
@@ -69,14 +69,16 @@ def read_world(
         next_offset=loaded.last_offset + 1,
         timestamp_ms=loaded.last_timestamp_ms,
     )
-    found = tuple(_started(log)) if restarts else ()
+    runs = facts.release.version
+    keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE
+    found = tuple(_started(log, keeps_configs=keeps_configs)) if restarts else ()
     return World(loaded=loaded, facts=facts, cluster_id=sources.cluster_id, started=found)
 
 
-def _started(log: LogSource) -> Iterator[Started]:
-    yield started(log.segments, log.checkpoints)
+def _started(log: LogSource, *, keeps_configs: bool) -> Iterator[Started]:
+    yield started(log.segments, log.checkpoints, keeps_configs=keeps_configs)
     if log.checkpoints and log.segments and log.segments[0].base_offset == 0:
-        yield started(log.segments, ())
+        yield started(log.segments, (), keeps_configs=keeps_configs)
 
 
 def read_static(path: str | None) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ into one delta, and three of its parts are not the sum of their records:
 * SCRAM (`ScramDelta.apply`): users are changed in the order of a hash table; if the removals among them empty a
   mechanism on the way, everything that comes behind in that mechanism is lost. Measured up to 4.4.0.
 * topic configurations (`ConfigurationsDelta.replay`): the removal of a topic takes its configurations away only if they
-  were there before the read; created and removed within one read, they stay.
+  were there before the read; created and removed within one read, they stay. Measured from 3.8.1 on, not in 3.7.2.
 * aborted transactions (`MetadataBatchLoader`): what was aborted is forgotten only if nothing follows the abort in the
   same read.
 """
@@ -25,6 +25,7 @@ from kafkactl.metadata.replay import Replaying
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.java_text import hash_map_order, string_hash
 
+CONFIGS_SINCE: Final = (3, 8)
 READ_BYTES: Final = 8 * 1024 * 1024  # KafkaRaftClient.MAX_FETCH_SIZE_BYTES
 _TOPIC, _CONFIG, _REMOVE_TOPIC, _SCRAM, _REMOVE_SCRAM, _BEGIN, _END, _ABORT = 2, 4, 9, 11, 22, 23, 24, 25
 
@@ -39,10 +40,13 @@ class Started:
     phantoms: int
 
 
-def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile]) -> Started:
-    """The image of a node that starts from these files. Raises InputError `log-begins-late`, and what pieces raise."""
+def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keeps_configs: bool = True) -> Started:
+    """The image of a node that starts from these files. Raises InputError `log-begins-late`, and what pieces raise.
+
+    `keeps_configs` is False for a release before `CONFIGS_SINCE`.
+    """
     begin = start_of(segments, checkpoints, None)
-    loader = _Loader(begin.image)
+    loader = _Loader(begin.image, keeps_configs=keeps_configs)
     for position, segment in enumerate(segments):
         following = segments[position + 1].base_offset if position + 1 < len(segments) else None
         if following is None or following > begin.end_offset:
@@ -53,8 +57,9 @@ def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile]) -> Star
 class _Loader:
     """One node's loader. `_pending` is the delta: the records since the last image was made."""
 
-    def __init__(self, start: Image) -> None:
+    def __init__(self, start: Image, *, keeps_configs: bool) -> None:
         self._replaying = Replaying(replace(start, scram={}))
+        self._keeps_configs = keeps_configs
         self._scram: dict[ScramKey, ScramCredential] = dict(start.scram)
         self._orphans: dict[str, dict[str, str]] = {}
         self._pending: list[LogRecord] = []
@@ -90,7 +95,8 @@ class _Loader:
         made = self._replaying.image()
         configs = {key: dict(held) for key, held in made.configs.items()}
         for name, held in self._orphans.items():
-            configs[TOPIC_CONFIG, name] = {**held, **configs.get((TOPIC_CONFIG, name), {})}
+            if held:
+                configs[TOPIC_CONFIG, name] = {**held, **configs.get((TOPIC_CONFIG, name), {})}
         return replace(made, configs=configs, scram=dict(self._scram))
 
     def _take(self, record: LogRecord, decoded: MetadataRecord, *, is_first: bool) -> None:
@@ -121,7 +127,8 @@ class _Loader:
     def _flush(self) -> None:
         records, self._pending, self._batches, self._begun_at = self._pending, [], 0, 0
         self._change_scram(one.record for one in records)
-        orphans = self._orphaned([one.record for one in records])
+        orphans = self._orphaned([one.record for one in records]) if self._keeps_configs else {}
+        self._take_from_orphans(one.record for one in records)
         for one in records:
             if one.record.api_key not in (_SCRAM, _REMOVE_SCRAM):
                 self._replaying.take(*one)
@@ -149,6 +156,13 @@ class _Loader:
             kept = {} if detached else left
             self._scram = {key: one for key, one in self._scram.items() if key[0] != mechanism}
             self._scram |= {(mechanism, name): one for name, one in kept.items()}
+
+    def _take_from_orphans(self, records: Iterable[MetadataRecord]) -> None:
+        """Values that are taken away from a new topic of the name were those of the old one."""
+        for one in records:
+            held = self._orphans.get(one.data["ResourceName"]) if one.api_key == _CONFIG else None
+            if held is not None and one.data["ResourceType"] == TOPIC_CONFIG and one.data["Value"] is None:
+                held.pop(one.data["Name"], None)
 
     def _orphaned(self, records: Sequence[MetadataRecord]) -> dict[str, dict[str, str]]:
         """The configurations of topics that were removed in this read and had none before it."""

@@ -33,6 +33,8 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
  * <pre>
  * written OUT FILE...                 image of the files (segments or checkpoints, in their order), one delta a batch,
  *                                     transactions withheld; its records in hex, a line each, into OUT: OK count
+ * read OUT FILE...                    the same of the image that Kafka's loader makes of the files in one read, which is
+ *                                     what a starting node may do (MetadataBatchLoader; from 3.6 on)
  * same FOLDER OFFSET EPOCH FILE...    is the checkpoint in FOLDER, read by Kafka's snapshot reader in one delta, the
  *                                     image of the files? OK equal | OK differs part=text/text...
  * </pre>
@@ -58,7 +60,8 @@ public final class ImageOracle {
     private static String answer(String[] words) {
         try {
             switch (words[0]) {
-                case "written": return written(Path.of(words[1]), files(words, 2));
+                case "written": return written(Path.of(words[1]), imageOf(files(words, 2)));
+                case "read": return written(Path.of(words[1]), readInOneGo(files(words, 2)));
                 case "same": return same(Path.of(words[1]), Long.parseLong(words[2]), Integer.parseInt(words[3]), files(words, 4));
                 default: return "ERROR unknown question";
             }
@@ -81,8 +84,8 @@ public final class ImageOracle {
 
     // --- questions ---
 
-    private static String written(Path out, List<Path> files) throws Exception {
-        List<ApiMessageAndVersion> records = records(imageOf(files));
+    private static String written(Path out, MetadataImage image) throws Exception {
+        List<ApiMessageAndVersion> records = records(image);
         try (Writer writer = Files.newBufferedWriter(out)) {
             for (ApiMessageAndVersion record : records) {
                 ObjectSerializationCache cache = new ObjectSerializationCache();
@@ -139,6 +142,57 @@ public final class ImageOracle {
             }
         }
         return image;
+    }
+
+    private static MetadataImage readInOneGo(List<Path> files) throws Exception {
+        Class<?> type = Class.forName("org.apache.kafka.image.loader.MetadataBatchLoader");
+        MetadataImage[] published = {MetadataImage.EMPTY};
+        List<Object> arguments = new ArrayList<>();
+        for (Class<?> parameter : type.getConstructors()[0].getParameterTypes()) {
+            arguments.add(argument(parameter, published));
+        }
+        Object loader = type.getConstructors()[0].newInstance(arguments.toArray());
+        Method load = named(type, "loadBatch");
+        Object leader = load.getParameterTypes()[1].getField("UNKNOWN").get(null);
+        for (Path file : files) {
+            for (Object batch : batches(Files.readAllBytes(file))) {
+                if (!(Boolean) call(batch, "isControlBatch")) {
+                    load.invoke(loader, loaded(batch), leader);
+                }
+            }
+        }
+        Method flush = named(type, "maybeFlushBatches");
+        flush.invoke(loader, flush.getParameterCount() == 1 ? new Object[] {leader} : new Object[] {leader, true});
+        return published[0];
+    }
+
+    /** What the loader is made of: a time, a log, somebody who takes images, somebody who takes faults. */
+    private static Object argument(Class<?> type, MetadataImage[] published) throws Exception {
+        switch (type.getSimpleName()) {
+            case "LogContext": return type.getConstructor().newInstance();
+            case "Time": return type.getField("SYSTEM").get(null);
+            case "SupportedConfigChecker": return type.getField("TRUE").get(null);
+            default: return java.lang.reflect.Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (self, method, given) -> {
+                if (method.getName().equals("update")) {
+                    published[0] = (MetadataImage) given[1];
+                    return null;
+                }
+                if (method.getName().equals("handleFault") && method.getParameterCount() == 2) {
+                    throw new IllegalStateException(given[0] + ": " + given[1]);
+                }
+                return method.isDefault() ? java.lang.reflect.InvocationHandler.invokeDefault(self, method, given) : null;
+            });
+        }
+    }
+
+    private static Batch<ApiMessageAndVersion> loaded(Object batch) throws Exception {
+        List<ApiMessageAndVersion> records = new ArrayList<>();
+        for (Object record : (Iterable<?>) batch) {
+            ByteBuffer value = (ByteBuffer) call(record, "value");
+            records.add(SERDE.read(new ByteBufferAccessor(value), value.remaining()));
+        }
+        return Batch.data((Long) call(batch, "baseOffset"), (Integer) call(batch, "partitionLeaderEpoch"),
+            (Long) call(batch, "maxTimestamp"), (Integer) call(batch, "sizeInBytes"), records);
     }
 
     private static MetadataImage snapshot(Path folder, long offset, int epoch) throws Exception {

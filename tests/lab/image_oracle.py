@@ -17,8 +17,15 @@ class ImageOracle(Oracle):
 
     def records_of_image(self, files: Sequence[Path], scratch: Path) -> list[LogRecord]:
         """The records that Kafka writes for the image at the end of these files, read in this order."""
+        return self._records("written", files, scratch)
+
+    def records_read(self, files: Sequence[Path], scratch: Path) -> list[LogRecord]:
+        """The same of the image that Kafka's loader makes of these files in a single read, as at a start."""
+        return self._records("read", files, scratch)
+
+    def _records(self, question: str, files: Sequence[Path], scratch: Path) -> list[LogRecord]:
         out = scratch / "records.hex"
-        answer = self.ask("written", str(out), *map(str, files))
+        answer = self.ask(question, str(out), *map(str, files))
         assert answer.startswith("OK"), answer
         lines = out.read_text(encoding="ascii").splitlines()
         assert answer == f"OK {len(lines)}"
