@@ -6,6 +6,7 @@ Records name topics and ACLs by id once they exist; whoever follows a key has to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.values import Uuid
 
 _CLEAR_ELR = 28
+_INT32 = re.compile(r"-?[0-9]{1,10}")
 _TOPIC, _BROKER = 2, 4
 # Types of config resources (clients/.../config/ConfigResource.java), in the words of `--config`.
 RESOURCE_WORDS: dict[int, str] = {_TOPIC: "topic", _BROKER: "broker", 16: "client-metrics", 32: "group"}
@@ -49,6 +51,8 @@ SORTS = frozenset({sort for fields in _FIELDS.values() for sort in fields.values
 def identities(record: MetadataRecord) -> Iterator[Identity]:
     """The keys that a record itself names. A principal `User:eve` is the user eve, too."""
     for field, sort in _FIELDS.get(record.type, {}).items():
+        if record.data[field] is None:
+            continue
         value = str(record.data[field])
         yield sort, value
         if sort == "principal" and value.startswith("User:"):
@@ -148,8 +152,8 @@ def _needles(name: str) -> Iterator[bytes]:
     yield last.encode("utf-8", "surrogateescape")
     if len(name) == 22 and (parsed := _uuid(name)) is not None:
         yield parsed.raw
-    if name.isascii() and name.isdigit() and int(name) < 2**31:
-        yield int(name).to_bytes(4, "big")
+    if _INT32.fullmatch(name) and -(2**31) <= int(name) < 2**31:
+        yield int(name).to_bytes(4, "big", signed=True)
 
 
 def _uuid(text: str) -> Uuid | None:
