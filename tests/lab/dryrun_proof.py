@@ -11,12 +11,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "proof" / "dryrun.md"
 HEAD = """\
 # Predictions from the log, made true on live clusters
 
-Written by the run of `make lab` (tests/lab/test_dryrun_reality.py), a section a cluster. Four brokers, 20 partitions of
-one to three replicas, some of which allow unclean elections. Before each experiment the metadata log is read from the
-disk and `kafkactl dryrun` predicts; then it is done, the log is read again, and all are compared: of every partition
-replicas, leader, ISR, ELR, last known leader, recovery state, what is being added or removed, and, where the order of
-events is known, the leader epoch; the records that were appended, one by one (their kinds only, where followers catch up in
-steps); error codes and texts. Where the order decides, the outcome must be one of those told.
+Written by the run of `make lab` (tests/lab/test_dryrun_reality.py), a section a cluster. Four brokers, 20
+partitions of one to three replicas, some of which allow unclean elections. Before each experiment the metadata log
+is read from the disk and `kafkactl dryrun` predicts; then it is done, the log is read again, and all are compared:
+of every partition replicas, leader, ISR, ELR, last known leader, recovery state, what is being added or removed,
+and, where the order of events is known, the leader epoch; the records that were appended, one by one (their kinds
+only, where followers catch up in steps); error codes and texts. Where the order decides, the outcome must be one of
+those told.
 """
 
 
