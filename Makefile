@@ -31,7 +31,8 @@ format: setup
 test: setup system
 	$(BIN)/python -m pytest -m "not campaign"
 
-lab: setup system
+lab: setup
+	@scripts/system_packages.sh $(BIN)/python --realm
 	$(BIN)/python -m pytest -m campaign --timeout=0
 
 bench: setup system
