@@ -15,6 +15,7 @@ from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.local import Loaded
     from kafkactl.dryrun.prediction import Prediction
     from kafkactl.dryrun.scenarios import World
     from kafkactl.metadata.frame import MetadataRecord
@@ -141,6 +142,7 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
     static = read_static(common.config)
     world = read_world(sources, release=release, static=static, at=at, restarts=scenario == "restart")
     first = world.loaded
+    _check_end(first, at)
     world, before = chain(world, events)
     found = run(scenario, world, asked)
     payload = {
@@ -160,6 +162,18 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
     if common.records:
         payload["effects"]["records_appended"] = _with_records(payload, found, world)
     emit("dryrun.prediction", payload, render=_show, exit_code=found.verdict.exit_code)
+
+
+def _check_end(loaded: Loaded, at: int | None) -> None:
+    """Raise InputError `offset-not-in-log` for a point behind the end."""
+    from kafkactl.errors import InputError
+
+    if at is not None and loaded.last_offset < at:
+        raise InputError(
+            f"the log ends at offset {loaded.last_offset}; the state at offset {at} is not in it",
+            id="offset-not-in-log",
+            next_step="Ask for an earlier point, or leave --at out.",
+        )
 
 
 def _check_engine(common: Common) -> None:

@@ -178,6 +178,7 @@ def test_a_damaged_log_makes_nothing_certain(kafkactl: Kafkactl, log: Path, tmp_
     [
         (["broker-loss", "--brokers", "77"], "unknown-broker"),
         (["broker-loss", "--worst", "9"], "too-few-brokers"),
+        (["replay", "--at", "9999999"], "offset-not-in-log"),
         (["broker-loss", "--brokers", "1", "--engine", "spark"], "spark-engine-not-available"),
         (["broker-loss", "--brokers", "1", "--master", "local[2]"], "spark-engine-not-available"),
         (["alter-config", "--entity", "x", "--set", "a=b"], "unknown-entity"),
