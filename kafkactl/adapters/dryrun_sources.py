@@ -7,13 +7,15 @@ in the newest epoch is taken, as an election would (`VoteRequest`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.log_source import LogSource, open_source
+from kafkactl.dryrun.commit_bound import commit_bound, lineage_of
 from kafkactl.dryrun.facts import facts_of
 from kafkactl.dryrun.loader import CONFIGS_SINCE, Started, started
-from kafkactl.dryrun.local import load
+from kafkactl.dryrun.local import Loaded, load
 from kafkactl.dryrun.scenarios import World
 from kafkactl.errors import InputError
 from kafkactl.features.releases import Release
@@ -60,6 +62,7 @@ def read_world(
     """
     read = [(load(log.segments, log.checkpoints, at=at), log) for log in sources.logs]
     loaded, log = max(read, key=lambda one: (one[0].last_epoch, one[0].last_offset))
+    loaded = replace(loaded, committed_offset=_committed(sources, loaded))
     facts = facts_of(
         loaded.image,
         release=release,
@@ -73,6 +76,16 @@ def read_world(
     keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE
     found = tuple(_started(log, keeps_configs=keeps_configs)) if restarts else ()
     return World(loaded=loaded, facts=facts, cluster_id=sources.cluster_id, started=found)
+
+
+def _committed(sources: Sources, loaded: Loaded) -> int | None:
+    """What one log says of itself, or several logs together prove; they count as those of different voters."""
+    voters = len(loaded.image.voters or loaded.voters)
+    if len(sources.logs) < 2 or not voters:
+        return loaded.committed_offset
+    proved = commit_bound([lineage_of(log.segments) for log in sources.logs], voters)
+    known = [one for one in (loaded.committed_offset, proved) if one is not None]
+    return max(known, default=None)
 
 
 def _started(log: LogSource, *, keeps_configs: bool) -> Iterator[Started]:

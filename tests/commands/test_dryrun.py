@@ -242,3 +242,8 @@ def test_replicas_and_several_clusters(kafkactl: Kafkactl, log: Path, tmp_path: 
     code, answer = predicted(kafkactl, "replay", short, log, "--same-cluster")
     _, alone = predicted(kafkactl, "replay", log)
     assert (code, answer["effects"]["image_sha256"]) == (0, alone["effects"]["image_sha256"])
+    # three voters, and two hold the first half: what it has of the newest epoch is proved, and here it has nothing
+    assert (answer["source"]["committed_offset"], alone["source"]["committed_offset"]) == (None, None)
+    (short / "00000000000000000000.log").write_bytes(data)
+    _, both = predicted(kafkactl, "replay", short, log, "--same-cluster")
+    assert both["source"]["committed_offset"] == both["source"]["last_offset"]
