@@ -16,7 +16,7 @@ from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.rules import ELR
 from kafkactl.features.change import rules_release, upgrade_type
 from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of
-from kafkactl.features.plan import FeaturePlan, FeatureStep, plan_change
+from kafkactl.features.plan import FeaturePlan, plan_change
 from kafkactl.features.predict import predicted_acceptance
 from kafkactl.features.request import FeatureRequest
 from kafkactl.features.request import Operation as Asked
@@ -25,7 +25,7 @@ from kafkactl.features.update_rules import update_rules
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import BROKER_CONFIG, Broker, Controller, Image
 from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
-from kafkactl.plan import Severity, blockers
+from kafkactl.plan import Severity
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint
 
@@ -44,28 +44,28 @@ def feature_levels(
 ) -> Prediction:
     """What a change of levels comes to. `down` are nodes that do not answer now; `voters` those of a static quorum.
 
-    Several features that depend on each other go in several requests, as `kafkactl features` sends them; the records
-    are those of all steps, and none where the first is refused.
+    The verdict is about what Kafka does. It accepts changes that `kafkactl features` refuses; these are `degraded`,
+    with every reason among the findings. `steps` are those of `kafkactl features`, none where it would refuse.
     """
     state = state_of(image, facts, cluster_id=cluster_id, voters=voters, down=down)
     plan = plan_change(state, request)
     accepted = predicted_acceptance(state, request.levels, upgrade_type(request))
-    refused = bool(blockers(plan.findings)) or False in accepted.values()
-    unknown = not refused and None in accepted.values()
-    operations = () if refused else tuple(_operations(image, facts, plan))
-    verdict = Verdict.REFUSED if refused else Verdict.UNKNOWN if unknown else _verdict(plan)
+    taken = {name: level for name, level in request.levels.items() if accepted[name] is not False}
     return Prediction(
         scenario="features",
         input=_input(request, down),
-        verdict=verdict,
+        verdict=_verdict(plan, accepted),
         facts=facts,
         findings=plan.findings,
-        operations=operations,
+        operations=tuple(_operations(image, facts, taken)),
         effects={
             "features": [_feature(state, plan, name, accepted) for name in request.levels],
             "steps": [step.to_dict() for step in plan.steps],
         },
-        assumptions=("nodes that are not named as down answer as their registrations say",),
+        assumptions=(
+            "nodes that are not named as down answer as their registrations say",
+            "one request carries all levels, as Kafka's own tool sends them; `kafkactl features` may send several",
+        ),
     )
 
 
@@ -144,16 +144,20 @@ def _endpoints(node: Broker | Controller) -> tuple[Endpoint, ...]:
 # --- the answer ---------------------------------------------------------------------------------------------------
 
 
-def _verdict(plan: FeaturePlan) -> Verdict:
-    warned = any(finding.severity is Severity.WARNING for finding in plan.findings)
-    return Verdict.DEGRADED if warned and plan.steps else Verdict.OK
+def _verdict(plan: FeaturePlan, accepted: Mapping[str, bool | None]) -> Verdict:
+    """Refused where nothing of it is accepted, unknown where only the leader can know."""
+    if all(one is False for one in accepted.values()):
+        return Verdict.REFUSED
+    if None in accepted.values():
+        return Verdict.UNKNOWN
+    warned = any(finding.severity is not Severity.INFO for finding in plan.findings)
+    return Verdict.DEGRADED if warned or False in accepted.values() else Verdict.OK
 
 
 def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mapping[str, bool | None]) -> dict[str, Any]:
     change = next(one for one in plan.changes if one.name == name)
     error = _server_error(state, plan.request, accepted) if accepted[name] is False else None
-    blocked = bool(blockers(plan.findings))
-    verdict = Verdict.REFUSED if error or blocked else Verdict.UNKNOWN if accepted[name] is None else Verdict.OK
+    verdict = {True: Verdict.OK, False: Verdict.REFUSED, None: Verdict.UNKNOWN}[accepted[name]]
     return {
         "name": name,
         "from": change.before,
@@ -249,22 +253,22 @@ def _ranges_asked(state: FeatureState, name: str) -> Iterator[tuple[str, Version
 # --- records ------------------------------------------------------------------------------------------------------
 
 
-def _operations(image: Image, facts: Facts, plan: FeaturePlan) -> Iterator[Operation]:
-    for step in plan.steps:
-        items = tuple(_step_records(image, facts, step))
-        if items:
-            yield Operation(f"features: {step.text}", items)
+def _operations(image: Image, facts: Facts, levels: Mapping[str, int]) -> Iterator[Operation]:
+    """One batch: configurations first, then the levels; kraft.version is told by control records from 4.1 on.
 
-
-def _step_records(image: Image, facts: Facts, step: FeatureStep) -> Iterator[MetadataRecord]:
-    """Configurations first, then the levels; kraft.version is told by control records from 4.1 on."""
+    A level that is in force already is written again (measured).
+    """
+    items: list[MetadataRecord] = []
     before = image.features.get(ELR, 0)
-    if step.levels.get(ELR, before) > before:
-        yield from _elr_configs(image, facts)
+    if levels.get(ELR, before) > before:
+        items += _elr_configs(image, facts)
     control = update_rules(facts.release).kraft_version == "converts"
-    for name, level in step.levels.items():
+    for name, level in levels.items():
         if name != KRAFT_VERSION or not control:
-            yield record("FeatureLevelRecord", {"Name": name, "FeatureLevel": level})
+            items.append(record("FeatureLevelRecord", {"Name": name, "FeatureLevel": level}))
+    if items:
+        words = ", ".join(f"{name} {level}" for name, level in levels.items())
+        yield Operation(f"levels: {words}", tuple(items))
 
 
 def _elr_configs(image: Image, facts: Facts) -> Iterator[MetadataRecord]:

@@ -184,3 +184,25 @@ def test_a_dead_broker_of_an_old_release_blocks() -> None:
     old = replace(image.brokers[2], features={"metadata.version": FeatureRange(7, 25)})
     found = change((replace(image, brokers={**image.brokers, 2: old}), facts), Operation.UPGRADE, metadata_version=27)
     assert found.effects["features"][0]["server_error"]["message"].endswith("Broker 2 only supports versions 7-25")
+
+
+def test_what_kafka_takes_and_kafkactl_would_not_is_degraded() -> None:
+    """metadata.version lowered beneath what another feature needs: no release checks that."""
+    world = registered("levels metadata.version=25 eligible.leader.replicas.version=1\nbrokers 1 2")
+    image, facts = world
+    found = change((image, facts), Operation.DOWNGRADE, metadata_version=23)
+    assert (found.verdict, found.effects["features"][0]["accepted_by_kafka"]) == (Verdict.OK, True)
+    again = change((image, facts), Operation.UPGRADE, metadata_version=25)
+    assert [one.data["FeatureLevel"] for one in records_of(again.operations or (), facts.rules)] == [25]
+
+
+def test_3_9_writes_what_is_good_of_a_mixed_request() -> None:
+    """Measured on 3.9.2: metadata.version written, the other answered with 95."""
+    image, facts = registered(
+        "kafka 3.9\nlevels metadata.version=19\nbrokers 1 2",
+        ranges={"metadata.version": (1, 21), "kraft.version": (0, 1)},
+    )
+    found = change((image, facts), Operation.UPGRADE, metadata_version=20, foo_version=1)
+    assert [one["verdict"] for one in found.effects["features"]] == ["ok", "refused"]
+    assert found.verdict is Verdict.DEGRADED
+    assert [one.data["Name"] for one in records_of(found.operations or (), facts.rules)] == ["metadata.version"]
