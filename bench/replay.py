@@ -23,7 +23,7 @@ from kafkactl.metadata.lint import lint
 from kafkactl.metadata.replay_batches import replay_runs
 from kafkactl.metadata.snapshot_writer import snapshot_batches
 
-ROUNDS = 3
+ROUNDS = 5
 GOAL = 40.0
 PIECE_BYTES = 16 * 1024 * 1024
 
@@ -68,7 +68,7 @@ def main() -> None:
         if expected_of(image) != expected.state:
             raise RuntimeError("the replay does not end where the generator says")
         rounds = [(_timed(lambda: _crc_pass(file)), _timed(lambda: _replayed(file))) for _ in range(ROUNDS)]
-    ratio = statistics.median((crc + replay) / crc for crc, replay in rounds)
+    ratio = statistics.median(replay / crc for crc, replay in rounds)  # the replay sums CRCs too
     rows = {
         "CRC pass": statistics.median(crc for crc, _ in rounds),
         "replay to the image": statistics.median(replay for _, replay in rounds),
