@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from kafkactl.commands import exit_codes
+from kafkactl.commands.dryrun_html import check_html, write_html
 from kafkactl.commands.options import Choice
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
@@ -84,6 +85,7 @@ class Common:
         same_cluster: bool,
         after: tuple[str, ...],
         records: bool,
+        html: str | None,
     ) -> None:
         self.sources = sources
         self.engine = engine
@@ -93,9 +95,10 @@ class Common:
         self.same_cluster = same_cluster
         self.after = after
         self.records = records
+        self.html = html
 
 
-_COMMON = ("sources", "engine", "master", "config", "kafka_version", "same_cluster", "after", "records")
+_COMMON = ("sources", "engine", "master", "config", "kafka_version", "same_cluster", "after", "records", "html")
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path()),
     click.option(
@@ -126,6 +129,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Play this first: an earlier answer (-o json), or a TOML file of scenarios. Repeatable, in order.",
     ),
     click.option("--records", is_flag=True, help="List the records that would be appended, as log dump writes them."),
+    click.option("--html", metavar="FILE", type=click.Path(), help="Write a report with pictures, too."),
 )
 
 
@@ -135,6 +139,7 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
     from kafkactl.dryrun.scenarios import chain, run
     from kafkactl.features.releases import find_release
 
+    check_html(common.html)
     _check_engine(common)
     events = [event for path in common.after for event in _events(path)]
     release = None if common.kafka_version is None else find_release(common.kafka_version)
@@ -161,6 +166,8 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
     }
     if common.records:
         payload["effects"]["records_appended"] = _with_records(payload, found, world)
+    if common.html is not None:
+        write_html(common.html, [(payload, found)], world, sources)
     emit("dryrun.prediction", payload, render=_show, exit_code=found.verdict.exit_code)
 
 

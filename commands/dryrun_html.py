@@ -1,0 +1,66 @@
+"""`--html FILE`: predictions as one page for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.commands.output import plain_values, say
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.dryrun_sources import Sources
+    from kafkactl.adapters.log_source import LogSource
+    from kafkactl.dryrun.prediction import Prediction
+    from kafkactl.dryrun.scenarios import World
+
+
+def check_html(path: str | None) -> None:
+    """Refuse what could not be written in the end, before a log is read; nothing where no file was named."""
+    if path is None:
+        return
+    from kafkactl.adapters.report_files import check_report_target
+    from kafkactl.report.html import MARK, check_installed
+
+    check_installed()
+    check_report_target(Path(path), MARK)
+
+
+def write_html(
+    path: str, played: Sequence[tuple[Mapping[str, Any], Prediction]], world: World, sources: Sources
+) -> None:
+    """Write the report of predictions (each with its answer) that were played on `world`, and say where it is."""
+    from kafkactl._version import __version__
+    from kafkactl.adapters.report_files import write_report
+    from kafkactl.report.build import Played, report_of
+    from kafkactl.report.cluster import cluster_of
+    from kafkactl.report.events import events_of
+    from kafkactl.report.html import MARK, render_html
+    from kafkactl.report.timeline import timeline_of
+
+    loaded = world.loaded
+    events = events_of(_longest(sources).segments, up_to=loaded.last_offset)
+    report = report_of(
+        [Played(answer=plain_values(answer), after=_after(found, world)) for answer, found in played],
+        cluster_of(loaded.image),
+        timeline=timeline_of(events, end_ms=loaded.last_timestamp_ms),
+        written_by=f"kafkactl {__version__}",
+    )
+    write_report(Path(path), render_html(report), MARK)
+    say(f"The report is in {path}.")
+
+
+def _after(found: Prediction, world: World) -> Any:
+    """The cluster once it has happened; None where nothing is written."""
+    from kafkactl.dryrun.chain import after
+    from kafkactl.report.cluster import cluster_of
+
+    if not found.operations:
+        return None
+    image, _ = after(world.loaded.image, found)
+    return cluster_of(image)
+
+
+def _longest(sources: Sources) -> LogSource:
+    """The replica that goes farthest, by the names of its segments."""
+    return max(sources.logs, key=lambda log: max((one.base_offset or 0 for one in log.segments), default=-1))

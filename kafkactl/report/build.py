@@ -1,0 +1,157 @@
+"""From answers of `kafkactl dryrun` to a report: findings first, then what there is to look at.
+
+An answer is the JSON object of a `dryrun.prediction`; what it does not hold (load of the brokers before and after)
+comes as `Cluster`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+from kafkactl.report.cluster import Cluster
+from kafkactl.report.model import MEANINGS, TONES, Block, Cell, Facts, Report, Section, Table, Timeline
+from kafkactl.report.pictures import loads, now, pictures
+from kafkactl.report.tables import tables
+
+_WEIGHTS: Final = ("ok", "degraded", "refused", "unknown", "unavailable", "wedged")
+_SEVERITIES: Final = ("blocker", "warning", "info")
+SHOWN_FINDINGS: Final = 50
+
+
+@frozen
+class Played:
+    """One answer, and the cluster when its event has happened (None: the scenario changes nothing)."""
+
+    answer: Mapping[str, Any]
+    after: Cluster | None = None
+
+
+def report_of(
+    played: Sequence[Played], before: Cluster, *, timeline: Timeline | None = None, written_by: str = "kafkactl"
+) -> Report:
+    """One report of one or several scenarios, all of one log."""
+    first = played[0].answer
+    shared = [text for text in first["assumptions"] if all(text in one.answer["assumptions"] for one in played)]
+    several = len(played) > 1
+    verdict = max((one.answer["verdict"] for one in played), key=_WEIGHTS.index)
+    sections = tuple(_section(one, number, before, shared) for number, one in enumerate(played))
+    return Report(
+        title="Dry-run report" if several else f"Dry run: {title_of(first)}",
+        verdict=verdict,
+        meaning=MEANINGS[verdict],
+        source=_source(first, before),
+        sections=sections,
+        cluster=tuple(one for one in (*now(before), timeline) if one is not None),
+        assumptions=tuple(shared),
+        written_by=written_by,
+    )
+
+
+def title_of(answer: Mapping[str, Any]) -> str:
+    """The scenario and what was asked, as on a command line.
+
+    >>> title_of({"scenario": "broker-loss", "input": {"brokers": [3, 4], "mode": "crash", "in_order": False}})
+    'broker-loss brokers 3,4, mode crash'
+    """
+    words = [f"{name} {_text(value)}" for name, value in answer["input"].items() if value not in (None, False, [], {})]
+    return " ".join([answer["scenario"], *([", ".join(words)] if words else [])])
+
+
+def _section(one: Played, number: int, before: Cluster, shared: Sequence[str]) -> Section:
+    answer = one.answer
+    findings = sorted(answer["findings"], key=lambda found: _SEVERITIES.index(found["severity"]))
+    blocks: list[Block] = [*pictures(answer["effects"])]
+    if one.after is not None:
+        blocks += loads(before, one.after)
+    return Section(
+        anchor=f"scenario-{number + 1}",
+        title=title_of(answer),
+        about=ABOUT.get(answer["scenario"], ""),
+        verdict=answer["verdict"],
+        findings=tuple(findings[:SHOWN_FINDINGS]) + _rest(findings[SHOWN_FINDINGS:]),
+        blocks=(*_facts(answer["effects"]), *blocks, *tables(answer["effects"])),
+        assumptions=tuple(text for text in answer["assumptions"] if text not in shared),
+    )
+
+
+def _rest(findings: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    if not findings:
+        return ()
+    counts = Counter(found["id"] for found in findings)
+    told = ", ".join(f"{count} {name}" for name, count in counts.most_common(10))
+    text = f"{len(findings)} more findings are not shown: {told}"
+    severity = findings[0]["severity"]
+    return ({"id": "", "severity": severity, "subject": "", "message": text, "next_step": "All of them: -o json."},)
+
+
+def _source(answer: Mapping[str, Any], before: Cluster) -> Facts:
+    source = answer["source"]
+    rows = [
+        ("log", ", ".join(source["paths"])),
+        ("cluster id", source["cluster_id"]),
+        ("read", f"{source['records']:,} records, offsets {source['first_offset']} to {source['last_offset']}"),
+        ("cluster", f"{before.partitions:,} partitions of {before.topics:,} topics on {len(before.brokers)} brokers"),
+        ("without a leader now", f"{before.without_leader:,} partitions" if before.without_leader else None),
+        ("engine", answer["engine"]),
+        ("played before", "; ".join(f"{one['scenario']} ({one['verdict']})" for one in answer["after"]) or None),
+    ]
+    return Facts(rows=tuple((name, Cell(text)) for name, text in rows if text is not None))
+
+
+def _facts(effects: Mapping[str, Any]) -> Iterable[Facts]:
+    rows: list[tuple[str, Cell]] = []
+    counts, appended, error = effects["partitions"], effects["records_appended"], effects["server_error"]
+    if error is not None:
+        rows.append(("Kafka answers", Cell(f"{error['code']} {error['name']}: {error['message']}", "bad")))
+    if counts is not None:
+        rows.append(("partitions that change", Cell(f"{effects['changes_total']:,} of {counts['total']:,}")))
+        rows.append(("leaders that change", Cell(f"{counts['leader_changes']:,}")))
+        rows.append(("without a leader then", Cell(f"{counts['offline']:,}", "bad" if counts["offline"] else "plain")))
+    if appended is not None:
+        rows.append(("records appended", Cell(f"{appended['count']:,}, {appended['bytes']:,} bytes")))
+    if "image_sha256" in effects:
+        rows.append(("image SHA-256", Cell(effects["image_sha256"])))
+    if rows:
+        yield Facts(rows=tuple(rows))
+
+
+def overview(report: Report) -> Table:
+    """The scenarios of a report and their verdicts, for its first screen."""
+    rows = (
+        (
+            Cell(one.title),
+            Cell(one.verdict, TONES[one.verdict]),
+            Cell(str(sum(found["severity"] == "blocker" for found in one.findings))),
+            Cell(str(sum(found["severity"] == "warning" for found in one.findings))),
+        )
+        for one in report.sections
+    )
+    return Table(title="Scenarios", columns=("scenario", "verdict", "blockers", "warnings"), rows=tuple(rows))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        shown = ",".join(_text(one) for one in value[:8])
+        return f"{shown},… ({len(value)})" if len(value) > 8 else shown
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={_text(one)}" for name, one in value.items() if one is not None)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+ABOUT: Final[Mapping[str, str]] = {
+    "replay": "What the log holds, and the state it leads to.",
+    "restart": "What a node that starts on this log would believe, where it is not what the controller knows.",
+    "growth": "How large log and snapshots become, and how long a controller takes to load them.",
+    "broker-loss": "Brokers are lost. Of brokers that are lost together, every order is played.",
+    "broker-return": "Brokers that are down come back.",
+    "rolling-restart": "Every broker is restarted, one after the other.",
+    "unregister-broker": "The registration of a broker is taken away.",
+    "elect-leaders": "What kafka-leader-election.sh would do.",
+    "alter-config": "A configuration changes.",
+    "reassignment": "Replicas move to other brokers.",
+    "features": "Feature levels change.",
+    "controllers": "Voters are lost, added or removed: does the quorum live on?",
+}

@@ -1,0 +1,126 @@
+"""The history that a report draws: levels of features, and registrations of brokers and controllers.
+
+Records of other kinds are told by their type alone and not decoded; records of an aborted transaction (KIP-868) never
+happened. A broker's registration change holds 1 for a state that begins and -1 for one that ends
+(`BrokerRegistrationFencingChange.java`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Protocol
+
+from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
+from kafkactl.metadata.batch_runs import walk_runs
+from kafkactl.metadata.frame import MetadataRecord, decode_record
+from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.record_batch import decode_header, decode_records
+
+_FRAME_VERSION: Final = 1
+_TYPES: Final = frozenset({0, 1, 7, 8, 12, 17, 23, 24, 25, 27, 29})
+_BEGIN, _END, _ABORT = "BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"
+FEATURES: Final = "features"
+
+
+class Pieces(Protocol):
+    """A segment as `adapters.log_source.LogFile` gives it."""
+
+    @property
+    def name(self) -> str:
+        """How it is shown."""
+
+    @property
+    def pieces(self) -> Callable[[], Iterable[bytes]]:
+        """Opens it and gives its bytes."""
+
+
+@frozen
+class Event:
+    """Something that happened to `lane`: `features`, `broker 4` or `controller 1`."""
+
+    time_ms: int
+    offset: int
+    lane: str
+    label: str
+    tone: str = "plain"
+
+
+def events_of(segments: Iterable[Pieces], *, up_to: int | None = None) -> Iterator[Event]:
+    """Every event of a log up to the record at offset `up_to`, in order. Damage is skipped: the replay tells it."""
+    waiting: list[Event] | None = None
+    for offset, time_ms, record in _wanted(segments):
+        if up_to is not None and offset > up_to:
+            break
+        if record.type == _BEGIN:
+            waiting = []
+        elif record.type in (_END, _ABORT):
+            yield from (waiting or ()) if record.type == _END else ()
+            waiting = None
+        else:
+            found = _event(offset, time_ms, record)
+            if found is not None and waiting is not None:
+                waiting.append(found)
+            elif found is not None:
+                yield found
+
+
+def _wanted(segments: Iterable[Pieces]) -> Iterator[tuple[int, int, MetadataRecord]]:
+    for segment in segments:
+        for run in walk_runs(segment.pieces(), file=segment.name):
+            if isinstance(run, Damage):
+                continue
+            for position in run.positions:
+                yield from _of_batch(run.data, position)
+
+
+def _of_batch(data: bytes, position: int) -> Iterator[tuple[int, int, MetadataRecord]]:
+    header = decode_header(data, position)
+    if header.is_control:
+        return
+    try:
+        for one in decode_records(data, header):
+            value = one.value
+            if value is not None and len(value) > 2 and value[0] == _FRAME_VERSION and value[1] in _TYPES:
+                yield one.offset, one.timestamp_ms, decode_record(value)
+    except DecodeError:
+        return
+
+
+def _event(offset: int, time_ms: int, record: MetadataRecord) -> Event | None:
+    told = _TELLERS[record.type](record.data)
+    if told is None:
+        return None
+    lane, label, tone = told
+    return Event(time_ms=time_ms, offset=offset, lane=lane, label=label, tone=tone)
+
+
+_Told = tuple[str, str, str]
+
+
+def _level(data: Any) -> _Told:
+    return FEATURES, f"{data['Name']} = {data['FeatureLevel']}", "plain"
+
+
+def _registered(data: Any) -> _Told:
+    state = "registered, fenced" if data["Fenced"] else "registered"
+    return f"broker {data['BrokerId']}", state, "plain"
+
+
+def _changed(data: Any) -> _Told | None:
+    lane = f"broker {data['BrokerId']}"
+    if data["Fenced"]:
+        return (lane, "fenced", "bad") if data["Fenced"] > 0 else (lane, "unfenced", "good")
+    return (lane, "controlled shutdown", "warn") if data.get("InControlledShutdown", 0) > 0 else None
+
+
+_TELLERS: Final[dict[str, Callable[[Any], _Told | None]]] = {
+    "FeatureLevelRecord": _level,
+    "RegisterBrokerRecord": _registered,
+    "BrokerRegistrationChangeRecord": _changed,
+    "UnregisterBrokerRecord": lambda data: (f"broker {data['BrokerId']}", "unregistered", "bad"),
+    "FenceBrokerRecord": lambda data: (f"broker {data['Id']}", "fenced", "bad"),
+    "UnfenceBrokerRecord": lambda data: (f"broker {data['Id']}", "unfenced", "good"),
+    "RegisterControllerRecord": lambda data: (f"controller {data['ControllerId']}", "registered", "plain"),
+    "UnregisterControllerRecord": lambda data: (f"controller {data['ControllerId']}", "unregistered", "bad"),
+}

@@ -1,0 +1,80 @@
+"""A report as one HTML file that needs nothing else: no script, no network, no font.
+
+jinja2 (extra `dryrun`) fills schemas/report/page.html; everything is escaped but the pictures, which escape their own.
+A Content-Security-Policy in the page forbids whatever would load or run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.errors import InputError
+from kafkactl.report.build import overview
+from kafkactl.report.model import TONES, Block, Facts, Report, Table
+from kafkactl.report.svg import draw, readable
+from kafkactl.schema.source import read_data
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MARK = "<!-- written by kafkactl dryrun -->"
+
+
+def render_html(report: Report) -> bytes:
+    """The page in UTF-8. Raises InputError `reports-not-installed` without jinja2."""
+    environment = _environment()
+    page = environment.from_string(read_data("report/page.html").decode("utf-8"))
+    text = page.render(
+        report=report,
+        mark=environment.filters["safe"](MARK),
+        style=environment.filters["safe"](read_data("report/page.css").decode("utf-8")),
+        scenarios=overview(report),
+        tone=TONES.__getitem__,
+        block=_Blocks(environment),
+    )
+    return text.encode("utf-8")
+
+
+def check_installed() -> None:
+    """Raise InputError `reports-not-installed` where jinja2 is missing: before the work, not after it."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            "reports need jinja2, which is not installed",
+            id="reports-not-installed",
+            next_step="pip install 'kafkactl[dryrun]'",
+        ) from error
+
+
+def _environment() -> Environment:
+    check_installed()
+    from jinja2 import Environment, StrictUndefined
+
+    return Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_final
+    )
+
+
+def _final(value: Any) -> Any:
+    """What a template shows of a text: never a control character."""
+    return readable(value) if type(value) is str else value
+
+
+class _Blocks:
+    """What the template asks of a block: what kind it is, and its picture."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._safe = environment.filters["safe"]
+        self._drawn = 0
+
+    def kind(self, block: Block) -> str:
+        """`facts`, `table` or `picture`."""
+        return "facts" if isinstance(block, Facts) else "table" if isinstance(block, Table) else "picture"
+
+    def picture(self, block: Block) -> Any:
+        """Its SVG."""
+        if isinstance(block, Facts | Table):
+            raise TypeError(f"{type(block).__name__} is no picture")
+        self._drawn += 1
+        return self._safe(draw(block, f"p{self._drawn}"))

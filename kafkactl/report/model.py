@@ -1,0 +1,164 @@
+"""A report as values: the verdict and what there is to say first, then tables and pictures as data.
+
+Everything in it is small, whatever the size of the cluster: who builds it aggregates, and lists the worst. `tone` is
+`good`, `warn`, `bad`, or `plain`; it never carries meaning alone, the words beside it say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from kafkactl.frozen import frozen
+
+
+@frozen(kw_only=False)
+class Cell:
+    """A piece of text with a tone."""
+
+    text: str
+    tone: str = "plain"
+
+
+@frozen
+class Facts:
+    """Names and values under each other."""
+
+    rows: tuple[tuple[str, Cell], ...]
+
+
+@frozen
+class Table:
+    """Columns with a title each; `more` rows are not shown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    more: int = 0
+
+
+@frozen(kw_only=False)
+class Series:
+    """What a bar, or a part of one, stands for."""
+
+    name: str
+    tone: str = "plain"
+
+
+@frozen
+class Bars:
+    """Rows of bars that start at zero, one bar a series, or one bar of all series where they are `stacked`.
+
+    `rows` are a label and a value for each series; `unit` stands behind the values.
+    """
+
+    title: str
+    text: str
+    series: tuple[Series, ...]
+    rows: tuple[tuple[str, tuple[int, ...]], ...]
+    stacked: bool = False
+    unit: str = ""
+
+
+@frozen
+class Curve:
+    """A value over days, as points (day, value), days ascending; `limit` is a line that it does not cross."""
+
+    title: str
+    text: str
+    points: tuple[tuple[int, int], ...]
+    unit: str
+    limit: int | None = None
+
+
+@frozen(kw_only=False)
+class Mark:
+    """One event, or several that stand too close to be told apart. `label` is a short word, `text` tells all."""
+
+    time_ms: int
+    label: str
+    text: str
+    tone: str = "plain"
+
+
+@frozen
+class Timeline:
+    """Lanes of events from `start_ms` to `end_ms`."""
+
+    title: str
+    text: str
+    start_ms: int
+    end_ms: int
+    lanes: tuple[tuple[str, tuple[Mark, ...]], ...]
+    more: int = 0
+
+
+@frozen(kw_only=False)
+class Voters:
+    """Voters at one moment, and which of them are alive. `majority` is how many must be."""
+
+    name: str
+    ids: tuple[int, ...]
+    alive: tuple[int, ...]
+    majority: int
+    tolerates: int
+
+
+@frozen
+class Quorum:
+    """The arithmetic of a quorum, before and after."""
+
+    title: str
+    text: str
+    sides: tuple[Voters, ...]
+
+
+Block: TypeAlias = Facts | Table | Bars | Curve | Timeline | Quorum
+
+
+@frozen
+class Section:
+    """One scenario: what was asked, the verdict, the findings as in every answer, then tables and pictures."""
+
+    anchor: str
+    title: str
+    about: str
+    verdict: str
+    findings: tuple[Mapping[str, Any], ...]
+    blocks: tuple[Block, ...]
+    assumptions: tuple[str, ...] = ()
+
+
+@frozen
+class Report:
+    """What is written as one page. `verdict` is the heaviest; `cluster` is what the log says before anything happens.
+
+    `assumptions` are those that all sections share.
+    """
+
+    title: str
+    verdict: str
+    meaning: str
+    source: Facts
+    sections: tuple[Section, ...]
+    cluster: tuple[Block, ...]
+    assumptions: tuple[str, ...]
+    written_by: str
+
+
+TONES: Mapping[str, str] = {
+    "ok": "good",
+    "degraded": "warn",
+    "refused": "bad",
+    "unavailable": "bad",
+    "wedged": "bad",
+    "unknown": "warn",
+}
+MEANINGS: Mapping[str, str] = {
+    "ok": "Nothing gets worse.",
+    "degraded": "It works, with less safety than before.",
+    "refused": "Kafka would accept nothing of it.",
+    "unavailable": "Partitions lose their leader, or the quorum its majority.",
+    "wedged": "Kafka would accept it, and it could never commit.",
+    "unknown": "The log cannot tell.",
+}

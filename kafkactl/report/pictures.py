@@ -1,0 +1,197 @@
+"""The pictures of a report as data: what is counted, compared, or changes with time. Every one is capped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.report.cluster import BrokerLoad, Cluster
+from kafkactl.report.model import Bars, Block, Cell, Curve, Quorum, Series, Table, Voters
+
+BROKERS: Final = 30  # bars; those that change most come first
+KINDS: Final = 14
+_POINTS: Final = 40
+_LOADS: Final = (
+    ("Leaders per broker, before and after", "leaders"),
+    ("Replicas per broker, before and after", "replicas"),
+    ("Replicas not in sync, before and after", "lagging"),
+)
+_BEFORE_AFTER: Final = (Series("before", "dim"), Series("after", "plain"))
+
+
+def now(cluster: Cluster) -> Iterator[Block]:
+    """The cluster before anything happens: who leads and holds what."""
+    if cluster.brokers:
+        chosen, text = _chosen(cluster.brokers, lambda one: one.replicas + one.leaders)
+        yield Bars(
+            title="Leaders and replicas per broker",
+            text=f"How many partitions each broker leads and holds now{text}.",
+            series=(Series("leads"), Series("holds", "dim")),
+            rows=tuple((_name(one), (one.leaders, one.replicas)) for one in chosen),
+        )
+        lagging, text = _chosen([one for one in cluster.brokers if one.lagging], lambda one: one.lagging)
+        if lagging:
+            yield Bars(
+                title="Replicas that are not in sync",
+                text=f"How many replicas of each broker are outside of the ISR now{text}.",
+                series=(Series("not in sync", "warn"),),
+                rows=tuple((_name(one), (one.lagging,)) for one in lagging),
+            )
+    if cluster.features:
+        rows = tuple((Cell(name), Cell(str(level))) for name, level in cluster.features)
+        yield Table(title="Finalized feature levels", columns=("feature", "level"), rows=rows)
+
+
+def loads(before: Cluster, after: Cluster) -> Iterator[Block]:
+    """Leaders and replicas of each broker before and after; nothing where nothing moves."""
+    pairs = {one.id: (one, after.load(one.id)) for one in before.brokers}
+    pairs |= {one.id: (before.load(one.id) or _nothing(one), one) for one in after.brokers}
+    for title, name in _LOADS:
+        rows = [(one, (getattr(one, name), getattr(then, name, 0))) for one, then in pairs.values()]
+        if any(was != then for _, (was, then) in rows):
+            chosen, text = _chosen(rows, lambda row: abs(row[1][0] - row[1][1]))
+            order = sorted(chosen, key=lambda row: row[0].id)
+            yield Bars(
+                title=title,
+                text=f"{title}{text}; where the order of events decides, in one of the orders.",
+                series=_BEFORE_AFTER,
+                rows=tuple((f"broker {one.id}", values) for one, values in order),
+            )
+
+
+def pictures(effects: Mapping[str, Any]) -> Iterator[Block]:
+    """The pictures that the effects of a scenario call for."""
+    if effects["partitions"] is not None:
+        yield at_risk(effects["partitions"])
+    if "alive" in effects and "voters" in effects:
+        yield quorum(effects)
+    if "counts" in effects:
+        yield record_mix(effects["counts"])
+    if "controller_load" in effects:
+        yield log_growth(effects)
+    if "order" in effects:
+        yield from _steps(effects["steps"])
+    if "worst" in effects:
+        yield _worst(effects["worst"], effects["sets"])
+
+
+def at_risk(counts: Mapping[str, int]) -> Bars:
+    """All partitions in one bar: what cannot be used, what cannot be written to, what is at the edge."""
+    no_leader, under = counts["offline"], counts["under_min_isr"] - counts["offline"]
+    safe = counts["total"] - counts["under_min_isr"] - counts["at_min_isr"]
+    return Bars(
+        title="Partitions at risk",
+        text=f"Of {counts['total']:,} partitions {no_leader:,} end without a leader, {under:,} with a leader and fewer "
+        f"in sync than min.insync.replicas, {counts['at_min_isr']:,} with just as many, {safe:,} with more.",
+        series=(
+            Series("no leader", "bad"),
+            Series("under min ISR", "warn"),
+            Series("at min ISR", "dim"),
+            Series("above", "good"),
+        ),
+        rows=(("partitions then", (no_leader, under, counts["at_min_isr"], safe)),),
+        stacked=True,
+    )
+
+
+def quorum(effects: Mapping[str, Any]) -> Quorum:
+    """The voters before and after, and whether those alive are enough."""
+    sides = tuple(
+        Voters(
+            name=side,
+            ids=tuple(effects["voters"][side]),
+            alive=tuple(effects["alive"][side]),
+            majority=effects["majority"][side],
+            tolerates=effects["tolerates"][side],
+        )
+        for side in ("before", "after")
+    )
+    then = sides[1]
+    return Quorum(
+        title="Quorum arithmetic",
+        text=f"Then {len(then.alive)} of {len(then.ids)} voters are alive, and {then.majority} must be: the quorum "
+        + (f"survives {then.tolerates} more failures." if len(then.alive) >= then.majority else "has no majority."),
+        sides=sides if sides[0].ids != then.ids or sides[0].alive != then.alive else (sides[0],),
+    )
+
+
+def record_mix(counts: Mapping[str, int]) -> Bars:
+    """Records of the log by type, the most frequent first; the rest as one."""
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    rows = [(name, (count,)) for name, count in ordered[:KINDS]]
+    if len(ordered) > KINDS:
+        rows.append((f"{len(ordered) - KINDS} other types", (sum(count for _, count in ordered[KINDS:]),)))
+    return Bars(
+        title="Records by type",
+        text=f"The {sum(counts.values()):,} records of the log by type, the most frequent first.",
+        series=(Series("records"),),
+        rows=tuple(rows),
+    )
+
+
+def log_growth(effects: Mapping[str, Any]) -> Curve:
+    """Bytes of log and snapshots that are kept, day by day, with the ceiling that retention sets."""
+    log = effects["log"]
+    start, a_day, last = log["bytes"], log["bytes_per_day"], log["bytes_kept_after"]
+    days = (log["bytes_written_after"] // a_day) if a_day else 1
+    step = max(1, days // _POINTS)
+    at = [*range(0, days, step), days]
+    return Curve(
+        title="Bytes kept, day by day",
+        text=f"The log holds {start:,} bytes now and grows by {a_day:,} a day; after {days} days {last:,} bytes of log "
+        "and snapshots are kept.",
+        points=tuple((day, max(min(start + a_day * day, last), min(start, last))) for day in dict.fromkeys(at)),
+        unit="bytes",
+        limit=last if start + a_day * days > last else None,
+    )
+
+
+def _steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
+    counted = [one for one in steps if one["partitions"] is not None]
+    chosen = sorted(counted, key=lambda one: (-one["partitions"]["offline"], -one["partitions"]["under_min_isr"]))
+    chosen = sorted(chosen[:BROKERS], key=lambda one: one["number"])
+    if chosen:
+        text = "" if len(chosen) == len(counted) else f" (the worst {BROKERS} of {len(counted)} steps)"
+        yield Bars(
+            title="While each broker is down",
+            text=f"Partitions without a leader, and with a leader but under min.insync.replicas, in each step{text}.",
+            series=(Series("no leader", "bad"), Series("under min ISR", "warn")),
+            rows=tuple(
+                (
+                    f"step {one['number']}: broker {one['broker']}",
+                    (one["partitions"]["offline"], one["partitions"]["under_min_isr"] - one["partitions"]["offline"]),
+                )
+                for one in chosen
+            ),
+            stacked=True,
+        )
+
+
+def _worst(losses: Sequence[Mapping[str, Any]], sets: int) -> Bars:
+    return Bars(
+        title="The worst sets of brokers",
+        text=f"What the worst of {sets:,} sets do: partitions that lose their leader, and that keep one and fall under "
+        "min.insync.replicas.",
+        series=(Series("lose their leader", "bad"), Series("fall under min ISR", "warn")),
+        rows=tuple(
+            (f"without {', '.join(str(two) for two in one['brokers'])}", (one["offline"], one["under_min_isr"]))
+            for one in losses[:BROKERS]
+        ),
+        stacked=True,
+    )
+
+
+def _name(one: BrokerLoad) -> str:
+    return f"broker {one.id}" + (" (not registered)" if not one.known else " (fenced)" if one.fenced else "")
+
+
+def _nothing(one: BrokerLoad) -> BrokerLoad:
+    return BrokerLoad(id=one.id, leaders=0, replicas=0, lagging=0, fenced=True, known=False)
+
+
+def _chosen(rows: Sequence[Any], weight: Any) -> tuple[list[Any], str]:
+    """The heaviest few in the order given, and words where some are left out."""
+    if len(rows) <= BROKERS:
+        return list(rows), ""
+    kept = sorted(range(len(rows)), key=lambda place: (-weight(rows[place]), place))[:BROKERS]
+    return [rows[place] for place in sorted(kept)], f" (the {BROKERS} of {len(rows)} with the most)"

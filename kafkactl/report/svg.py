@@ -1,0 +1,197 @@
+"""Pictures as inline SVG that keeps its letters readable on a phone: places across are percentages, heights pixels.
+
+Every picture has a title and a text that says the same (`<title>`, `<desc>`); colours come from classes of the style
+sheet, so that dark, light and print need no second drawing. Every text is escaped here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Final
+
+from kafkactl.report.model import Bars, Curve, Mark, Quorum, Series, Timeline, Voters
+from kafkactl.report.timeline import clock
+
+_LABEL, _BAR, _GAP = 19, 14, 10  # pixels
+_LEGEND: Final = 26
+_SHOWN: Final = 34  # letters that fit beside a value on a phone
+_CURVE_HEIGHT: Final = 140
+
+
+def draw(block: Bars | Curve | Timeline | Quorum, key: str) -> str:
+    """The picture; `key` is unlike that of every other picture of the page."""
+    match block:
+        case Bars():
+            height, parts = _bars(block)
+        case Curve():
+            height, parts = _curve(block)
+        case Timeline():
+            height, parts = _timeline(block)
+        case Quorum():
+            height, parts = _quorum(block)
+    return (
+        f'<svg class="picture" width="100%" height="{height}" role="img" aria-labelledby="{key}-t {key}-d">'
+        f'<title id="{key}-t">{_safe(block.title)}</title><desc id="{key}-d">{_safe(block.text)}</desc>'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _bars(block: Bars) -> tuple[int, list[str]]:
+    stacked = block.stacked
+    most = max((sum(values) if stacked else max(values) for _, values in block.rows), default=0) or 1
+    parts, top = [], 4
+    if len(block.series) > 1:
+        parts, top = list(_legend(block.series)), _LEGEND
+    for label, values in block.rows:
+        shown = _sum(block, values)
+        parts.append(_text(0, top + 13, _short(label, _SHOWN if len(shown) < 14 else 22), hint=label))
+        parts.append(_text(100, top + 13, shown, css="value", anchor="end"))
+        top += _LABEL
+        if stacked:
+            parts += _stack(block.series, values, top, most, label)
+            top += _BAR
+        else:
+            for series, value in zip(block.series, values, strict=True):
+                parts.append(_rect(0, value * 100 / most, top, series, f"{label}: {value:,} {series.name}"))
+                top += _BAR if len(values) == 1 else _BAR - 4
+        top += _GAP
+    return top, parts
+
+
+def _sum(block: Bars, values: Sequence[int]) -> str:
+    between = " → " if [one.name for one in block.series] == ["before", "after"] else " / "
+    return between.join(f"{value:,}" for value in values)
+
+
+def _stack(series: Sequence[Series], values: Sequence[int], top: int, most: int, label: str) -> Iterator[str]:
+    left = 0.0
+    for one, value in zip(series, values, strict=True):
+        if value:
+            width = value * 100 / most
+            yield _rect(left, width, top, one, f"{label}: {value:,} {one.name}", height=_BAR)
+            left += width
+
+
+def _rect(left: float, width: float, top: int, series: Series, hint: str, *, height: int | None = None) -> str:
+    tall = height or _BAR - 4
+    if width <= 0:
+        return f'<rect class="none" x="0" y="{top}" width="2" height="{tall}"><title>{_safe(hint)}</title></rect>'
+    return (
+        f'<rect class="t-{series.tone}" x="{left:.2f}%" y="{top}" width="{width:.2f}%" height="{tall}">'
+        f"<title>{_safe(hint)}</title></rect>"
+    )
+
+
+def _legend(series: Sequence[Series]) -> Iterator[str]:
+    for place, one in enumerate(series):
+        x = place * 100 / len(series)
+        yield f'<rect class="t-{one.tone}" x="{x:.2f}%" y="5" width="10" height="10"/>'
+        yield f'<svg x="{x:.2f}%" y="0" width="25%" height="{_LEGEND}" overflow="visible">'
+        yield f'<text class="small" x="14" y="14">{_safe(one.name)}</text></svg>'
+
+
+def _curve(block: Curve) -> tuple[int, list[str]]:
+    last_day = max(day for day, _ in block.points) or 1
+    most = max(value for _, value in block.points) or 1
+    points = [(day * 100 / last_day, 100 - value * 96 / most) for day, value in block.points]
+    path = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+    ceiling = ""
+    if block.limit is not None:
+        y = 100 - block.limit * 96 / most
+        ceiling = f'<line class="limit" x1="0" y1="{y:.2f}" x2="100" y2="{y:.2f}"/>'
+    first, end = block.points[0], block.points[-1]
+    parts = [
+        _text(100, 14, f"{size(end[1])} after {end[0]:,} days", css="value", anchor="end"),
+        f'<svg x="0" y="22" width="100%" height="{_CURVE_HEIGHT}" viewBox="0 0 100 100" preserveAspectRatio="none">'
+        f'<polygon class="area" points="0,100 {path} 100,100"/><polyline class="line" points="{path}"/>{ceiling}'
+        '<line class="axis" x1="0" y1="100" x2="100" y2="100"/></svg>',
+        _text(0, _CURVE_HEIGHT + 40, f"now: {size(first[1])}"),
+    ]
+    if block.limit is not None:
+        parts.append(_text(100, _CURVE_HEIGHT + 40, "dashed: kept at most", css="small", anchor="end"))
+    return _CURVE_HEIGHT + 48, parts
+
+
+def size(count: int) -> str:
+    """Bytes for people.
+
+    >>> size(104_883_784)
+    '100.0 MiB'
+    """
+    value = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{count} bytes" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def _timeline(block: Timeline) -> tuple[int, list[str]]:
+    width = max(block.end_ms - block.start_ms, 1)
+    parts, top = [], 4
+    for lane, marks in block.lanes:
+        parts.append(_text(0, top + 13, lane))
+        if marks:
+            parts.append(_text(100, top + 13, _short(marks[-1].label, 30), css="small", anchor="end"))
+        line = top + _LABEL + 9
+        parts.append(f'<line class="axis" x1="0" y1="{line}" x2="100%" y2="{line}"/>')
+        parts += [_mark(one, line, (one.time_ms - block.start_ms) * 95 / width + 2.5) for one in marks]
+        top = line + 9 + _GAP
+    parts.append(_text(0, top + 14, clock(block.start_ms), css="small"))
+    parts.append(_text(100, top + 14, clock(block.end_ms), css="small", anchor="end"))
+    return top + 22, parts
+
+
+def _mark(mark: Mark, line: int, left: float) -> str:
+    hint = f"<title>{_safe(mark.text)}</title>"
+    if mark.tone == "bad":  # another form, not another colour alone
+        return f'<rect class="t-bad" x="{left:.2f}%" y="{line - 7}" width="5" height="14">{hint}</rect>'
+    return f'<circle class="t-{mark.tone}" cx="{left:.2f}%" cy="{line}" r="5">{hint}</circle>'
+
+
+def _quorum(block: Quorum) -> tuple[int, list[str]]:
+    parts: list[str] = []
+    top = 4
+    for side in block.sides:
+        parts.append(_text(0, top + 13, side.name if len(block.sides) > 1 else "voters", css="strong"))
+        enough = "a majority" if len(side.alive) >= side.majority else "no majority"
+        words = f"{len(side.alive)} of {len(side.ids)} alive, {side.majority} needed: {enough}"
+        parts.append(_text(100, top + 13, words, css="value", anchor="end"))
+        parts += _voters(side, top + _LABEL + 3)
+        top += _LABEL + 58
+    return top, parts
+
+
+def _voters(side: Voters, top: int) -> Iterator[str]:
+    width = 100 / max(len(side.ids), 1)
+    for place, voter in enumerate(side.ids):
+        lives = voter in side.alive
+        css, word = ("t-good", "alive") if lives else ("gone", "lost")
+        x = place * width
+        yield f'<rect class="{css}" x="{x:.2f}%" y="{top}" width="{width - 1:.2f}%" height="20"><title>'
+        yield f"voter {voter}: {word}</title></rect>"
+        yield _text(x, top + 36, f"{voter}" + ("" if lives else " lost"), css="small")
+
+
+def _text(left: float, y: int, words: str, *, css: str = "label", anchor: str = "start", hint: str = "") -> str:
+    more = f"<title>{_safe(hint)}</title>" if hint and hint != words else ""
+    return f'<text class="{css}" x="{left:.2f}%" y="{y}" text-anchor="{anchor}">{more}{_safe(words)}</text>'
+
+
+def _short(words: str, most: int) -> str:
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+def _safe(words: str) -> str:
+    return escape(readable(words))
+
+
+def readable(words: str) -> str:
+    """The text with what no page may hold written out: control characters, half surrogates (PEP 383), and the marks
+    that turn the direction of the letters behind them."""
+    return "".join(one if one.isprintable() or one == "\n" else _written(one) for one in words)
+
+
+def _written(one: str) -> str:
+    return f"\\x{ord(one):02x}" if ord(one) < 0x100 else f"\\u{ord(one):04x}"

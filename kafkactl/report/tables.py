@@ -1,0 +1,131 @@
+"""The tables of a report: the worst few of everything, and how many more there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.report.model import TONES, Cell, Table
+
+ROWS: Final = 100
+
+
+def tables(effects: Mapping[str, Any]) -> Iterator[Table]:
+    """The tables that the effects of a scenario call for, none of them empty."""
+    makers = (_changes, _results, _features, _moves, _stranded, _differences, _appended, _state)
+    yield from (found for found in (make(effects) for make in makers) if found is not None and found.rows)
+
+
+def _changes(effects: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            Cell(f"{one['topic']}-{one['partition']}"),
+            _leaders(one),
+            Cell(f"{_ids(one['isr_before'])} → {_ids(one['isr_after'])}"),
+            Cell(_ids(one["elr_after"])),
+            Cell("yes") if one["certain"] else Cell(f"no, {len(one['alternatives'])} outcomes", "warn"),
+        )
+        for one in effects["changes"][:ROWS]
+    )
+    return Table(
+        title="Partitions that change, the worst first",
+        columns=("partition", "leader", "ISR", "ELR then", "certain"),
+        rows=rows,
+        more=effects["changes_total"] - len(rows),
+    )
+
+
+def _leaders(one: Mapping[str, Any]) -> Cell:
+    before, after = (_leader(one[name]) for name in ("leader_before", "leader_after"))
+    if before == after:
+        return Cell(before)
+    mark = " (recovering)" if one["recovering_after"] else ""
+    return Cell(f"{before} → {after}{mark}", "bad" if one["leader_after"] < 0 else "warn" if mark else "plain")
+
+
+def _leader(node_id: int) -> str:
+    return "none" if node_id < 0 else str(node_id)
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return ",".join(str(one) for one in ids) or "-"
+
+
+def _results(effects: Mapping[str, Any]) -> Table:
+    failed = [one for one in effects["results"] if one["error_code"]]
+    rows = tuple(
+        (Cell(one["topic"]), Cell(str(one["partition"])), Cell(f"{one['error_code']} {one['error_name']}", "bad"))
+        for one in failed[:ROWS]
+    )
+    return Table(
+        title="What Kafka refuses",
+        columns=("topic", "partition", "Kafka answers"),
+        rows=rows,
+        more=len(failed) - len(rows),
+    )
+
+
+def _features(effects: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            Cell(one["name"]),
+            Cell(f"{one['from']} → {one['to']}"),
+            Cell(one["kind"]),
+            Cell(one["verdict"], TONES[one["verdict"]]),
+            Cell("yes" if one["reversible"] else "no", "plain" if one["reversible"] else "warn"),
+            Cell(" ".join(one["consequences"]) or "-"),
+        )
+        for one in effects["features"][:ROWS]
+    )
+    columns = ("feature", "level", "kind", "verdict", "can be undone", "what it does")
+    return Table(title="Feature levels", columns=columns, rows=rows)
+
+
+def _moves(effects: Mapping[str, Any]) -> Table:
+    moves = [one for one in effects["steps"] if one.get("completes") is not None]
+    stuck_first = sorted(moves, key=lambda one: one["completes"])
+    rows = tuple(
+        (
+            Cell(f"{one['topic']}-{one['partition']}"),
+            Cell("yes") if one["completes"] else Cell("no, it is stuck", "bad"),
+            Cell(_ids(one.get("replicas_after") or [])),
+        )
+        for one in stuck_first[:ROWS]
+    )
+    return Table(title="Moves", columns=("partition", "ends", "replicas then"), rows=rows, more=len(moves) - len(rows))
+
+
+def _stranded(effects: Mapping[str, Any]) -> Table:
+    stranded = effects.get("stranded") or []
+    rows = tuple((Cell(f"{one['topic']}-{one['partition']}", "bad"),) for one in stranded[:ROWS])
+    return Table(
+        title="Partitions that stay without a leader",
+        columns=("partition",),
+        rows=rows,
+        more=len(stranded) - len(rows),
+    )
+
+
+def _differences(effects: Mapping[str, Any]) -> Table:
+    found = effects.get("differences") or []
+    rows = tuple(
+        (Cell(str(one["from_offset"])), Cell(one["part"]), Cell(one["key"]), Cell(one["change"], "warn"))
+        for one in found[:ROWS]
+    )
+    columns = ("start at offset", "part", "what", "is")
+    return Table(title="What a starting node gets wrong", columns=columns, rows=rows, more=len(found) - len(rows))
+
+
+def _appended(effects: Mapping[str, Any]) -> Table | None:
+    appended = effects["records_appended"]
+    if appended is None:
+        return None
+    rows = tuple((Cell(name), Cell(f"{count:,}")) for name, count in appended["by_type"].items())
+    return Table(title="Records that would be appended", columns=("record", "count"), rows=rows)
+
+
+def _state(effects: Mapping[str, Any]) -> Table | None:
+    if "state" not in effects:
+        return None
+    rows = tuple((Cell(name.replace("_", " ")), Cell(f"{count:,}")) for name, count in effects["state"].items())
+    return Table(title="The state in numbers", columns=("what", "count"), rows=rows)

@@ -1,0 +1,64 @@
+"""Events as lanes of a timeline: what stands too close together becomes one mark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Final
+
+from kafkactl.report.events import FEATURES, Event
+from kafkactl.report.model import Mark, Timeline
+
+LANES: Final = 24  # more are counted, not drawn
+_PLACES: Final = 60  # marks that a lane has room for
+_TOLD: Final = 6
+_HEAVIEST: Final = ("bad", "warn", "good", "plain")
+
+
+def timeline_of(events: Iterable[Event], *, end_ms: int) -> Timeline | None:
+    """The lanes, features first, then the nodes with the most events; None where nothing happened.
+
+    Every event is held: there are few, beside the records of partitions.
+    """
+    lanes: dict[str, list[Event]] = {}
+    for event in events:
+        lanes.setdefault(event.lane, []).append(event)
+    if not lanes:
+        return None
+    start_ms = min(one[0].time_ms for one in lanes.values())
+    last_ms = max(end_ms, *(one[-1].time_ms for one in lanes.values()))
+    chosen = sorted(lanes, key=lambda name: (name != FEATURES, -len(lanes[name]), _by_number(name)))[:LANES]
+    chosen.sort(key=lambda name: (name != FEATURES, _by_number(name)))
+    return Timeline(
+        title="Feature levels and registrations",
+        text=f"What happened to features and nodes from {clock(start_ms)} to {clock(last_ms)}, by the log.",
+        start_ms=start_ms,
+        end_ms=last_ms,
+        lanes=tuple((name, tuple(_marks(lanes[name], start_ms, last_ms))) for name in chosen),
+        more=len(lanes) - len(chosen),
+    )
+
+
+def clock(time_ms: int) -> str:
+    """A time for people, in UTC; what no calendar has is told in milliseconds."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms"
+
+
+def _by_number(name: str) -> tuple[str, int]:
+    kind, _, number = name.partition(" ")
+    return kind, int(number or 0)
+
+
+def _marks(events: list[Event], start_ms: int, end_ms: int) -> Iterator[Mark]:
+    width = max(end_ms - start_ms, 1)
+    for _, grouped in groupby(events, key=lambda one: (one.time_ms - start_ms) * _PLACES // width):
+        group = list(grouped)
+        told = [f"{clock(one.time_ms)} {one.label} (offset {one.offset})" for one in group[:_TOLD]]
+        more = f"; {len(group) - _TOLD} more" if len(group) > _TOLD else ""
+        label = group[-1].label if len(group) == 1 else f"{group[-1].label}, {len(group)} events"
+        tone = min((one.tone for one in group), key=_HEAVIEST.index)
+        yield Mark(group[-1].time_ms, label, "; ".join(told) + more, tone)

@@ -1,0 +1,172 @@
+"""Reports: what they say, that nothing in them can run or load, and how large they become."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+from kafkactl.report.build import Played, report_of
+from kafkactl.report.cluster import cluster_of
+from kafkactl.report.events import FEATURES, Event, events_of
+from kafkactl.report.html import MARK, render_html
+from kafkactl.report.model import Bars, Curve, Mark, Quorum, Report, Series, Timeline, Voters
+from kafkactl.report.svg import draw
+from kafkactl.report.timeline import LANES, timeline_of
+from tests.conftest import Run
+from tests.dryrun.clusters import cluster
+from tests.report.answers import HOSTILE, answer, finding
+
+Kafkactl = Callable[..., Run]
+EMPTY_ELEMENTS = {"meta", "link", "br", "hr", "img"}
+
+
+class Reader(HTMLParser):
+    """Holds a page against the rules: every element is closed in its order, no two have one id."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in EMPTY_ELEMENTS:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, (tag, self.getpos())
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read(page: bytes) -> Reader:
+    reader = Reader()
+    reader.feed(page.decode("utf-8"))
+    reader.close()
+    assert reader.open == []
+    ids = [found["id"] for _, found in reader.seen if "id" in found]
+    assert len(ids) == len(set(ids))
+    for _, found in reader.seen:
+        for name in found.get("aria-labelledby", "").split():
+            assert name in ids
+    return reader
+
+
+def assert_nothing_runs_or_loads(page: bytes, reader: Reader) -> None:
+    tags = {tag for tag, _ in reader.seen}
+    assert not tags & {"script", "iframe", "img", "object", "embed", "form", "base", "image", "use", "foreignobject"}
+    for tag, found in reader.seen:
+        assert not [name for name in found if name.startswith("on")], tag
+        for name in ("href", "src", "xlink:href", "action"):
+            assert (found.get(name) or "#").startswith(("#", "data:,")), (tag, found)
+    assert b"url(" not in page and b"@import" not in page
+    assert b"default-src 'none'" in page
+
+
+def report(*answers: dict, timeline: Timeline | None = None) -> Report:
+    image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 3 | 1 2\n - | 3 | | 3 | 3")
+    return report_of([Played(answer=one) for one in answers], cluster_of(image), timeline=timeline)
+
+
+def test_the_verdict_and_the_findings_come_first() -> None:
+    one = answer(verdict="unavailable", findings=[finding("later", "info"), finding("first", "blocker")])
+    page = render_html(report(one))
+    text = " ".join("".join(read(page).text).split())
+    places = [text.index(word) for word in ("unavailable", "the message of first", "the message of later", "offsets")]
+    assert places == sorted(places)
+
+
+def test_a_report_of_several_scenarios_takes_the_heaviest_verdict() -> None:
+    several = report(answer(scenario="replay"), answer(verdict="degraded"), answer(verdict="unknown"))
+    assert (several.verdict, len(several.sections)) == ("unknown", 3)
+    page = read(render_html(several))
+    links = {found["href"] for tag, found in page.seen if tag == "a"}
+    assert links == {f"#{one.anchor}" for one in several.sections}
+    assert {f"#{found.get('id')}" for tag, found in page.seen if tag == "section"} >= links
+
+
+def test_assumptions_that_all_share_are_told_once() -> None:
+    found = report(answer(assumptions=["all", "mine"]), answer(assumptions=["all"]))
+    assert (found.assumptions, found.sections[0].assumptions) == (("all",), ("mine",))
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+def test_names_from_the_log_stay_text(words: str) -> None:
+    one = answer(verdict="unavailable", findings=[finding(words, "blocker")], topic=words, paths=[words])
+    event = Event(time_ms=1, offset=1, lane=FEATURES, label=words)
+    page = render_html(report(one, one, timeline=timeline_of([event], end_ms=5)))
+    reader = read(page)
+    assert_nothing_runs_or_loads(page, reader)
+    assert "\x1b" not in page.decode() and "\u202e" not in page.decode()
+    kept = "".join(one for one in words if one.isprintable())
+    if kept == words:
+        assert words in "".join(reader.text)
+
+
+def test_every_picture_is_sound_and_says_in_words_what_it_shows() -> None:
+    bars = Bars(title="T", text="D", series=(Series("a", "bad"), Series("b")), rows=(("x", (0, 3)), ("y", (2, 1))))
+    curve = Curve(title="T", text="D", points=((0, 10), (30, 50)), unit="bytes", limit=50)
+    line = Timeline(title="T", text="D", start_ms=0, end_ms=0, lanes=(("l", (Mark(0, "fenced", "all", "bad"),)),))
+    voters = Voters("before", (1, 2, 3), (1, 2), 2, 0)
+    quorum = Quorum(title="T", text="D", sides=(voters, Voters("after", (1, 2, 3), (1,), 2, 0)))
+    for number, one in enumerate((bars, curve, line, quorum)):
+        drawn = ET.fromstring(draw(one, f"p{number}"))
+        assert [drawn[0].text, drawn[1].text] == ["T", "D"]
+        assert drawn.get("role") == "img" and drawn.get("aria-labelledby") == f"p{number}-t p{number}-d"
+
+
+def test_a_bar_is_as_long_as_its_value() -> None:
+    bars = Bars(title="T", text="D", series=(Series("a"),), rows=(("x", (10,)), ("y", (4,)), ("z", (0,))))
+    widths = re.findall(r'<rect class="t-plain"[^>]* width="([\d.]+)%"', draw(bars, "p"))
+    assert widths == ["100.00", "40.00"]
+
+
+def test_a_report_stays_small_whatever_the_size_of_the_cluster() -> None:
+    many = answer(changes=100_000, findings=[finding(f"f{one}", "warning") for one in range(5_000)])
+    image, _ = cluster("brokers " + " ".join(str(one) for one in range(3_000)))
+    events = [Event(time_ms=one, offset=one, lane=f"broker {one % 500}", label="fenced") for one in range(50_000)]
+    line = timeline_of(events, end_ms=50_000)
+    assert line is not None and (len(line.lanes), line.more) == (LANES, 500 - LANES)
+    load = cluster_of(image)
+    page = render_html(report_of([Played(answer=many, after=load)], load, timeline=line))
+    assert len(page) < 500_000
+    assert b"99,900 more" in page and b"4950 more findings" in page
+
+
+def test_loads_are_counted_from_the_image() -> None:
+    image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 3 | 1 2\n - | 3 | | 3 | 3")
+    load = cluster_of(image)
+    assert [(one.id, one.leaders, one.replicas, one.lagging, one.fenced) for one in load.brokers] == [
+        (1, 1, 1, 0, False),
+        (2, 0, 1, 0, False),
+        (3, 0, 2, 2, True),
+    ]
+    assert (load.topics, load.partitions, load.without_leader) == (1, 2, 1)
+
+
+def test_the_history_of_a_log(tmp_path: Path) -> None:
+    from kafkactl.adapters.log_source import open_source
+
+    write_log(tmp_path / "log", Shape(records=2_000, partitions=50, brokers=4))
+    segments = open_source(str(tmp_path / "log" / "__cluster_metadata-0")).segments
+    found = list(events_of(segments))
+    assert {one.lane for one in found} >= {FEATURES, "broker 0", "broker 3"}
+    assert [one.offset for one in found] == sorted(one.offset for one in found)
+    assert {one.label for one in found if one.lane == "broker 0"} & {"registered", "registered, fenced"}
+    assert list(events_of(segments, up_to=found[2].offset)) == found[:3]
+
+
+def test_the_mark_by_which_a_report_is_known_is_at_its_head() -> None:
+    assert MARK.encode() in render_html(report(answer()))[:512]
