@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -16,6 +16,7 @@ from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
 
 if TYPE_CHECKING:
+    from kafkactl.adapters.dryrun_sources import Sources
     from kafkactl.dryrun.local import Loaded
     from kafkactl.dryrun.prediction import Prediction
     from kafkactl.dryrun.scenarios import World
@@ -30,7 +31,7 @@ CODES = (
     exit_codes.UNKNOWN,
     exit_codes.PROBLEMS_FOUND,
 )
-_TONES = {
+TONES = {
     "ok": "good",
     "degraded": "warn",
     "refused": "bad",
@@ -135,8 +136,28 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int | None = None) -> NoReturn:
     """Read the log, play what comes before, play the scenario, print the answer."""
+    from kafkactl.dryrun.scenarios import run
+
+    opened = open_world(common, at=at, restarts=scenario == "restart")
+    found = run(scenario, opened.world, asked)
+    payload = payload_of(common, found, opened)
+    if common.html is not None:
+        write_html(common.html, [(payload, found)], opened.world, opened.sources)
+    emit("dryrun.prediction", payload, render=_show, exit_code=found.verdict.exit_code)
+
+
+class Opened(NamedTuple):
+    """A world that what comes before was played on, where it was read from, and what each answer says of that."""
+
+    world: World
+    sources: Sources
+    frame: Mapping[str, Any]
+
+
+def open_world(common: Common, *, at: int | None = None, restarts: bool = False) -> Opened:
+    """Read the log and play what comes before."""
     from kafkactl.adapters.dryrun_sources import open_replicas, read_static, read_world
-    from kafkactl.dryrun.scenarios import chain, run
+    from kafkactl.dryrun.scenarios import chain
     from kafkactl.features.releases import find_release
 
     check_html(common.html)
@@ -145,12 +166,11 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
     release = None if common.kafka_version is None else find_release(common.kafka_version)
     sources = open_replicas(common.sources, same_cluster=common.same_cluster)
     static = read_static(common.config)
-    world = read_world(sources, release=release, static=static, at=at, restarts=scenario == "restart")
+    world = read_world(sources, release=release, static=static, at=at, restarts=restarts)
     first = world.loaded
     _check_end(first, at)
     world, before = chain(world, events)
-    found = run(scenario, world, asked)
-    payload = {
+    frame = {
         "engine": "local",
         "source": {
             "paths": list(sources.paths),
@@ -162,13 +182,16 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
             "records": first.records,
         },
         "after": [{"scenario": one.scenario, "input": one.input, "verdict": one.verdict} for one in before],
-        **found.to_dict(),
     }
+    return Opened(world, sources, frame)
+
+
+def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, Any]:
+    """The answer of one scenario."""
+    payload = {**opened.frame, **found.to_dict()}
     if common.records:
-        payload["effects"]["records_appended"] = _with_records(payload, found, world)
-    if common.html is not None:
-        write_html(common.html, [(payload, found)], world, sources)
-    emit("dryrun.prediction", payload, render=_show, exit_code=found.verdict.exit_code)
+        payload["effects"]["records_appended"] = _with_records(payload, found, opened.world)
+    return payload
 
 
 def _check_end(loaded: Loaded, at: int | None) -> None:
@@ -259,7 +282,7 @@ def _data(record: MetadataRecord) -> dict[str, Any]:
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
     effects, verdict = answer["effects"], answer["verdict"]
-    page.heading(f"{_title(answer)}: {verdict}", _TONES[verdict])
+    page.heading(f"{title_of(answer)}: {verdict}", TONES[verdict])
     page.fields(_facts(answer, effects))
     page.findings(answer["findings"])
     for show in (_changes, _steps, _worst, _results, _features, _differences, _counts, _sizes):
@@ -268,7 +291,8 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         page.line(Word(f"assumed: {text}", "dim"))
 
 
-def _title(answer: Mapping[str, Any]) -> str:
+def title_of(answer: Mapping[str, Any]) -> str:
+    """The scenario and what was asked."""
     words = [f"{name} {_text(value)}" for name, value in answer["input"].items() if value not in (None, False, [], {})]
     return " ".join([answer["scenario"], *([", ".join(words)] if words else [])])
 
@@ -349,7 +373,7 @@ def _steps(page: Page, effects: Mapping[str, Any]) -> None:
         (
             one["number"],
             one["broker"],
-            Word(one["verdict"], _TONES[one["verdict"]]),
+            Word(one["verdict"], TONES[one["verdict"]]),
             one["partitions"]["leader_changes"],
             one["partitions"]["offline"],
             one["partitions"]["under_min_isr"],

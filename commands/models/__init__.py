@@ -22,6 +22,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "config.change": (_CONFIG, "ConfigChange"),
     "config.view": (_CONFIG, "ConfigView"),
     "dryrun.prediction": (_DRYRUN, "DryrunPrediction"),
+    "dryrun.report": (_DRYRUN, "DryrunReport"),
     "error": (_SHARED, "Error"),
     "explain": (_TOOL, "Explain"),
     "explain.list": (_TOOL, "ExplainList"),

@@ -252,3 +252,26 @@ class DryrunPrediction(Answer):
     findings: list[Finding]
     effects: Effects
     assumptions: list[str]
+
+
+class Played(Shape):
+    """One scenario of a report; fields as in `dryrun.prediction`."""
+
+    scenario: str
+    input: dict[str, Any]
+    verdict: Verdict
+    findings: list[Finding]
+    effects: Effects
+    assumptions: list[str]
+
+
+class DryrunReport(Answer):
+    """`dryrun report`: every scenario that needs no argument, played on one log."""
+
+    kind: Literal["dryrun.report"]
+    engine: Literal["local", "spark"]
+    source: Source
+    after: list[Earlier] = Field(description="What was played before, in order.")
+    verdict: Verdict = Field(description="The heaviest.")
+    html: str | None = Field(description="The page that was written.")
+    predictions: list[Played]

@@ -14,7 +14,7 @@ from kafkactl.report.model import Bars, Curve, Mark, Quorum, Series, Timeline, V
 from kafkactl.report.timeline import clock
 
 _LABEL, _BAR, _GAP = 19, 14, 10  # pixels
-_LEGEND: Final = 26
+_LEGEND_LINE: Final = 20
 _SHOWN: Final = 34  # letters that fit beside a value on a phone
 _CURVE_HEIGHT: Final = 140
 
@@ -42,7 +42,7 @@ def _bars(block: Bars) -> tuple[int, list[str]]:
     most = max((sum(values) if stacked else max(values) for _, values in block.rows), default=0) or 1
     parts, top = [], 4
     if len(block.series) > 1:
-        parts, top = list(_legend(block.series)), _LEGEND
+        parts, top = list(_legend(block.series)), (len(block.series) + 1) // 2 * _LEGEND_LINE + 6
     for label, values in block.rows:
         shown = _sum(block, values)
         parts.append(_text(0, top + 13, _short(label, _SHOWN if len(shown) < 14 else 22), hint=label))
@@ -84,10 +84,11 @@ def _rect(left: float, width: float, top: int, series: Series, hint: str, *, hei
 
 
 def _legend(series: Sequence[Series]) -> Iterator[str]:
+    """Two names in a line, for the width of a phone."""
     for place, one in enumerate(series):
-        x = place * 100 / len(series)
-        yield f'<rect class="t-{one.tone}" x="{x:.2f}%" y="5" width="10" height="10"/>'
-        yield f'<svg x="{x:.2f}%" y="0" width="25%" height="{_LEGEND}" overflow="visible">'
+        x, y = place % 2 * 50, place // 2 * _LEGEND_LINE
+        yield f'<rect class="t-{one.tone}" x="{x}%" y="{y + 5}" width="10" height="10"/>'
+        yield f'<svg x="{x}%" y="{y}" width="50%" height="{_LEGEND_LINE}" overflow="visible">'
         yield f'<text class="small" x="14" y="14">{_safe(one.name)}</text></svg>'
 
 

@@ -12,6 +12,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,13 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
     "--remote-debugging-pipe",
 )  # fmt: skip
+# Puts our two ends where the browser looks for them: first out of the way, for they may lie there.
+_START = """
+import fcntl, os, sys
+ours = [fcntl.fcntl(int(one), fcntl.F_DUPFD, 10) for one in sys.argv[1:3]]
+os.dup2(ours[0], 3); os.dup2(ours[1], 4)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
 _BAD = ("error", "assert", "warning")
 
 
@@ -110,11 +118,10 @@ def opened(program: str, profile: Path) -> Iterator[Tab]:
     """A browser with one empty page; ended when the block ends."""
     read_end, to_browser = os.pipe()
     from_browser, write_end = os.pipe()
-    # The shell puts our two ends where the browser looks for them.
-    script = f'exec "$@" 3<&{read_end} 4>&{write_end}'
-    words = ["sh", "-c", script, "sh", program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    words = [program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    start = [sys.executable, "-c", _START, str(read_end), str(write_end), *words]
     with (profile.parent / "browser.log").open("wb") as log:
-        child = subprocess.Popen(words, pass_fds=(read_end, write_end), stdout=log, stderr=log)
+        child = subprocess.Popen(start, pass_fds=(read_end, write_end), stdout=log, stderr=log)
     os.close(read_end)
     os.close(write_end)
     try:

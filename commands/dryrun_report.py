@@ -1,0 +1,93 @@
+"""`kafkactl dryrun report`: every scenario that needs no argument, in one answer and one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.commands.dryrun_html import write_html
+from kafkactl.commands.dryrun_run import CODES, TONES, Common, open_world, payload_of, scenario_options, title_of
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.output import emit
+from kafkactl.commands.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.dryrun.scenarios import World
+
+
+@leaf_command(
+    "report",
+    examples=(
+        "kafkactl dryrun report /disk1/__cluster_metadata-0 --html report.html",
+        "kafkactl dryrun report /disk1/__cluster_metadata-0 --config controller.properties -o json",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+def report(*, common: Common) -> None:
+    """Every scenario that needs no argument, at once.
+
+    What the log holds, what a starting node makes of it, its growth, the quorum, a rolling restart,
+    preferred elections, and the worst loss of one and of two brokers. The heaviest verdict decides.
+    """
+    from kafkactl.dryrun.prediction import heaviest
+    from kafkactl.dryrun.scenarios import run
+
+    opened = open_world(common, restarts=True)
+    found = [run(scenario, opened.world, asked) for scenario, asked in _scenarios(opened.world)]
+    played = [(payload_of(common, one, opened), one) for one in found]
+    if common.html is not None:
+        write_html(common.html, played, opened.world, opened.sources)
+    verdict = heaviest(one.verdict for one in found)
+    predictions = [{name: part for name, part in one.items() if name not in opened.frame} for one, _ in played]
+    payload = {**opened.frame, "verdict": verdict, "html": common.html, "predictions": predictions}
+    emit("dryrun.report", payload, render=_show, exit_code=verdict.exit_code)
+
+
+def _scenarios(world: World) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    live = sum(not one.fenced for one in world.loaded.image.brokers.values())
+    yield "replay", {"at": None}
+    yield "restart", {"node": None}
+    yield "growth", {"days": 30}
+    yield "controllers", {}
+    if live:
+        yield "rolling-restart", {"order": "auto"}
+        yield "elect-leaders", {"type": "preferred", "topics": []}
+    yield from (("broker-loss", {"worst": size}) for size in (1, 2) if size <= live)
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    verdict, source = answer["verdict"], answer["source"]
+    page.heading(f"report: {verdict}", TONES[verdict])
+    page.fields(
+        [
+            ("log", f"offset {source['last_offset']} of {', '.join(source['paths'])}"),
+            ("page", answer["html"]),
+        ]
+    )
+    page.table(
+        ("scenario", "verdict", "blockers", "warnings"),
+        [
+            (title_of(one), Word(one["verdict"], TONES[one["verdict"]]), _count(one, "blocker"), _count(one, "warning"))
+            for one in answer["predictions"]
+        ],
+    )
+    told = {
+        (one["id"], one["subject"]): one
+        for played in answer["predictions"]
+        for one in played["findings"]
+        if one["severity"] == "blocker"
+    }
+    page.findings(list(told.values())[:_SHOWN])
+    if len(told) > _SHOWN:
+        page.line(Word(f"and {len(told) - _SHOWN} more blockers (all with -o json)", "dim"))
+    if answer["html"] is None:
+        page.line(Word("--html FILE writes it all as one page with pictures", "dim"))
+
+
+_SHOWN = 8
+
+
+def _count(played: Mapping[str, Any], severity: str) -> int:
+    return sum(one["severity"] == severity for one in played["findings"])

@@ -1,0 +1,98 @@
+"""A report in a real browser: nothing complains, nothing is asked for, nothing is wider than the window.
+
+Needs Chromium (Debian: chromium; `make test` installs it on continuous integration; KAFKACTL_BROWSER names another).
+What can be told without one is in test_report.py. KAFKACTL_REPORT_PICTURES names a folder to look at the pages in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+from kafkactl.report.build import Played, report_of
+from kafkactl.report.cluster import cluster_of
+from kafkactl.report.html import render_html
+from tests.conftest import Run
+from tests.dryrun.clusters import cluster
+from tests.report.answers import HOSTILE, answer, finding
+from tests.report.browser import Tab, find_browser, opened
+
+BROWSER = find_browser()
+PICTURES = os.environ.get("KAFKACTL_REPORT_PICTURES")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine; see the first lines of this file")
+
+# What sticks out of the window to the right, but for what stands in something that scrolls by itself or is drawn.
+WIDER = """
+[...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > WIDTH + 1
+  && !one.closest('.wide, svg')).map(one => one.tagName + ' ' + one.textContent.slice(0, 40))
+"""
+# Words of pictures that leave their picture, or lie on each other.
+CLIPPED = """
+[...document.querySelectorAll('svg.picture')].flatMap(picture => {
+  const frame = picture.getBoundingClientRect();
+  const words = [...picture.querySelectorAll('text')].map(one => [one.getBoundingClientRect(), one.textContent]);
+  const out = words.filter(([at]) => at.right > frame.right + 1 || at.left < frame.left - 1 || at.bottom > frame.bottom + 1);
+  const on = words.filter(([a], i) => words.some(([b], j) => i < j && a.left < b.right - 1 && b.left < a.right - 1
+    && a.top < b.bottom - 4 && b.top < a.bottom - 4));
+  return [...out, ...on].map(([, words]) => words);
+})
+"""  # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    assert BROWSER is not None
+    with opened(BROWSER, tmp_path_factory.mktemp("browser") / "profile") as tab:
+        yield tab
+
+
+@pytest.fixture
+def pages(kafkactl: Callable[..., Run], tmp_path: Path) -> dict[str, Path]:
+    write_log(tmp_path / "log", Shape(records=1_000, partitions=100, brokers=5))
+    page = tmp_path / "report.html"
+    kafkactl("dryrun", "report", tmp_path / "log" / "__cluster_metadata-0", "--html", page)
+    image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 3 | 1 2\n - | 3 | | 3 | 3")
+    hostile = [
+        Played(answer=answer(verdict="wedged", findings=[finding(words, "blocker")], topic=words, paths=[words]))
+        for words in HOSTILE
+    ]
+    (tmp_path / "hostile.html").write_bytes(render_html(report_of(hostile, cluster_of(image))))
+    return {"report": page, "hostile": tmp_path / "hostile.html"}
+
+
+def test_a_browser_shows_it_without_a_word(tab: Tab, pages: dict[str, Path]) -> None:
+    paper = {}
+    for name, page in pages.items():
+        for width in (360, 1280):
+            for dark in (False, True):
+                tab.open(page.as_uri(), width=width, dark=dark)
+                paper[dark] = tab.value("getComputedStyle(document.body).backgroundColor")
+                assert tab.value("document.documentElement.scrollWidth") <= width
+                assert tab.value(WIDER.replace("WIDTH", str(width))) == []
+                assert tab.value(CLIPPED) == []
+                assert tab.complaints == []
+                if PICTURES is not None:
+                    tab.picture(Path(PICTURES) / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+        tab.open(page.as_uri(), width=1280, dark=True, media="print")
+        assert tab.value("getComputedStyle(document.body).backgroundColor") == paper[False] != paper[True]
+
+
+def test_the_browser_would_have_complained(tab: Tab, tmp_path: Path) -> None:
+    (tmp_path / "wide.html").write_text(
+        "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'\">"
+        "<script>alert(1)</script><p style='width: 500px'>wide</p><img src='http://127.0.0.1:1/x.png'>"
+        "<svg class='picture' width='100'><text x='0' y='9'>one</text><text x='5' y='9'>two</text></svg>"
+        "<div><b style='position: absolute; left: 0; width: 900px'>wider</b></div>"
+    )
+    before = len(tab.complaints)
+    tab.open((tmp_path / "wide.html").as_uri(), width=360)
+    assert tab.value("document.documentElement.scrollWidth") > 360
+    assert any("wider" in one for one in tab.value(WIDER.replace("WIDTH", "360")))
+    assert tab.value(CLIPPED) == ["one"]
+    assert len(tab.complaints) > before
+    del tab.complaints[before:]
