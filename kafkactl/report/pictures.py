@@ -110,7 +110,11 @@ def quorum(effects: Mapping[str, Any]) -> Quorum:
     return Quorum(
         title="Quorum arithmetic",
         text=f"Then {len(then.alive)} of {len(then.ids)} voters are alive, and {then.majority} must be: the quorum "
-        + (f"survives {then.tolerates} more failures." if len(then.alive) >= then.majority else "has no majority."),
+        + (
+            f"survives {then.tolerates} more failure{'s' * (then.tolerates != 1)}."
+            if len(then.alive) >= then.majority
+            else "has no majority."
+        ),
         sides=sides if sides[0].ids != then.ids or sides[0].alive != then.alive else (sides[0],),
     )
 

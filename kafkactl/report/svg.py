@@ -17,6 +17,7 @@ _LABEL, _BAR, _GAP = 19, 14, 10  # pixels
 _LEGEND_LINE: Final = 20
 _SHOWN: Final = 34  # letters that fit beside a value on a phone
 _CURVE_HEIGHT: Final = 140
+_VOTERS: Final = 6  # in a line
 
 
 def draw(block: Bars | Curve | Timeline | Quorum, key: str) -> str:
@@ -159,20 +160,23 @@ def _quorum(block: Quorum) -> tuple[int, list[str]]:
         enough = "a majority" if len(side.alive) >= side.majority else "no majority"
         words = f"{len(side.alive)} of {len(side.ids)} alive, {side.majority} needed: {enough}"
         parts.append(_text(100, top + 13, words, css="value", anchor="end"))
-        parts += _voters(side, top + _LABEL + 3)
-        top += _LABEL + 58
+        top += _LABEL + 3
+        for first in range(0, len(side.ids), _VOTERS):
+            parts += _voters(side, side.ids[first : first + _VOTERS], top)
+            top += 45
+        top += _GAP
     return top, parts
 
 
-def _voters(side: Voters, top: int) -> Iterator[str]:
-    width = 100 / max(len(side.ids), 1)
-    for place, voter in enumerate(side.ids):
+def _voters(side: Voters, ids: Sequence[int], top: int) -> Iterator[str]:
+    width = 100 / min(len(side.ids), _VOTERS)
+    for place, voter in enumerate(ids):
         lives = voter in side.alive
         css, word = ("t-good", "alive") if lives else ("gone", "lost")
         x = place * width
         yield f'<rect class="{css}" x="{x:.2f}%" y="{top}" width="{width - 1:.2f}%" height="20"><title>'
         yield f"voter {voter}: {word}</title></rect>"
-        yield _text(x, top + 36, f"{voter}" + ("" if lives else " lost"), css="small")
+        yield _text(x, top + 36, f"{voter}" if lives else f"{voter} ✕", css="small")
 
 
 def _text(left: float, y: int, words: str, *, css: str = "label", anchor: str = "start", hint: str = "") -> str:

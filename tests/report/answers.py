@@ -79,8 +79,8 @@ def answer(
             "counts": {f"{topic}{one}": one for one in range(40)},
             "state": {"topics": 3},
             "image_sha256": "0" * 64,
-            "voters": {"before": [1, 2, 3], "after": [1, 2, 3]},
-            "alive": {"before": [1, 2, 3], "after": [1]},
+            "voters": {"before": list(range(3000, 3011)), "after": list(range(3000, 3011))},
+            "alive": {"before": list(range(3000, 3011)), "after": [3001]},
         }
-        | {"majority": {"before": 2, "after": 2}, "tolerates": {"before": 1, "after": 0}},
+        | {"majority": {"before": 6, "after": 6}, "tolerates": {"before": 5, "after": 0}},
     }
