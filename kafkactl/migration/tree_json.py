@@ -1,0 +1,131 @@
+"""JSON as Kafka's ZooKeeper code reads it: Jackson's rules, and types that are not bent.
+
+Differences from Python's own: an empty text is "missing" and no error, what follows the first value is ignored,
+NaN and Infinity are refused, an Int is a whole number of 32 bits written without a point. Sources: core
+`kafka/utils/Json.scala`, `kafka/utils/json/DecodeJson.scala`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final, NoReturn, TypeVar
+
+Value = TypeVar("Value")
+
+INT_BITS: Final = 32
+LONG_BITS: Final = 64
+_MAX_DEPTH: Final = 1000  # Jackson's StreamReadConstraints
+
+
+class BrokenError(ValueError):
+    """A znode that Kafka cannot read. The reason repeats nothing that could be a secret."""
+
+
+class NotJsonError(BrokenError):
+    """Bytes that are no JSON: Kafka takes some kinds of znode with such data as absent, without a word."""
+
+
+class _Missing:
+    """What Jackson makes of an empty text."""
+
+
+MISSING: Final = _Missing()
+
+
+def parse_json(data: bytes | None) -> object:
+    """The first JSON value in `data`, MISSING for nothing but blanks.
+
+    Raises NotJsonError for what is no JSON, BrokenError for null data (Kafka throws there).
+    """
+    if data is None:
+        raise BrokenError("it has null data")
+    try:
+        text = data.decode(json.detect_encoding(data)).removeprefix("\ufeff").lstrip(" \t\r\n")
+        if not text:
+            return MISSING
+        value, _ = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        raise NotJsonError("it is no JSON") from None
+    if _depth_over(value):
+        raise NotJsonError(f"its JSON is nested deeper than {_MAX_DEPTH}")
+    return value
+
+
+def _refuse_constant(_name: str) -> NoReturn:
+    raise ValueError("not in JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _depth_over(value: object) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [child for one in level for child in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+# --- typed answers ------------------------------------------------------------------------------------------------
+
+
+def as_object(value: object, what: str = "it") -> Mapping[str, object]:
+    """A JSON object, else BrokenError."""
+    if not isinstance(value, dict):
+        raise BrokenError(f"{what} is no JSON object")
+    return value
+
+
+def as_list(value: object, what: str) -> list[object]:
+    """A JSON array, else BrokenError."""
+    if not isinstance(value, list):
+        raise BrokenError(f"{what} is no JSON array")
+    return value
+
+
+def as_text(value: object, what: str) -> str:
+    """A JSON string, else BrokenError."""
+    if not isinstance(value, str):
+        raise BrokenError(f"{what} is no string")
+    return value
+
+
+def as_int(value: object, what: str) -> int:
+    """A whole number of 32 bits, else BrokenError."""
+    return _whole(value, what, INT_BITS)
+
+
+def as_long(value: object, what: str) -> int:
+    """A whole number of 64 bits, else BrokenError."""
+    return _whole(value, what, LONG_BITS)
+
+
+def as_ints(value: object, what: str) -> tuple[int, ...]:
+    """An array of whole numbers of 32 bits, else BrokenError."""
+    return tuple(as_int(one, f"an entry of {what}") for one in as_list(value, what))
+
+
+def _whole(value: object, what: str, bits: int) -> int:
+    if type(value) is not int or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise BrokenError(f"{what} is no whole number of {bits} bits")
+    return value
+
+
+def needed(fields: Mapping[str, object], name: str, read: Callable[[object, str], Value]) -> Value:
+    """A field that has to be there, else BrokenError."""
+    if name not in fields:
+        raise BrokenError(f"{name} is missing")
+    return read(fields[name], name)
+
+
+def given(fields: Mapping[str, object], name: str, read: Callable[[object, str], Value]) -> Value | None:
+    """A field or None; one that is there with a null is broken, as in Kafka."""
+    return read(fields[name], name) if name in fields else None
