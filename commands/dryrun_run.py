@@ -28,6 +28,7 @@ CODES = (
     exit_codes.FAILED,
     exit_codes.USAGE,
     exit_codes.REFUSED,
+    exit_codes.UNREACHABLE,
     exit_codes.UNKNOWN,
     exit_codes.PROBLEMS_FOUND,
 )
@@ -156,22 +157,23 @@ class Opened(NamedTuple):
 
 def open_world(common: Common, *, at: int | None = None, restarts: bool = False) -> Opened:
     """Read the log and play what comes before."""
-    from kafkactl.adapters.dryrun_sources import open_replicas, read_static, read_world
+    from kafkactl.adapters.dryrun_sources import in_process, on_spark, open_replicas, read_static, read_world
     from kafkactl.dryrun.scenarios import chain
     from kafkactl.features.releases import find_release
 
     check_html(common.html)
-    _check_engine(common)
+    name = _engine(common)
+    engine = on_spark(common.master) if name == "spark" else in_process
     events = [event for path in common.after for event in _events(path)]
     release = None if common.kafka_version is None else find_release(common.kafka_version)
     sources = open_replicas(common.sources, same_cluster=common.same_cluster)
     static = read_static(common.config)
-    world = read_world(sources, release=release, static=static, at=at, restarts=restarts)
+    world = read_world(sources, release=release, static=static, at=at, restarts=restarts, engine=engine)
     first = world.loaded
     _check_end(first, at)
     world, before = chain(world, events)
     frame = {
-        "engine": "local",
+        "engine": name,
         "source": {
             "paths": list(sources.paths),
             "cluster_id": sources.cluster_id,
@@ -206,16 +208,14 @@ def _check_end(loaded: Loaded, at: int | None) -> None:
         )
 
 
-def _check_engine(common: Common) -> None:
-    """Raise InputError where Spark is asked for: no release of kafkactl has that engine yet."""
-    from kafkactl.errors import InputError
-
-    if common.engine == "spark" or common.master is not None:
-        raise InputError(
-            "this kafkactl replays logs in process only",
-            id="spark-engine-not-available",
-            next_step="Leave out --engine spark and --master.",
-        )
+def _engine(common: Common) -> str:
+    """The engine by name. `auto`: Spark where a master is named; on one machine it does not pay
+    (docs/decisions/0009-the-spark-plan.md)."""
+    if common.engine == "local" and common.master is not None:
+        raise click.UsageError("--master names a Spark master, and --engine local needs none.")
+    if common.engine == "auto":
+        return "local" if common.master is None else "spark"
+    return common.engine
 
 
 def _events(path: str) -> list[tuple[str, Mapping[str, Any]]]:

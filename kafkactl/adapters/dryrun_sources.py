@@ -6,9 +6,10 @@ in the newest epoch is taken, as an election would (`VoteRequest`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.log_source import LogSource, open_source
@@ -21,6 +22,9 @@ from kafkactl.errors import InputError
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
 from kafkactl.protocol.properties import parse_properties
+
+# Reads logs to their ends, or up to an offset.
+Engine: TypeAlias = Callable[[Sequence[LogSource], int | None], list[Loaded]]
 
 
 @frozen
@@ -48,6 +52,28 @@ def open_replicas(paths: Sequence[str], *, same_cluster: bool = False) -> Source
     return Sources(paths=given, logs=logs, cluster_id=next(iter(sorted(ids)), None))
 
 
+def in_process(logs: Sequence[LogSource], at: int | None) -> list[Loaded]:
+    """The local engine."""
+    return [load(log.segments, log.checkpoints, at=at) for log in logs]
+
+
+def on_spark(master: str | None) -> Engine:
+    """The Spark engine on that master. Raises as `spark_session.check_spark`; what it gives, as `spark_session`."""
+    from kafkactl.adapters.spark_session import check_spark, spark_session
+
+    check_spark(master)
+
+    def engine(logs: Sequence[LogSource], at: int | None) -> list[Loaded]:
+        from kafkactl.dryrun.spark_engine import ClusterLog, load_logs
+
+        with spark_session(master) as spark:
+            return load_logs(
+                spark, [ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at) for log in logs]
+            )
+
+    return engine
+
+
 def read_world(
     sources: Sources,
     *,
@@ -55,12 +81,13 @@ def read_world(
     static: Mapping[str, str] | None,
     at: int | None = None,
     restarts: bool = False,
+    engine: Engine = in_process,
 ) -> World:
     """The state at the end of the log (or after offset `at`), and what a prediction stands on beside it.
 
     With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
     """
-    read = [(load(log.segments, log.checkpoints, at=at), log) for log in sources.logs]
+    read = zip(engine(sources.logs, at), sources.logs, strict=True)
     loaded, log = max(read, key=lambda one: (one[0].last_epoch, one[0].last_offset))
     loaded = replace(loaded, committed_offset=_committed(sources, loaded))
     facts = facts_of(

@@ -81,14 +81,15 @@ class Loaded:
 def load(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int | None = None) -> Loaded:
     """The state after the record at offset `at` (default: the last one).
 
-    Raises InputError `log-begins-late` where neither a checkpoint nor a segment gives the beginning, `no-such-offset`
-    where `at` lies outside, and whatever the pieces raise.
+    Raises InputError `log-begins-late` where neither a checkpoint nor a segment gives the beginning,
+    and whatever the pieces raise.
     """
     with no_collection():
         start = start_of(segments, checkpoints, at)
         reading = Reading(start, at)
         for position, segment in enumerate(segments):
-            reading.read(segment, is_last=position + 1 == len(segments))
+            runs = walk_runs(segment.pieces(), file=segment.name)
+            reading.read(segment.name, runs, is_last=position + 1 == len(segments))
         return reading.loaded(checkpoints)
 
 
@@ -131,8 +132,10 @@ def _records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple
 class Reading:
     """Segments on their way into a state: what both engines say about a log beside what its records do."""
 
+    REPLAYING: type[BatchReplaying] = BatchReplaying
+
     def __init__(self, start: Start, at: int | None) -> None:
-        self.replaying = BatchReplaying(
+        self.replaying = self.REPLAYING(
             start.image,
             first_offset=start.end_offset,
             end_offset=None if at is None else at + 1,
@@ -147,22 +150,22 @@ class Reading:
         self._findings: list[Finding] = []
         self._next_before: int | None = None
 
-    def read(self, segment: LogFile, *, is_last: bool) -> None:
+    def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
         """A segment, in its turn."""
         torn = None
-        self.segment = segment.name
-        for found in walk_runs(segment.pieces(), file=segment.name):
+        self.segment = segment
+        for found in runs:
             if torn is not None:
                 self.damaged(torn)
                 torn = None
             if isinstance(found, Damage):
                 torn = found
             else:
-                self._take(found)
+                self.take(found)
         if torn is not None:
             self.damaged(torn, is_tail=is_last and torn.error.id == "truncated-batch")
 
-    def _take(self, run: BatchRun) -> None:
+    def take(self, run: BatchRun) -> None:
         """Batches before the start are counted, those behind it replayed, up to the end of what was asked for."""
         for at in run.positions:
             base, length, _, _, delta, timestamp, *_ = BATCH_HEAD.unpack_from(run.data, at)

@@ -1,0 +1,174 @@
+"""Partition records folded into patches, and patches into partitions.
+
+A patch is what some stretch of the log does to a partition: for each field the last value that was given, how often
+the leader was named, how many changes there were. Patches of neighbouring stretches compose, in any grouping, which is
+why a log can be folded in parallel. Each field is one number, so that a hash aggregate can merge patches by taking the
+greatest: the number of the stretch (they ascend along the log) above that of the body which said it last.
+
+Source of the rule: `metadata/.../controller/PartitionRegistration.java` (`merge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafkactl.dryrun.columns import Columns, body_of
+from kafkactl.metadata.image import PartitionState
+
+# In the order of `columns.Body.fields`, which is that of a PartitionState without the epochs.
+FIELDS: Final = (
+    "replicas", "isr", "removing_replicas", "adding_replicas", "leader", "recovery", "directories", "elr", "last_known",
+)  # fmt: skip
+COUNTERS: Final = ("resets", "changes", "leader_changes", "leader_epoch", "partition_epoch", "unusual")
+_NONE: Final = 1 << 62
+_PLACE: Final = 32  # bits of the number of a body
+
+
+class Patch(NamedTuple):
+    """One merged patch of a partition. `era` counts the ClearElrRecords before it; offsets are of its records.
+
+    `reset_at` is the offset of its last PartitionRecord, -1 for none; the epochs are those of its PartitionRecords.
+    """
+
+    era: int
+    first: int
+    last: int
+    reset_at: int
+    resets: int
+    changes: int
+    leader_changes: int
+    leader_epoch: int
+    partition_epoch: int
+    unusual: int
+    fields: tuple[int, ...]
+
+
+def fold(columns: Columns, split: int, eras: Sequence[int]) -> pa.Table:
+    """A patch for each partition and era of these columns, which are those of the stretch number `split` of the log.
+
+    `eras` are the ascending offsets at which one ends.
+    """
+    offset = np.asarray(columns.offset, np.int64)
+    key, body = np.asarray(columns.key, np.int32), np.asarray(columns.body, np.int32)
+    meaning = _meaning(columns)
+    bounds = np.searchsorted(offset, np.asarray(eras, np.int64))
+    begins, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(offset)]
+    tables = [
+        _folded(_Rows(offset[begin:end], key[begin:end], body[begin:end]), meaning, split, era)
+        for era, (begin, end) in enumerate(zip(begins, ends, strict=True))
+        if begin < end
+    ]
+    if not tables:
+        return pa.table({})
+    raw = pa.array(list(columns.keys), pa.binary(20))
+    table = pa.concat_tables(tables)
+    return table.set_column(0, "key", raw.take(table["key"].combine_chunks()))
+
+
+class _Meaning(NamedTuple):
+    """Of the bodies by number: which fields each gives, and its numbers."""
+
+    gives: np.ndarray[Any, Any]
+    numbers: dict[str, np.ndarray[Any, Any]]
+
+
+def _meaning(columns: Columns) -> _Meaning:
+    bodies = [body_of(one) for one in columns.bodies]
+    gives = np.array([[one is not None for one in body.fields] for body in bodies if body], bool)
+    leader = gives[:, FIELDS.index("leader")] if bodies else gives
+    resets = np.array([body.is_reset for body in bodies if body], bool)
+    numbers = {
+        "resets": resets,
+        "changes": ~resets,
+        "leader_changes": leader & ~resets,
+        "leader_epoch": np.array([body.leader_epoch for body in bodies if body], np.int64),
+        "partition_epoch": np.array([body.partition_epoch for body in bodies if body], np.int64),
+        "unusual": np.array([body.is_unusual for body in bodies if body], bool),
+    }
+    return _Meaning(gives, numbers)
+
+
+class _Rows(NamedTuple):
+    """A few of the rows of `Columns`."""
+
+    offset: np.ndarray[Any, Any]
+    key: np.ndarray[Any, Any]
+    body: np.ndarray[Any, Any]
+
+
+def _folded(taken: _Rows, meaning: _Meaning, split: int, era: int) -> pa.Table:
+    """One stretch within one era. Where an index stands twice in an assignment, numpy keeps the last."""
+    offset, key, body = taken
+    count, rows = int(key.max()) + 1, np.arange(len(key))
+    first, last = np.full(count, -1), np.full(count, -1)
+    last[key] = rows
+    first[key[::-1]] = rows[::-1]
+    there = np.flatnonzero(last >= 0)
+    made = {"key": pa.array(there.astype(np.int32)), "era": pa.array(np.full(len(there), era, np.int32))}
+    made["first_offset"], made["last_offset"] = pa.array(offset[first[there]]), pa.array(offset[last[there]])
+    reset = _last(rows[meaning.numbers["resets"][body]], key, count)
+    made["reset_at"] = pa.array(np.where(reset[there] >= 0, offset[reset[there]], -1))
+    for name in COUNTERS:
+        weights = meaning.numbers[name][body].astype(np.int64)
+        sums = np.zeros(count, np.int64)
+        np.add.at(sums, key, weights)
+        made[name] = pa.array(sums[there])
+    for at, name in enumerate(FIELDS):
+        given = _last(rows[meaning.gives[body, at]], key, count)[there]
+        packed = np.where(given >= 0, ((split + 1) << _PLACE) | body[given].astype(np.int64), 0)
+        made[name] = pa.array(packed)
+    return pa.table(made)
+
+
+def _last(rows: Any, key: Any, count: int) -> Any:
+    """The last of these rows for each key; -1 for none."""
+    found = np.full(count, -1)
+    found[key[rows]] = rows
+    return found
+
+
+def unpacked(packed: int) -> tuple[int, int] | None:
+    """The stretch and the number of the body that a field was packed from; None where nothing gave it."""
+    return None if not packed else ((packed >> _PLACE) - 1, packed & ((1 << _PLACE) - 1))
+
+
+def applied(state: PartitionState | None, patch: Patch, value: Callable[[int, int], Any]) -> PartitionState:
+    """The partition after a patch; `value` tells the field (by its place in FIELDS) of a packed number.
+
+    A patch that begins with a PartitionRecord needs no state; any other one does.
+    """
+    given = [value(at, packed) if packed else None for at, packed in enumerate(patch.fields)]
+    if patch.resets:
+        old: Sequence[Any] = given
+        epochs = patch.leader_epoch, patch.partition_epoch
+    else:
+        if state is None:
+            raise ValueError("a patch of changes needs a partition")
+        old = (*state[:6], *state[8:])
+        epochs = state[6], state[7]
+    new = [before if one is None else one for before, one in zip(old, given, strict=True)]
+    leader_epoch, partition_epoch = epochs[0] + patch.leader_changes, epochs[1] + patch.changes
+    return (*new[:6], leader_epoch, partition_epoch, *new[6:])
+
+
+def cleared(state: PartitionState) -> PartitionState:
+    """After a ClearElrRecord that is about it (KIP-966)."""
+    return (*state[:7], state[7] + 1, state[8], (), ()) if state[9] or state[10] else state
+
+
+def is_regular(patches: Iterable[Patch], *, known: bool) -> bool:
+    """Whether the patches of a partition tell its state without looking at single records.
+
+    `known`: the partition was there before. If not, the first record has to be its only PartitionRecord.
+    """
+    patches = list(patches)
+    if any(one.unusual for one in patches):
+        return False
+    resets = sum(one.resets for one in patches)
+    if known:
+        return resets == 0
+    return resets == 1 and patches[0].reset_at == patches[0].first

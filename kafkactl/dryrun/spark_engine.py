@@ -1,0 +1,444 @@
+"""The Spark engine: metadata logs of any number of clusters, in two jobs, to the same values as the local engine.
+
+1. The driver walks batch headers (or, where they do not lead through a file, scans it as the local engine does) and
+   plans stretches of whole batches.
+2. A first job collects the records that are not partition records; from them follows what was aborted, and when topics
+   and ClearElrRecords came (`outline`).
+3. A second job folds partition records into patches where they are read; a hash aggregate over plain numbers merges
+   them.
+4. The driver replays the other records one by one and puts the partitions in. A topic in which anything is unusual is
+   replayed record by record, too: rare, and then exact.
+
+Why it is so: docs/decisions/0009-the-spark-plan.md.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkactl.dryrun.columns import BATCH, VALUE, Body, Window, body_of
+from kafkactl.dryrun.local import Loaded, LogFile, Reading, start_of
+from kafkactl.dryrun.outline import Outline, outline_of
+from kafkactl.dryrun.patches import COUNTERS, FIELDS, Patch, applied, cleared, is_regular, unpacked
+from kafkactl.dryrun.spark import (
+    BEFORE,
+    BODY,
+    PATCH,
+    PATCH_KEYS,
+    PATCH_OFFSETS,
+    PATCHES,
+    RECORDS,
+    WRONG,
+    Job,
+    KraftLog,
+    Stretch,
+)
+from kafkactl.errors import DecodeError, FailedError
+from kafkactl.frozen import frozen
+from kafkactl.metadata.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.image import PartitionState
+from kafkactl.metadata.replay_batches import BATCH_HEAD, BatchReplaying, no_collection
+from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.record_batch import (
+    HEADER_BYTES,
+    LENGTH_END,
+    MAGIC,
+    MAGIC_POSITION,
+    decode_header,
+    decode_records,
+)
+from kafkactl.values import Uuid
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LARGEST_SPLIT_BYTES: Final = 64 * 1024 * 1024
+SMALLEST_SPLIT_BYTES: Final = 4 * 1024 * 1024
+_NO_END: Final = 1 << 62
+_REMEMBERED_BATCHES: Final = 100
+_OLDER_EPOCH: Final = -1  # a kind of row beside those of the source
+
+
+@frozen
+class ClusterLog:
+    """The log of one cluster. Names of segments are paths that the driver and every worker can read."""
+
+    segments: tuple[LogFile, ...]
+    checkpoints: tuple[LogFile, ...]
+    at: int | None = None
+
+
+def load_logs(spark: SparkSession, logs: Sequence[ClusterLog], *, split_bytes: int | None = None) -> list[Loaded]:
+    """The state at the end of each log, all in the same jobs; `local.load` gives the same.
+
+    Raises what `local.load` raises, FailedError `log-changed-while-read`, and what Spark raises.
+    """
+    spark.dataSource.register(KraftLog)
+    with no_collection():
+        damaged: set[str] = set()
+        while True:
+            size = split_bytes or _split_bytes(spark, logs)
+            plans = [_planned(number, log, damaged, size) for number, log in enumerate(logs)]
+            found = _collected(_read(spark, RECORDS, _records_job(plans, size)), plans)
+            wrong = {row.content.decode() for rows in found for row in rows if row.kind == WRONG}
+            if not wrong - damaged:
+                break
+            damaged |= wrong
+        folds = [_Fold(plan, rows) for plan, rows in zip(plans, found, strict=True)]
+        unusual = folds
+        while unusual:  # again where topics turned out to be so
+            _fold(spark, folds, unusual, size)
+            unusual = [one for one in unusual if one.unusual()]
+        return [fold.loaded(log.checkpoints) for fold, log in zip(folds, logs, strict=True)]
+
+
+# --- planning -----------------------------------------------------------------------------------------------------
+
+
+class _Played(BatchReplaying):
+    """A replay of what Spark gave, row by row."""
+
+    def play(self, row: _Row) -> None:
+        if row.kind == BATCH:
+            self._take_carefully(row.content, 0, row.position)
+        elif row.kind == VALUE:
+            self._take_value(row.content, row.offset, row.epoch, row.timestamp_ms)
+        else:
+            self._next_offset, self._epoch = row.offset, row.split
+            self._note_place(row.offset, row.epoch)
+
+
+class _Row(NamedTuple):
+    """A row of the source that is no patch; or a batch of an older epoch than the one before, which is in `split`."""
+
+    file: int
+    position: int
+    number: int
+    kind: int
+    split: int
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    content: bytes
+
+
+class _Planning(Reading):
+    """Batch headers on their way to stretches; says of the log what the local engine says while it replays."""
+
+    REPLAYING = _Played
+    replaying: _Played
+
+    def __init__(self, log: int, source: ClusterLog, split_bytes: int) -> None:
+        super().__init__(start_of(source.segments, source.checkpoints, source.at), source.at)
+        self.stretches: list[Stretch] = []
+        self.older_epochs: list[_Row] = []
+        self.last: deque[Stretch] = deque(maxlen=_REMEMBERED_BATCHES)
+        self.is_ascending = True
+        self.window = Window(first=self.start.end_offset, end=_NO_END if source.at is None else source.at + 1)
+        self._file = -1
+        self._log = log
+        self._split_bytes = split_bytes
+        self._next = self.start.end_offset
+        self._epoch = -1
+        self._is_over = False
+
+    def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
+        self._file += 1
+        super().read(segment, runs, is_last=is_last)
+
+    def take(self, run: BatchRun) -> None:
+        first, start = self.window.first, run.positions[0]
+        is_before = True
+        for at in run.positions:
+            offset, length, epoch, _, delta, timestamp, *_ = BATCH_HEAD.unpack_from(run.data, at)
+            stop = at + LENGTH_END + length
+            self.bytes += stop - at
+            self.begin(offset, timestamp)
+            if offset + delta < first:
+                self.chain_before(offset, offset + delta)
+            else:
+                is_before = False
+                self._chain(run.base + at, offset, delta, epoch)
+                if offset < self.window.end:
+                    self.last.append(self._stretch(run.base + at, run.base + stop, is_before=False))
+            if stop - start >= self._split_bytes or at == run.positions[-1]:
+                self.stretches.append(self._stretch(run.base + start, run.base + stop, is_before=is_before))
+                start, is_before = stop, True
+
+    def _stretch(self, start: int, end: int, *, is_before: bool) -> Stretch:
+        number = len(self.stretches)
+        return Stretch(
+            log=self._log, number=number, file=self._file, path=self.segment, start=start, end=end, is_before=is_before
+        )
+
+    def _chain(self, position: int, offset: int, delta: int, epoch: int) -> None:
+        """As `BatchReplaying.take_run` follows batches; an older epoch is told among the findings of records."""
+        if self._is_over:
+            return
+        if offset != self._next and not offset < self.window.first == self._next:
+            self.gap(self._next, offset)
+        if epoch < self._epoch:
+            self.older_epochs.append(_Row(self._file, position, -1, _OLDER_EPOCH, self._epoch, offset, epoch, 0, b""))
+        self.is_ascending = self.is_ascending and delta >= 0 and (offset >= self._next or offset < self.window.first)
+        self._next, self._epoch = offset + delta + 1, epoch
+        self._is_over = offset + delta >= self.window.end
+
+
+def _planned(number: int, log: ClusterLog, damaged: set[str], split_bytes: int) -> _Planning:
+    planning = _Planning(number, log, split_bytes)
+    for at, segment in enumerate(log.segments):
+        run = None if segment.name in damaged else _by_headers(segment.name)
+        runs = walk_runs(segment.pieces(), file=segment.name) if run is None else [run] if run.positions else []
+        planning.read(segment.name, runs, is_last=at + 1 == len(log.segments))
+    return planning
+
+
+def _by_headers(path: str) -> BatchRun | None:
+    """All batches of a file by their headers; None where they do not lead to its end. No CRC is looked at."""
+    with open(path, "rb") as file:  # noqa: PTH123
+        file.seek(0, 2)
+        size = file.tell()
+        if not size:
+            return BatchRun(b"", 0, [])
+        data: Any = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    positions, at = [], 0
+    while at + HEADER_BYTES <= size:
+        _, length, *_, count = BATCH_HEAD.unpack_from(data, at)
+        if length < HEADER_BYTES - LENGTH_END or data[at + MAGIC_POSITION] != MAGIC or count < 0:
+            return None
+        positions.append(at)
+        at += LENGTH_END + length
+    return BatchRun(data, 0, positions) if at == size else None
+
+
+def _split_bytes(spark: SparkSession, logs: Sequence[ClusterLog]) -> int:
+    """Two splits for each core, within bounds: every split repeats most of the partitions."""
+    total = sum(_size(segment.name) for log in logs for segment in log.segments)
+    wanted = total // (2 * max(1, int(spark.sparkContext.defaultParallelism)))
+    return min(LARGEST_SPLIT_BYTES, max(SMALLEST_SPLIT_BYTES, wanted))
+
+
+def _size(path: str) -> int:
+    with open(path, "rb") as file:  # noqa: PTH123
+        return int(file.seek(0, 2))
+
+
+# --- jobs ---------------------------------------------------------------------------------------------------------
+
+
+def _all(plans: Sequence[_Planning]) -> tuple[Stretch, ...]:
+    return tuple(stretch for plan in plans for stretch in plan.stretches)
+
+
+def _records_job(plans: Sequence[_Planning], task_bytes: int) -> Job:
+    return Job(stretches=_all(plans), windows=tuple(plan.window for plan in plans), task_bytes=task_bytes)
+
+
+def _read(spark: SparkSession, mode: str, job: Job) -> DataFrame:
+    return spark.read.format(KraftLog.name()).option("mode", mode).option("job", job.to_json()).load()
+
+
+def _collected(frame: DataFrame, plans: Sequence[_Planning]) -> list[list[_Row]]:
+    """The rows of each log, in the order of the log."""
+    table = frame.select("log", *_Row._fields).toArrow()
+    rows: list[list[_Row]] = [[] for _ in plans]
+    for log, row in zip(
+        table["log"].to_pylist(), zip(*(table[name].to_pylist() for name in _Row._fields), strict=True), strict=True
+    ):
+        rows[log].append(_Row._make(row))
+    for one in rows:
+        one.sort(key=lambda row: row[:3])
+    return rows
+
+
+def _fold(spark: SparkSession, folds: Sequence[_Fold], wanted: Sequence[_Fold], task_bytes: int) -> None:
+    """Run the second job for the logs that are wanted and give each what it found."""
+    from pyspark.sql import functions as sql
+
+    job = Job(
+        stretches=_all([fold.plan for fold in wanted]),
+        windows=tuple(fold.window for fold in folds),
+        eras=tuple(tuple(offset for offset, _ in fold.outline.clears) for fold in folds),
+        task_bytes=task_bytes,
+    )
+    if not any(not one.is_before for one in job.stretches):
+        return
+    frame = _read(spark, PATCHES, job).persist()
+    try:
+        rows = _collected(frame.where(sql.col("kind") != PATCH), [fold.plan for fold in folds])
+        merged = (
+            frame.where(sql.col("kind") == PATCH)
+            .groupBy("log", *PATCH_KEYS)
+            .agg(
+                sql.min("first_offset").alias("first_offset"),
+                *(sql.max(name).alias(name) for name in ("last_offset", "reset_at")),
+                *(sql.sum(name).alias(name) for name in COUNTERS),
+                *(sql.max(name).alias(name) for name in FIELDS),
+            )
+            .toArrow()
+        )
+    finally:
+        frame.unpersist()
+    names = ("log", *PATCH_KEYS, *PATCH_OFFSETS, *COUNTERS, *FIELDS)
+    patches: list[dict[bytes, list[Patch]]] = [{} for _ in folds]
+    for log, key, era, *numbers in zip(*(merged[name].to_pylist() for name in names), strict=True):
+        patches[log].setdefault(key, []).append(Patch._make((era, *numbers[:9], tuple(numbers[9:]))))
+    for fold, its_rows, its_patches in zip(folds, rows, patches, strict=True):
+        if fold in wanted:
+            fold.take(its_rows, its_patches)
+
+
+# --- one log ------------------------------------------------------------------------------------------------------
+
+
+class _Fold:
+    """One log between the jobs and its state."""
+
+    def __init__(self, plan: _Planning, rows: list[_Row]) -> None:
+        self.plan = plan
+        self.window = plan.window
+        for row in rows:
+            if row.kind == BEFORE:
+                plan.before.counts.update(json.loads(row.content))
+            elif row.kind == BATCH and row.offset < plan.window.first:
+                plan.before.take(row.content, 0, row.position)
+        self._others = [row for row in rows if row.kind in (VALUE, BATCH)]
+        self.outline: Outline = outline_of(self._values(), plan.start.image)
+        self.window = replace(
+            plan.window,
+            withheld=self.outline.withheld,
+            exact=self.outline.exact,
+            all_exact=not plan.is_ascending or plan.start.image.transaction is not None,
+        )
+        self._exact: list[_Row] = []
+        self._patches: dict[bytes, list[Patch]] = {}
+        self._bodies: dict[tuple[int, int], Body] = {}
+
+    def _values(self) -> Iterator[tuple[int, bytes]]:
+        for row in self._others:
+            if row.kind == VALUE:
+                yield row.offset, row.content
+                continue
+            header = decode_header(row.content, 0)
+            try:
+                records = () if header.is_control else decode_records(row.content, header)
+            except DecodeError:
+                continue
+            for one in records:
+                if self.window.first <= one.offset < self.window.end and one.key is None and one.value is not None:
+                    yield one.offset, one.value
+
+    def take(self, rows: list[_Row], patches: dict[bytes, list[Patch]]) -> None:
+        """What the second job found."""
+        for row in rows:
+            if row.kind == WRONG:
+                raise FailedError(
+                    f"{row.content.decode()} changed while it was read, at byte {row.position}",
+                    id="log-changed-while-read",
+                    next_step="Ask again, or copy the log first: a node may be writing there.",
+                )
+        self._exact = [row for row in rows if row.kind == VALUE]
+        self._bodies = {
+            (row.split, row.number): meant for row in rows if row.kind == BODY and (meant := body_of(row.content))
+        }
+        self._patches = {key: sorted(found) for key, found in patches.items()}
+
+    def unusual(self) -> bool:
+        """Whether there are topics that have to be replayed record by record; the window then says so."""
+        found = {key[4:] for key, patches in self._patches.items() if not self._is_regular(key, patches)}
+        self.window = replace(self.window, exact=self.window.exact | found)
+        return bool(found)
+
+    def _is_regular(self, key: bytes, patches: list[Patch]) -> bool:
+        raw, outline = key[4:], self.outline
+        first, last = patches[0].first, max(one.last for one in patches)
+        born = outline.born.get(raw, ())
+        was_there = Uuid(raw) in self.plan.start.image.topics
+        there = not born if was_there else len(born) == 1 and born[0] < first
+        gone = outline.gone.get(raw)
+        return (
+            there
+            and (gone is None or last < gone)
+            and not any(first <= end and last >= begin for begin, end in outline.unversioned)
+            and is_regular(patches, known=self._base(key) is not None)
+        )
+
+    def _base(self, key: bytes) -> PartitionState | None:
+        topic = self.plan.start.image.topics.get(Uuid(key[4:]))
+        return None if topic is None else topic.partitions.states.get(_number(key))
+
+    def loaded(self, checkpoints: Sequence[LogFile]) -> Loaded:
+        """Replay what is left, put the partitions in, and say what the local engine says."""
+        replaying = self.plan.replaying
+        rows = [*self._others, *self._exact, *self.plan.older_epochs]
+        for row in sorted(rows, key=lambda row: row[:3]):
+            replaying.play(row)
+        self._put_in(replaying)
+        self._set_position(replaying)
+        return self.plan.loaded(checkpoints)
+
+    def _put_in(self, replaying: _Played) -> None:
+        """In the order in which a replay would meet them."""
+        topics = replaying.state.topics
+        values = _Values(self._bodies, replaying)
+        resets = changes = 0
+        for key, patches in sorted(self._patches.items(), key=lambda one: one[1][0].first):
+            resets += sum(one.resets for one in patches)
+            changes += sum(one.changes for one in patches)
+            topic = topics.get(key[4:])
+            if topic is not None:
+                topic.own()[_number(key)] = self._state(key, patches, values)
+        for name, count in (("PartitionRecord", resets), ("PartitionChangeRecord", changes)):
+            if count:
+                replaying.counts[name] += count
+
+    def _state(self, key: bytes, patches: list[Patch], values: _Values) -> PartitionState:
+        state, by_era = self._base(key), {one.era: one for one in patches}
+        clears = self.outline.clears
+        for era in range(len(clears) + 1):
+            if era in by_era:
+                state = applied(state, by_era[era], values.get)
+            if era < len(clears) and state is not None and clears[era][1] in (None, key[4:]):
+                state = cleared(state)
+        if state is None:
+            raise ValueError("a partition without a record of its own")
+        return state
+
+    def _set_position(self, replaying: _Played) -> None:
+        """That of the last record, which may have been a partition's."""
+        for one in reversed(self.plan.last):
+            with open(one.path, "rb") as file:  # noqa: PTH123
+                file.seek(one.start)
+                data = file.read(one.end - one.start)
+            last = BatchReplaying(first_offset=self.window.first, end_offset=self.window.end)
+            last.take_run(data, [0], one.start)
+            if last.position is not None:
+                replaying.position = last.position
+                return
+
+
+class _Values:
+    """The fields that patches point to; equal ones are one object."""
+
+    def __init__(self, bodies: Mapping[tuple[int, int], Body], replaying: BatchReplaying) -> None:
+        self._bodies = bodies
+        self._state = replaying.state
+
+    def get(self, field: int, packed: int) -> Any:
+        """The value of a field by its place in FIELDS."""
+        place = unpacked(packed)
+        if place is None:
+            raise ValueError("a field that nothing gave")
+        value = self._bodies[place].fields[field]
+        if isinstance(value, tuple):
+            return self._state.ids(value)
+        return self._state.joined(value) if isinstance(value, bytes) else value
+
+
+def _number(key: bytes) -> int:
+    return int.from_bytes(key[:4], "big", signed=True)
