@@ -39,6 +39,7 @@ bench: setup system
 	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.format
 	$(BIN)/python -m bench.codec
+	$(BIN)/python -m bench.log_dump
 	$(BIN)/python -m bench.replay
 	$(BIN)/python -m bench.live
 
