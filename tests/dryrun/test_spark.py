@@ -23,9 +23,10 @@ from tests.commands.captured import RELEASES, unpacked
 from tests.dryrun.odd_logs import CASES, damaged, encoded, generated
 from tests.lab.ports import free_port
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"
-)
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,7 @@ def answers(folder: Path) -> dict[str, tuple[Loaded, Loaded]]:
     return {name: both for (name, _, _), *both in zip(logs, ours, found, strict=True)}  # type: ignore[misc]
 
 
+@pytest.mark.lab
 def test_both_engines_say_the_same_of_every_log(answers: dict[str, tuple[Loaded, Loaded]]) -> None:
     differ = {
         name: [one for one in ours.__annotations__ if getattr(ours, one) != getattr(found, one)]
@@ -87,12 +89,14 @@ def test_both_engines_say_the_same_of_every_log(answers: dict[str, tuple[Loaded,
     assert len(answers) > 50
 
 
+@pytest.mark.lab
 def test_partitions_are_met_in_the_same_order(answers: dict[str, tuple[Loaded, Loaded]]) -> None:
     for name, (ours, found) in answers.items():
         for raw, topic in ours.image.topics.items():
             assert list(found.image.topics[raw].partitions) == list(topic.partitions), name
 
 
+@pytest.mark.lab
 def test_the_logs_are_as_odd_as_their_names(answers: dict[str, tuple[Loaded, Loaded]]) -> None:
     ids = {one.id for ours, _ in answers.values() for one in ours.findings}
     assert {
