@@ -185,7 +185,7 @@ def _numbers(reading: Reading, path: str, config: Mapping[str, str]) -> dict[str
         number = parse_double(value)
         if number is not None:
             found[key] = number
-        elif value != Hidden.REDACTED.value:
+        elif value != Hidden.REDACTED.value or key in MECHANISMS:
             # The value itself may be a secret under a wrong key, so it is not repeated.
             text = f"the value of {key} is no number; {_LETHAL}"
             reading.note("quota-not-a-number", Severity.BLOCKER, path, text, key=key)
