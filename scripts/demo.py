@@ -1,4 +1,4 @@
-"""`make demo`: plans, formats, verifies and boots a fleet of six, and shows a disk mistake being caught.
+"""`make demo`: a fleet of six planned, formatted, verified, booted; the loss of a broker predicted; a mistake caught.
 
 Everything happens below demo/ in this folder and on loopback; nothing keeps running. `--no-kafka` leaves out the parts
 that need released Kafka, and so does a machine without Java or Maven.
@@ -13,8 +13,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
+from scripts.demo_dryrun import ask_the_log, copy_log
 from scripts.demo_fleet import BROKERS, CONTROLLERS, KAFKA, Fleet, write_fleet
 from scripts.narration import ROOT, DemoError, in_a_line, kafkactl, quote, say, title
 
@@ -50,8 +51,9 @@ def _demo(*, with_kafka: bool) -> None:
     _format_and_verify(fleet)
     if with_kafka:
         _boot(fleet)
+        ask_the_log(fleet)
     else:
-        title("3  Left out: booting the fleet with released Kafka")
+        title("3, 4  Left out: booting the fleet with released Kafka, and a dry run on its log")
     _mistake(fleet, with_kafka=with_kafka)
 
 
@@ -113,10 +115,7 @@ def _boot(fleet: Fleet) -> None:
         )
         made = ["--create", "--topic", TOPIC, "--partitions", "3", "--replication-factor", "3"]
         tool("org.apache.kafka.tools.TopicCommand", ["--bootstrap-server", fleet.brokers, *made])
-        described = tool(
-            "org.apache.kafka.tools.TopicCommand",
-            ["--bootstrap-server", fleet.brokers, "--describe", "--topic", TOPIC],
-        )
+        described = _described(tool, fleet)
         quote(f"kafka-topics.sh --create --topic {TOPIC} …; --describe", described)
         records = ["--num-records", "1000", "--record-size", "100", "--throughput", "-1"]
         produced = tool(
@@ -124,7 +123,21 @@ def _boot(fleet: Fleet) -> None:
             ["--topic", TOPIC, *records, "--bootstrap-server", fleet.brokers],
         )
         quote(f"kafka-producer-perf-test.sh --topic {TOPIC} --num-records 1000 …", produced[-1:])
+        copy_log(fleet)
     say("The cluster answers, with the voters and the levels of the plan. All six are stopped again.")
+
+
+def _described(tool: Callable[[str, list[str]], list[str]], fleet: Fleet) -> list[str]:
+    """What kafka-topics.sh says of the topic: a broker may learn of it a moment after its creation."""
+    words = ["--bootstrap-server", fleet.brokers, "--describe", "--topic", TOPIC]
+    for _ in range(20):
+        try:
+            return tool("org.apache.kafka.tools.TopicCommand", words)
+        except DemoError as trouble:
+            if "does not exist" not in str(trouble):
+                raise
+            sleep(0.5)
+    raise DemoError(f"the brokers do not know the topic {TOPIC} after 10 s")
 
 
 @contextmanager
@@ -169,7 +182,7 @@ def _tools() -> Iterator[Callable[[str, list[str]], list[str]]]:
 
 
 def _mistake(fleet: Fleet, *, with_kafka: bool) -> None:
-    title("4  A mistake that costs clusters: the disk that did not mount")
+    title("5  A mistake that costs clusters: the disk that did not mount")
     say(
         "controller-1 was rebooted and its metadata disk did not come up: where votes and log were, there is an empty "
         "directory. An entry point that runs `format --ignore-formatted` before every start cannot tell."

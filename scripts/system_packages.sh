@@ -27,6 +27,14 @@ if [ "$optional" = "--realm" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev
         krb5-kdc krb5-admin-server krb5-user libkrb5-dev && "$python" -m pip install -q gssapi; } >&2 || true
 fi
 
+# So are reports opened in a browser.
+has_browser() { [ -n "${KAFKACTL_BROWSER:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null 2>&1
+if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && ! has_browser; then
+    echo "Installing a browser for the tests of reports: chromium" >&2
+    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium \
+        fonts-dejavu-core; } >&2 || true
+fi
+
 wanted=
 has_java || wanted="default-jdk-headless"
 has_maven || has_jars || wanted="$wanted maven"
