@@ -93,12 +93,17 @@ def _source(answer: Mapping[str, Any], before: Cluster) -> Facts:
         ("log", ", ".join(source["paths"])),
         ("cluster id", source["cluster_id"]),
         ("read", f"{source['records']:,} records, offsets {source['first_offset']} to {source['last_offset']}"),
-        ("cluster", f"{before.partitions:,} partitions of {before.topics:,} topics on {len(before.brokers)} brokers"),
+        ("cluster", ", ".join(_counted(before))),
         ("without a leader now", f"{before.without_leader:,} partitions" if before.without_leader else None),
         ("engine", answer["engine"]),
         ("played before", "; ".join(f"{one['scenario']} ({one['verdict']})" for one in answer["after"]) or None),
     ]
     return Facts(rows=tuple((name, Cell(text)) for name, text in rows if text is not None))
+
+
+def _counted(cluster: Cluster) -> Iterable[str]:
+    counts = {"broker": len(cluster.brokers), "topic": cluster.topics, "partition": cluster.partitions}
+    return (f"{count:,} {name}{'s' * (count != 1)}" for name, count in counts.items())
 
 
 def _facts(effects: Mapping[str, Any]) -> Iterable[Facts]:
