@@ -64,7 +64,8 @@ def on_spark(master: str | None) -> Engine:
     check_spark(master)
 
     def engine(logs: Sequence[LogSource], at: int | None) -> list[Loaded]:
-        from kafkactl.dryrun.spark_engine import ClusterLog, load_logs
+        from kafkactl.dryrun.spark_engine import load_logs
+        from kafkactl.dryrun.spark_plan import ClusterLog
 
         with spark_session(master) as spark:
             return load_logs(

@@ -165,10 +165,13 @@ def is_regular(patches: Iterable[Patch], *, known: bool) -> bool:
 
     `known`: the partition was there before. If not, the first record has to be its only PartitionRecord.
     """
-    patches = list(patches)
-    if any(one.unusual for one in patches):
-        return False
-    resets = sum(one.resets for one in patches)
+    resets = 0
+    first = None
+    for one in patches:
+        if one.unusual:
+            return False
+        first = first or one
+        resets += one.resets
     if known:
         return resets == 0
-    return resets == 1 and patches[0].reset_at == patches[0].first
+    return first is not None and resets == 1 and first.reset_at == first.first

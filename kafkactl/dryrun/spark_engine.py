@@ -15,14 +15,12 @@ Why it is so: docs/decisions/0009-the-spark-plan.md.
 from __future__ import annotations
 
 import json
-import mmap
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkactl.dryrun.columns import BATCH, VALUE, Body, Window, body_of
-from kafkactl.dryrun.local import Loaded, LogFile, Reading, start_of
+from kafkactl.dryrun.columns import BATCH, VALUE, Body, body_of
+from kafkactl.dryrun.local import Loaded, LogFile
 from kafkactl.dryrun.outline import Outline, outline_of
 from kafkactl.dryrun.patches import COUNTERS, FIELDS, Patch, applied, cleared, is_regular, unpacked
 from kafkactl.dryrun.spark import (
@@ -38,17 +36,11 @@ from kafkactl.dryrun.spark import (
     KraftLog,
     Stretch,
 )
+from kafkactl.dryrun.spark_plan import NO_END, ClusterLog, Planning, Played, Row, planned
 from kafkactl.errors import DecodeError, FailedError
-from kafkactl.frozen import frozen
-from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.image import PartitionState
-from kafkactl.metadata.replay_batches import BATCH_HEAD, BatchReplaying, no_collection
-from kafkactl.protocol.batch_scan import Damage
+from kafkactl.metadata.replay_batches import BatchReplaying, no_collection
 from kafkactl.protocol.record_batch import (
-    HEADER_BYTES,
-    LENGTH_END,
-    MAGIC,
-    MAGIC_POSITION,
     decode_header,
     decode_records,
 )
@@ -59,18 +51,6 @@ if TYPE_CHECKING:
 
 LARGEST_SPLIT_BYTES: Final = 64 * 1024 * 1024
 SMALLEST_SPLIT_BYTES: Final = 4 * 1024 * 1024
-_NO_END: Final = 1 << 62
-_REMEMBERED_BATCHES: Final = 100
-_OLDER_EPOCH: Final = -1  # a kind of row beside those of the source
-
-
-@frozen
-class ClusterLog:
-    """The log of one cluster. Names of segments are paths that the driver and every worker can read."""
-
-    segments: tuple[LogFile, ...]
-    checkpoints: tuple[LogFile, ...]
-    at: int | None = None
 
 
 def load_logs(spark: SparkSession, logs: Sequence[ClusterLog], *, split_bytes: int | None = None) -> list[Loaded]:
@@ -83,7 +63,7 @@ def load_logs(spark: SparkSession, logs: Sequence[ClusterLog], *, split_bytes: i
         damaged: set[str] = set()
         while True:
             size = split_bytes or _split_bytes(spark, logs)
-            plans = [_planned(number, log, damaged, size) for number, log in enumerate(logs)]
+            plans = [planned(number, log, damaged, size) for number, log in enumerate(logs)]
             found = _collected(_read(spark, RECORDS, _records_job(plans, size)), plans)
             wrong = {row.content.decode() for rows in found for row in rows if row.kind == WRONG}
             if not wrong - damaged:
@@ -97,129 +77,13 @@ def load_logs(spark: SparkSession, logs: Sequence[ClusterLog], *, split_bytes: i
         return [fold.loaded(log.checkpoints) for fold, log in zip(folds, logs, strict=True)]
 
 
-# --- planning -----------------------------------------------------------------------------------------------------
-
-
-class _Played(BatchReplaying):
-    """A replay of what Spark gave, row by row."""
-
-    def play(self, row: _Row) -> None:
-        if row.kind == BATCH:
-            self._take_carefully(row.content, 0, row.position)
-        elif row.kind == VALUE:
-            self._take_value(row.content, row.offset, row.epoch, row.timestamp_ms)
-        else:
-            self._next_offset, self._epoch = row.offset, row.split
-            self._note_place(row.offset, row.epoch)
-
-
-class _Row(NamedTuple):
-    """A row of the source that is no patch; or a batch of an older epoch than the one before, which is in `split`."""
-
-    file: int
-    position: int
-    number: int
-    kind: int
-    split: int
-    offset: int
-    epoch: int
-    timestamp_ms: int
-    content: bytes
-
-
-class _Planning(Reading):
-    """Batch headers on their way to stretches; says of the log what the local engine says while it replays."""
-
-    REPLAYING = _Played
-    replaying: _Played
-
-    def __init__(self, log: int, source: ClusterLog, split_bytes: int) -> None:
-        super().__init__(start_of(source.segments, source.checkpoints, source.at), source.at)
-        self.stretches: list[Stretch] = []
-        self.older_epochs: list[_Row] = []
-        self.last: deque[Stretch] = deque(maxlen=_REMEMBERED_BATCHES)
-        self.is_ascending = True
-        self.window = Window(first=self.start.end_offset, end=_NO_END if source.at is None else source.at + 1)
-        self._file = -1
-        self._log = log
-        self._split_bytes = split_bytes
-        self._next = self.start.end_offset
-        self._epoch = -1
-        self._is_over = False
-
-    def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
-        self._file += 1
-        super().read(segment, runs, is_last=is_last)
-
-    def take(self, run: BatchRun) -> None:
-        first, start = self.window.first, run.positions[0]
-        is_before = True
-        for at in run.positions:
-            offset, length, epoch, _, delta, timestamp, *_ = BATCH_HEAD.unpack_from(run.data, at)
-            stop = at + LENGTH_END + length
-            self.bytes += stop - at
-            self.begin(offset, timestamp)
-            if offset + delta < first:
-                self.chain_before(offset, offset + delta)
-            else:
-                is_before = False
-                self._chain(run.base + at, offset, delta, epoch)
-                if offset < self.window.end:
-                    self.last.append(self._stretch(run.base + at, run.base + stop, is_before=False))
-            if stop - start >= self._split_bytes or at == run.positions[-1]:
-                self.stretches.append(self._stretch(run.base + start, run.base + stop, is_before=is_before))
-                start, is_before = stop, True
-
-    def _stretch(self, start: int, end: int, *, is_before: bool) -> Stretch:
-        number = len(self.stretches)
-        return Stretch(
-            log=self._log, number=number, file=self._file, path=self.segment, start=start, end=end, is_before=is_before
-        )
-
-    def _chain(self, position: int, offset: int, delta: int, epoch: int) -> None:
-        """As `BatchReplaying.take_run` follows batches; an older epoch is told among the findings of records."""
-        if self._is_over:
-            return
-        if offset != self._next and not offset < self.window.first == self._next:
-            self.gap(self._next, offset)
-        if epoch < self._epoch:
-            self.older_epochs.append(_Row(self._file, position, -1, _OLDER_EPOCH, self._epoch, offset, epoch, 0, b""))
-        self.is_ascending = self.is_ascending and delta >= 0 and (offset >= self._next or offset < self.window.first)
-        self._next, self._epoch = offset + delta + 1, epoch
-        self._is_over = offset + delta >= self.window.end
-
-
-def _planned(number: int, log: ClusterLog, damaged: set[str], split_bytes: int) -> _Planning:
-    planning = _Planning(number, log, split_bytes)
-    for at, segment in enumerate(log.segments):
-        run = None if segment.name in damaged else _by_headers(segment.name)
-        runs = walk_runs(segment.pieces(), file=segment.name) if run is None else [run] if run.positions else []
-        planning.read(segment.name, runs, is_last=at + 1 == len(log.segments))
-    return planning
-
-
-def _by_headers(path: str) -> BatchRun | None:
-    """All batches of a file by their headers; None where they do not lead to its end. No CRC is looked at."""
-    with open(path, "rb") as file:  # noqa: PTH123
-        file.seek(0, 2)
-        size = file.tell()
-        if not size:
-            return BatchRun(b"", 0, [])
-        data: Any = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    positions, at = [], 0
-    while at + HEADER_BYTES <= size:
-        _, length, *_, count = BATCH_HEAD.unpack_from(data, at)
-        if length < HEADER_BYTES - LENGTH_END or data[at + MAGIC_POSITION] != MAGIC or count < 0:
-            return None
-        positions.append(at)
-        at += LENGTH_END + length
-    return BatchRun(data, 0, positions) if at == size else None
+# --- jobs ---------------------------------------------------------------------------------------------------------
 
 
 def _split_bytes(spark: SparkSession, logs: Sequence[ClusterLog]) -> int:
-    """Two splits for each core, within bounds: every split repeats most of the partitions."""
+    """A split for each core, within bounds: every split repeats most of the partitions."""
     total = sum(_size(segment.name) for log in logs for segment in log.segments)
-    wanted = total // (2 * max(1, int(spark.sparkContext.defaultParallelism)))
+    wanted = total // max(1, int(spark.sparkContext.defaultParallelism)) + 1
     return min(LARGEST_SPLIT_BYTES, max(SMALLEST_SPLIT_BYTES, wanted))
 
 
@@ -228,14 +92,11 @@ def _size(path: str) -> int:
         return int(file.seek(0, 2))
 
 
-# --- jobs ---------------------------------------------------------------------------------------------------------
-
-
-def _all(plans: Sequence[_Planning]) -> tuple[Stretch, ...]:
+def _all(plans: Sequence[Planning]) -> tuple[Stretch, ...]:
     return tuple(stretch for plan in plans for stretch in plan.stretches)
 
 
-def _records_job(plans: Sequence[_Planning], task_bytes: int) -> Job:
+def _records_job(plans: Sequence[Planning], task_bytes: int) -> Job:
     return Job(stretches=_all(plans), windows=tuple(plan.window for plan in plans), task_bytes=task_bytes)
 
 
@@ -243,14 +104,14 @@ def _read(spark: SparkSession, mode: str, job: Job) -> DataFrame:
     return spark.read.format(KraftLog.name()).option("mode", mode).option("job", job.to_json()).load()
 
 
-def _collected(frame: DataFrame, plans: Sequence[_Planning]) -> list[list[_Row]]:
+def _collected(frame: DataFrame, plans: Sequence[Planning]) -> list[list[Row]]:
     """The rows of each log, in the order of the log."""
-    table = frame.select("log", *_Row._fields).toArrow()
-    rows: list[list[_Row]] = [[] for _ in plans]
+    table = frame.select("log", *Row._fields).toArrow()
+    rows: list[list[Row]] = [[] for _ in plans]
     for log, row in zip(
-        table["log"].to_pylist(), zip(*(table[name].to_pylist() for name in _Row._fields), strict=True), strict=True
+        table["log"].to_pylist(), zip(*(table[name].to_pylist() for name in Row._fields), strict=True), strict=True
     ):
-        rows[log].append(_Row._make(row))
+        rows[log].append(Row._make(row))
     for one in rows:
         one.sort(key=lambda row: row[:3])
     return rows
@@ -299,7 +160,7 @@ def _fold(spark: SparkSession, folds: Sequence[_Fold], wanted: Sequence[_Fold], 
 class _Fold:
     """One log between the jobs and its state."""
 
-    def __init__(self, plan: _Planning, rows: list[_Row]) -> None:
+    def __init__(self, plan: Planning, rows: list[Row]) -> None:
         self.plan = plan
         self.window = plan.window
         for row in rows:
@@ -315,7 +176,7 @@ class _Fold:
             exact=self.outline.exact,
             all_exact=not plan.is_ascending or plan.start.image.transaction is not None,
         )
-        self._exact: list[_Row] = []
+        self._exact: list[Row] = []
         self._patches: dict[bytes, list[Patch]] = {}
         self._bodies: dict[tuple[int, int], Body] = {}
 
@@ -333,7 +194,7 @@ class _Fold:
                 if self.window.first <= one.offset < self.window.end and one.key is None and one.value is not None:
                     yield one.offset, one.value
 
-    def take(self, rows: list[_Row], patches: dict[bytes, list[Patch]]) -> None:
+    def take(self, rows: list[Row], patches: dict[bytes, list[Patch]]) -> None:
         """What the second job found."""
         for row in rows:
             if row.kind == WRONG:
@@ -350,23 +211,32 @@ class _Fold:
 
     def unusual(self) -> bool:
         """Whether there are topics that have to be replayed record by record; the window then says so."""
-        found = {key[4:] for key, patches in self._patches.items() if not self._is_regular(key, patches)}
+        lives: dict[bytes, _Life] = {}
+        found: set[bytes] = set()
+        unversioned = max((end for _, end in self.outline.unversioned), default=-1)
+        for key, patches in self._patches.items():
+            raw = key[4:]
+            life = lives.get(raw)
+            if life is None:
+                life = lives[raw] = self._life(raw)
+            first, last = patches[0].first, patches[-1].last
+            there = life.after < first and last < life.before and first > unversioned
+            if not there or not is_regular(patches, known=_number(key) in life.base):
+                found.add(raw)
         self.window = replace(self.window, exact=self.window.exact | found)
         return bool(found)
 
-    def _is_regular(self, key: bytes, patches: list[Patch]) -> bool:
-        raw, outline = key[4:], self.outline
-        first, last = patches[0].first, max(one.last for one in patches)
-        born = outline.born.get(raw, ())
-        was_there = Uuid(raw) in self.plan.start.image.topics
-        there = not born if was_there else len(born) == 1 and born[0] < first
-        gone = outline.gone.get(raw)
-        return (
-            there
-            and (gone is None or last < gone)
-            and not any(first <= end and last >= begin for begin, end in outline.unversioned)
-            and is_regular(patches, known=self._base(key) is not None)
-        )
+    def _life(self, raw: bytes) -> _Life:
+        """Between which offsets a topic was there without a doubt, and its partitions at the start."""
+        born = self.outline.born.get(raw, ())
+        topic = self.plan.start.image.topics.get(Uuid(raw))
+        after = NO_END
+        if topic is not None and not born:
+            after = -1
+        elif topic is None and len(born) == 1:
+            after = born[0]
+        base = {} if topic is None else topic.partitions.states
+        return _Life(after, self.outline.gone.get(raw, NO_END), base)
 
     def _base(self, key: bytes) -> PartitionState | None:
         topic = self.plan.start.image.topics.get(Uuid(key[4:]))
@@ -382,7 +252,7 @@ class _Fold:
         self._set_position(replaying)
         return self.plan.loaded(checkpoints)
 
-    def _put_in(self, replaying: _Played) -> None:
+    def _put_in(self, replaying: Played) -> None:
         """In the order in which a replay would meet them."""
         topics = replaying.state.topics
         values = _Values(self._bodies, replaying)
@@ -398,8 +268,11 @@ class _Fold:
                 replaying.counts[name] += count
 
     def _state(self, key: bytes, patches: list[Patch], values: _Values) -> PartitionState:
-        state, by_era = self._base(key), {one.era: one for one in patches}
         clears = self.outline.clears
+        state = self._base(key) if not patches[0].resets else None
+        if not clears:
+            return applied(state, patches[0], values.get)
+        by_era = {one.era: one for one in patches}
         for era in range(len(clears) + 1):
             if era in by_era:
                 state = applied(state, by_era[era], values.get)
@@ -409,7 +282,7 @@ class _Fold:
             raise ValueError("a partition without a record of its own")
         return state
 
-    def _set_position(self, replaying: _Played) -> None:
+    def _set_position(self, replaying: Played) -> None:
         """That of the last record, which may have been a partition's."""
         for one in reversed(self.plan.last):
             with open(one.path, "rb") as file:  # noqa: PTH123
@@ -422,15 +295,30 @@ class _Fold:
                 return
 
 
+class _Life(NamedTuple):
+    """Records of a topic are plain between these offsets; `base` has its partitions at the start."""
+
+    after: int
+    before: int
+    base: Mapping[int, PartitionState]
+
+
 class _Values:
     """The fields that patches point to; equal ones are one object."""
 
     def __init__(self, bodies: Mapping[tuple[int, int], Body], replaying: BatchReplaying) -> None:
         self._bodies = bodies
         self._state = replaying.state
+        self._known: list[dict[int, Any]] = [{} for _ in FIELDS]
 
     def get(self, field: int, packed: int) -> Any:
         """The value of a field by its place in FIELDS."""
+        known = self._known[field]
+        if packed not in known:
+            known[packed] = self._new(field, packed)
+        return known[packed]
+
+    def _new(self, field: int, packed: int) -> Any:
         place = unpacked(packed)
         if place is None:
             raise ValueError("a field that nothing gave")

@@ -66,7 +66,8 @@ def _logs(folder: Path) -> Iterator[tuple[str, LogSource, int | None]]:
 @pytest.fixture(scope="module")
 def answers(folder: Path) -> dict[str, tuple[Loaded, Loaded]]:
     """What both engines say of every log."""
-    from kafkactl.dryrun.spark_engine import ClusterLog, load_logs
+    from kafkactl.dryrun.spark_engine import load_logs
+    from kafkactl.dryrun.spark_plan import ClusterLog
 
     logs = list(_logs(folder))
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "512m")

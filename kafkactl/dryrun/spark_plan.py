@@ -1,0 +1,154 @@
+"""From files to stretches that Spark's workers read: batch headers walked, and what they tell of the log.
+
+Where headers do not lead through a file, it is scanned as the local engine does, for what is damaged has to be told in
+the same words.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from kafkactl.dryrun.columns import BATCH, VALUE, Window
+from kafkactl.dryrun.local import LogFile, Reading, start_of
+from kafkactl.dryrun.spark import Stretch
+from kafkactl.frozen import frozen
+from kafkactl.metadata.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.replay_batches import BATCH_HEAD, BatchReplaying
+from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC, MAGIC_POSITION
+
+NO_END: Final = 1 << 62
+_REMEMBERED_BATCHES: Final = 100
+_OLDER_EPOCH: Final = -1  # a kind of row beside those of the source
+
+
+@frozen
+class ClusterLog:
+    """The log of one cluster. Names of segments are paths that the driver and every worker can read."""
+
+    segments: tuple[LogFile, ...]
+    checkpoints: tuple[LogFile, ...]
+    at: int | None = None
+
+
+class Played(BatchReplaying):
+    """A replay of what Spark gave, row by row."""
+
+    def play(self, row: Row) -> None:
+        """The next row, in the order of the log."""
+        if row.kind == BATCH:
+            self._take_carefully(row.content, 0, row.position)
+        elif row.kind == VALUE:
+            self._take_value(row.content, row.offset, row.epoch, row.timestamp_ms)
+        else:
+            self._next_offset, self._epoch = row.offset, row.split
+            self._note_place(row.offset, row.epoch)
+
+
+class Row(NamedTuple):
+    """A row of the source that is no patch; or a batch of an older epoch than the one before, which is in `split`."""
+
+    file: int
+    position: int
+    number: int
+    kind: int
+    split: int
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    content: bytes
+
+
+class Planning(Reading):
+    """Batch headers on their way to stretches; says of the log what the local engine says while it replays."""
+
+    REPLAYING = Played
+    replaying: Played
+
+    def __init__(self, log: int, source: ClusterLog, split_bytes: int) -> None:
+        super().__init__(start_of(source.segments, source.checkpoints, source.at), source.at)
+        self.stretches: list[Stretch] = []
+        self.older_epochs: list[Row] = []
+        self.last: deque[Stretch] = deque(maxlen=_REMEMBERED_BATCHES)
+        self.is_ascending = True
+        self.window = Window(first=self.start.end_offset, end=NO_END if source.at is None else source.at + 1)
+        self._file = -1
+        self._log = log
+        self._split_bytes = split_bytes
+        self._next = self.start.end_offset
+        self._epoch = -1
+        self._is_over = False
+
+    def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
+        """A segment, in its turn."""
+        self._file += 1
+        super().read(segment, runs, is_last=is_last)
+
+    def take(self, run: BatchRun) -> None:
+        """Batches, of which nothing but the headers is looked at."""
+        first, start = self.window.first, run.positions[0]
+        is_before = True
+        for at in run.positions:
+            offset, length, epoch, _, delta, timestamp, *_ = BATCH_HEAD.unpack_from(run.data, at)
+            stop = at + LENGTH_END + length
+            self.bytes += stop - at
+            self.begin(offset, timestamp)
+            if offset + delta < first:
+                self.chain_before(offset, offset + delta)
+            else:
+                is_before = False
+                self._chain(run.base + at, offset, delta, epoch)
+                if offset < self.window.end:
+                    self.last.append(self._stretch(run.base + at, run.base + stop, is_before=False))
+            if stop - start >= self._split_bytes or at == run.positions[-1]:
+                self.stretches.append(self._stretch(run.base + start, run.base + stop, is_before=is_before))
+                start, is_before = stop, True
+
+    def _stretch(self, start: int, end: int, *, is_before: bool) -> Stretch:
+        number = len(self.stretches)
+        return Stretch(
+            log=self._log, number=number, file=self._file, path=self.segment, start=start, end=end, is_before=is_before
+        )
+
+    def _chain(self, position: int, offset: int, delta: int, epoch: int) -> None:
+        """As `BatchReplaying.take_run` follows batches; an older epoch is told among the findings of records."""
+        if self._is_over:
+            return
+        if offset != self._next and not offset < self.window.first == self._next:
+            self.gap(self._next, offset)
+        if epoch < self._epoch:
+            self.older_epochs.append(Row(self._file, position, -1, _OLDER_EPOCH, self._epoch, offset, epoch, 0, b""))
+        self.is_ascending = self.is_ascending and delta >= 0 and (offset >= self._next or offset < self.window.first)
+        self._next, self._epoch = offset + delta + 1, epoch
+        self._is_over = offset + delta >= self.window.end
+
+
+def planned(number: int, log: ClusterLog, damaged: set[str], split_bytes: int) -> Planning:
+    """The plan of a log, the `number`th of the job; `damaged` are the segments that have to be scanned."""
+    planning = Planning(number, log, split_bytes)
+    for at, segment in enumerate(log.segments):
+        run = None if segment.name in damaged else _by_headers(segment.name)
+        runs = walk_runs(segment.pieces(), file=segment.name) if run is None else [run] if run.positions else []
+        planning.read(segment.name, runs, is_last=at + 1 == len(log.segments))
+    return planning
+
+
+def _by_headers(path: str) -> BatchRun | None:
+    """All batches of a file by their headers; None where they do not lead to its end. No CRC is looked at."""
+    with open(path, "rb") as file:  # noqa: PTH123
+        file.seek(0, 2)
+        size = file.tell()
+        if not size:
+            return BatchRun(b"", 0, [])
+        data: Any = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    positions, at = [], 0
+    while at + HEADER_BYTES <= size:
+        _, length, *_, count = BATCH_HEAD.unpack_from(data, at)
+        if length < HEADER_BYTES - LENGTH_END or data[at + MAGIC_POSITION] != MAGIC or count < 0:
+            return None
+        positions.append(at)
+        at += LENGTH_END + length
+    return BatchRun(data, 0, positions) if at == size else None
