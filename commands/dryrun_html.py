@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from kafkactl.adapters.log_source import LogSource
     from kafkactl.dryrun.prediction import Prediction
     from kafkactl.dryrun.scenarios import World
+    from kafkactl.report.build import Played
+    from kafkactl.report.cluster import Cluster
 
 
 def check_html(path: str | None) -> None:
@@ -26,13 +28,18 @@ def check_html(path: str | None) -> None:
     check_report_target(Path(path), MARK)
 
 
-def write_html(
-    path: str, played: Sequence[tuple[Mapping[str, Any], Prediction]], world: World, sources: Sources
-) -> None:
-    """Write the report of predictions (each with its answer) that were played on `world`, and say where it is."""
+def page_part(answer: Mapping[str, Any], found: Prediction, world: World) -> Played:
+    """What a report shows of a prediction that was played on `world`: small, where the prediction may be large."""
+    from kafkactl.report.build import Played
+
+    return Played(answer=plain_values(answer), after=_after(found, world))
+
+
+def write_html(path: str, played: Sequence[Played], world: World, sources: Sources) -> None:
+    """Write the report of what was played on `world`, and say where it is."""
     from kafkactl._version import __version__
     from kafkactl.adapters.report_files import write_report
-    from kafkactl.report.build import Played, report_of
+    from kafkactl.report.build import report_of
     from kafkactl.report.cluster import cluster_of
     from kafkactl.report.events import events_of
     from kafkactl.report.html import MARK, render_html
@@ -41,7 +48,7 @@ def write_html(
     loaded = world.loaded
     events = events_of(_longest(sources).segments, up_to=loaded.last_offset)
     report = report_of(
-        [Played(answer=plain_values(answer), after=_after(found, world)) for answer, found in played],
+        played,
         cluster_of(loaded.image),
         timeline=timeline_of(events, end_ms=loaded.last_timestamp_ms),
         written_by=f"kafkactl {__version__}",
@@ -50,7 +57,7 @@ def write_html(
     say(f"The report is in {path}.")
 
 
-def _after(found: Prediction, world: World) -> Any:
+def _after(found: Prediction, world: World) -> Cluster | None:
     """The cluster once it has happened; None where nothing is written."""
     from kafkactl.dryrun.chain import after
     from kafkactl.report.cluster import cluster_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.commands.dryrun_html import write_html
+from kafkactl.commands.dryrun_html import page_part, write_html
 from kafkactl.commands.dryrun_run import CODES, TONES, Common, open_world, payload_of, scenario_options, title_of
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.output import emit
@@ -35,12 +35,17 @@ def report(*, common: Common) -> None:
     from kafkactl.dryrun.scenarios import run
 
     opened = open_world(common, restarts=True)
-    found = [run(scenario, opened.world, asked) for scenario, asked in _scenarios(opened.world)]
-    played = [(payload_of(common, one, opened), one) for one in found]
+    verdicts, predictions, parts = [], [], []
+    for scenario, asked in _scenarios(opened.world):  # a prediction can be large, and is let go before the next
+        found = run(scenario, opened.world, asked)
+        payload = payload_of(common, found, opened)
+        verdicts.append(found.verdict)
+        predictions.append({name: part for name, part in payload.items() if name not in opened.frame})
+        if common.html is not None:
+            parts.append(page_part(payload, found, opened.world))
     if common.html is not None:
-        write_html(common.html, played, opened.world, opened.sources)
-    verdict = heaviest(one.verdict for one in found)
-    predictions = [{name: part for name, part in one.items() if name not in opened.frame} for one, _ in played]
+        write_html(common.html, parts, opened.world, opened.sources)
+    verdict = heaviest(verdicts)
     payload = {**opened.frame, "verdict": verdict, "html": common.html, "predictions": predictions}
     emit("dryrun.report", payload, render=_show, exit_code=verdict.exit_code)
 

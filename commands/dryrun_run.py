@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 import click
 
 from kafkactl.commands import exit_codes
-from kafkactl.commands.dryrun_html import check_html, write_html
+from kafkactl.commands.dryrun_html import check_html, page_part, write_html
 from kafkactl.commands.options import Choice
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
@@ -143,7 +143,7 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
     found = run(scenario, opened.world, asked)
     payload = payload_of(common, found, opened)
     if common.html is not None:
-        write_html(common.html, [(payload, found)], opened.world, opened.sources)
+        write_html(common.html, [page_part(payload, found, opened.world)], opened.world, opened.sources)
     emit("dryrun.prediction", payload, render=_show, exit_code=found.verdict.exit_code)
 
 
