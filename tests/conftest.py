@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ __all__ = [
     "pytest_runtest_makereport",
 ]
 
+# A suite in the background of a shell is born deaf to SIGINT, and so would be every process that it starts and ends so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 load()  # property tests follow the profile that KAFKACTL_HYPOTHESIS names
 
 
