@@ -32,7 +32,7 @@ test: setup system
 	$(BIN)/python -m pytest -m "not campaign"
 
 lab: setup
-	@scripts/system_packages.sh $(BIN)/python --realm
+	@scripts/system_packages.sh $(BIN)/python --campaigns
 	$(BIN)/python -m pytest -m campaign --timeout=0
 
 bench: setup system

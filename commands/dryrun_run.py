@@ -327,7 +327,7 @@ def _facts(answer: Mapping[str, Any], effects: Mapping[str, Any]) -> list[tuple[
     if effects["server_error"] is not None:
         error = effects["server_error"]
         rows.append(("Kafka answers", f"{error['code']} {error['name']}: {error['message']}"))
-    if "image_sha256" in effects:
+    if effects["image_sha256"] is not None:
         rows.append(("image SHA-256", effects["image_sha256"]))
     return rows
 
@@ -367,7 +367,7 @@ def _ids(ids: Sequence[int]) -> str:
 
 
 def _steps(page: Page, effects: Mapping[str, Any]) -> None:
-    if "order" not in effects:
+    if effects["order"] is None:
         return
     rows = [
         (
@@ -384,7 +384,7 @@ def _steps(page: Page, effects: Mapping[str, Any]) -> None:
 
 
 def _worst(page: Page, effects: Mapping[str, Any]) -> None:
-    if "worst" in effects:
+    if effects["worst"] is not None:
         rows = [
             (_ids(one["brokers"]), one["offline"], one["under_min_isr"], one["leader_changes"])
             for one in effects["worst"]
@@ -416,20 +416,20 @@ def _features(page: Page, effects: Mapping[str, Any]) -> None:
 
 def _differences(page: Page, effects: Mapping[str, Any]) -> None:
     rows = [
-        (one["from_offset"], one["part"], one["key"], one["change"]) for one in effects.get("differences", [])[:_SHOWN]
+        (one["from_offset"], one["part"], one["key"], one["change"]) for one in (effects["differences"] or [])[:_SHOWN]
     ]
     if rows:
         page.table(("start at", "part", "what", "is"), rows)
 
 
 def _counts(page: Page, effects: Mapping[str, Any]) -> None:
-    if "counts" in effects:
+    if effects["counts"] is not None:
         page.table(("record", "count"), list(effects["counts"].items()))
         page.table(("state", "count"), list(effects["state"].items()))
 
 
 def _sizes(page: Page, effects: Mapping[str, Any]) -> None:
-    if "controller_load" not in effects:
+    if effects["controller_load"] is None:
         return
     log, snapshot, load = effects["log"], effects["snapshot"], effects["controller_load"]
     page.fields(

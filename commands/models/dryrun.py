@@ -86,7 +86,7 @@ class Appended(Shape):
     count: int
     bytes: int = Field(description="With their batches, one for each operation.")
     by_type: dict[str, int]
-    records: list[AppendedRecord] | None = Field(default=None, description="Only with --records.")
+    records: list[AppendedRecord] | None = Field(description="Only with --records.")
 
 
 class BeforeAfter(Shape):
@@ -111,7 +111,7 @@ class Result(Shape):
     partition: int | None
     error_code: int
     error_name: str
-    message: str | None = None
+    message: str | None
 
 
 class Feature(Shape):
@@ -132,20 +132,20 @@ class Feature(Shape):
 class Step(Shape):
     """A step of a rolling restart, of a reassignment, or of a change of levels."""
 
-    number: int | None = None
-    broker: int | None = Field(default=None, description="The broker that is down in this step.")
-    verdict: Verdict | None = Field(default=None, description="While it is down.")
-    partitions: Counts | None = None
-    worst: list[Change] | None = None
-    records_appended: int | None = None
-    topic: str | None = None
-    partition: int | None = None
-    completes: bool | None = None
-    replicas_after: list[int] | None = None
-    adding_after: list[int] | None = None
-    removing_after: list[int] | None = None
-    features: dict[str, int] | None = None
-    type: str | None = None
+    number: int | None
+    broker: int | None = Field(description="The broker that is down in this step.")
+    verdict: Verdict | None = Field(description="While it is down.")
+    partitions: Counts | None
+    worst: list[Change] | None
+    records_appended: int | None
+    topic: str | None
+    partition: int | None
+    completes: bool | None
+    replicas_after: list[int] | None
+    adding_after: list[int] | None
+    removing_after: list[int] | None
+    features: dict[str, int] | None
+    type: str | None
 
 
 class Loss(Shape):
@@ -209,7 +209,7 @@ class Load(Shape):
 
 
 class Effects(Shape):
-    """What would change; fields that a scenario is not about are null or empty, or not there at all."""
+    """What would change; fields that a scenario is not about are null or empty."""
 
     partitions: Counts | None
     changes: list[Change] = Field(description="The partitions that change, the worst first; the first 1,000.")
@@ -221,22 +221,22 @@ class Effects(Shape):
     results: list[Result]
     steps: list[Step]
     server_error: ServerError | None
-    order: list[int] | None = Field(default=None, description="Brokers of a rolling restart, in their order.")
-    worst: list[Loss] | None = Field(default=None, description="The worst sets of brokers, the worst first.")
-    sets: int | None = Field(default=None, description="How many sets were searched.")
-    stranded: list[TopicPartition] | None = Field(default=None, description="Partitions that stay without a leader.")
-    completes: bool | None = Field(default=None, description="Whether every move of a reassignment ends.")
-    records_at_once: int | None = None
-    voters: Members | None = None
-    alive: Members | None = None
-    counts: dict[str, int] | None = Field(default=None, description="Records by type.")
-    state: dict[str, int] | None = None
-    image_sha256: str | None = None
-    differences: list[Difference] | None = Field(default=None, description="The first 1,000 of each start.")
-    starts: list[int] | None = None
-    log: LogSize | None = None
-    snapshot: SnapshotSize | None = None
-    controller_load: Load | None = None
+    order: list[int] | None = Field(description="Brokers of a rolling restart, in their order.")
+    worst: list[Loss] | None = Field(description="The worst sets of brokers, the worst first.")
+    sets: int | None = Field(description="How many sets were searched.")
+    stranded: list[TopicPartition] | None = Field(description="Partitions that stay without a leader.")
+    completes: bool | None = Field(description="Whether every move of a reassignment ends.")
+    records_at_once: int | None
+    voters: Members | None
+    alive: Members | None
+    counts: dict[str, int] | None = Field(description="Records by type.")
+    state: dict[str, int] | None
+    image_sha256: str | None
+    differences: list[Difference] | None = Field(description="The first 1,000 of each start.")
+    starts: list[int] | None
+    log: LogSize | None
+    snapshot: SnapshotSize | None
+    controller_load: Load | None
 
 
 class DryrunPrediction(Answer):

@@ -76,7 +76,7 @@ class Appended:
 
     def to_dict(self) -> dict[str, Any]:
         """As in `effects.records_appended` (cli.md 6)."""
-        return {"count": self.count, "bytes": self.bytes, "by_type": dict(self.by_type)}
+        return {"count": self.count, "bytes": self.bytes, "by_type": dict(self.by_type), "records": None}
 
 
 def measured(operations: Iterable[Operation], rules: Rules) -> Appended:

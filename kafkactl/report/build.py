@@ -117,7 +117,7 @@ def _facts(effects: Mapping[str, Any]) -> Iterable[Facts]:
         rows.append(("without a leader then", Cell(f"{counts['offline']:,}", "bad" if counts["offline"] else "plain")))
     if appended is not None:
         rows.append(("records appended", Cell(f"{appended['count']:,}, {appended['bytes']:,} bytes")))
-    if "image_sha256" in effects:
+    if effects.get("image_sha256") is not None:
         rows.append(("image SHA-256", Cell(effects["image_sha256"])))
     if rows:
         yield Facts(rows=tuple(rows))

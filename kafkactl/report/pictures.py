@@ -61,17 +61,17 @@ def loads(before: Cluster, after: Cluster) -> Iterator[Block]:
 
 def pictures(effects: Mapping[str, Any]) -> Iterator[Block]:
     """The pictures that the effects of a scenario call for."""
-    if effects["partitions"] is not None:
+    if effects.get("partitions") is not None:
         yield at_risk(effects["partitions"])
-    if "alive" in effects and "voters" in effects:
+    if effects.get("alive") is not None and effects.get("voters") is not None:
         yield quorum(effects)
-    if "counts" in effects:
+    if effects.get("counts") is not None:
         yield record_mix(effects["counts"])
-    if "controller_load" in effects:
+    if effects.get("controller_load") is not None:
         yield log_growth(effects)
-    if "order" in effects:
+    if effects.get("order") is not None:
         yield from _steps(effects["steps"])
-    if "worst" in effects:
+    if effects.get("worst") is not None:
         yield _worst(effects["worst"], effects["sets"])
 
 

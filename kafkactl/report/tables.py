@@ -125,7 +125,7 @@ def _appended(effects: Mapping[str, Any]) -> Table | None:
 
 
 def _state(effects: Mapping[str, Any]) -> Table | None:
-    if "state" not in effects:
+    if effects.get("state") is None:
         return None
     rows = tuple((Cell(name.replace("_", " ")), Cell(f"{count:,}")) for name, count in effects["state"].items())
     return Table(title="The state in numbers", columns=("what", "count"), rows=rows)

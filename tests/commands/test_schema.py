@@ -22,11 +22,16 @@ def test_every_schema_is_one_and_names_its_kind(kafkactl, kind):
     assert kafkactl("schema", kind, "-o", "json").json["properties"] == schema["properties"]
 
 
+# A million lines need not all say that nothing is wrong with them.
+LEFT_OUT = {"log.dump LogRecord": {"error"}, "log.history HistoryRecord": {"error"}}
+
+
 def test_every_field_is_required_so_that_absent_is_null():
     for kind, schema in published():
         for name, shape in ((kind, schema), *schema.get("$defs", {}).items()):
             if "properties" in shape:
-                assert set(shape["required"]) == set(shape["properties"]), f"{kind} {name}"
+                left_out = LEFT_OUT.get(f"{kind} {name}", set())
+                assert set(shape["required"]) | left_out == set(shape["properties"]), f"{kind} {name}"
 
 
 def test_readers_may_ignore_fields_that_are_added():
