@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkactl.commands import exit_codes
+from kafkactl.commands import exit_codes, output
 from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.log_options import (
@@ -84,10 +84,14 @@ def command(
 
     history = History(KeyFilter(_key(keys, partition)))
     stream = RecordStream("log.history")
+    found = False
     with _files(sources, connection, from_cluster) as files:
         for event in _events(history, files):
+            found = True
             if not stream.write_record(event.to_dict(hide=not show_secrets)):
                 break
+    if not found:
+        output.say("No record in what was read is about that.")
     findings = dump_findings(history.problems, history.problem_count)
     stream.end(findings, exit_codes.PROBLEMS_FOUND if findings else exit_codes.DONE)
 

@@ -227,6 +227,12 @@ def test_the_history_of_other_things(kafkactl, log: Path, arguments: tuple[str, 
     assert found <= types
 
 
+def test_a_history_of_nothing_is_told(kafkactl, log: Path):
+    run = kafkactl("log", "history", log, "--broker", "77")
+    assert (run.code, run.stdout) == (0, "")
+    assert "No record" in run.stderr
+
+
 def test_history_without_a_key_or_with_two(kafkactl, log: Path):
     assert kafkactl("log", "history", log).code == 2
     assert kafkactl("log", "history", log, "--topic", "a", "--broker", "1").code == 2
