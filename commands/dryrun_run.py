@@ -210,7 +210,7 @@ def _check_end(loaded: Loaded, at: int | None) -> None:
 
 def _engine(common: Common) -> str:
     """The engine by name. `auto`: Spark where a master is named; on one machine it does not pay
-    (docs/decisions/0009-the-spark-plan.md)."""
+    (docs/decisions/0014-the-spark-plan.md)."""
     if common.engine == "local" and common.master is not None:
         raise click.UsageError("--master names a Spark master, and --engine local needs none.")
     if common.engine == "auto":

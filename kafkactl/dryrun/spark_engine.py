@@ -9,7 +9,7 @@
 4. The driver replays the other records one by one and puts the partitions in. A topic in which anything is unusual is
    replayed record by record, too: rare, and then exact.
 
-Why it is so: docs/decisions/0009-the-spark-plan.md.
+Why it is so: docs/decisions/0014-the-spark-plan.md.
 """
 
 from __future__ import annotations
