@@ -33,7 +33,8 @@ def remove_voter(cluster: KafkaCluster, node_id: int) -> None:
             return  # the leader resigned before it answered
 
 
-@pytest.mark.parametrize("release", ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.campaign)])
+@pytest.mark.campaign  # Kafka gives 3 seconds in which two looks must be taken: a matter of a quiet machine
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
 def test_a_wedge_and_its_end(release: str, new_cluster: ClusterOf) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0).start()
     dead, healthy = [one for one in cluster.controller_ids if one != cluster.leader()]
