@@ -1,0 +1,154 @@
+"""An observation: all that a migration is judged by, seen at one time, as one value.
+
+The law: what was not seen is unknown (None), never a default; whoever asks has to say what follows from not knowing.
+A live cluster and a folder saved by `kafkactl migrate observe` come to the same value by the same door
+(`adapters/migration_files.py`). The znodes and the records of the logs may hold secrets: they are not in any repr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from kafkactl.frozen import frozen
+from kafkactl.migration.log_facts import LogFacts
+from kafkactl.migration.tree import Tree
+from kafkactl.plan import Finding
+from kafkactl.values import Uuid
+
+
+class Mode(StrEnum):
+    """How a node runs: on ZooKeeper alone, on ZooKeeper with the migration enabled, or on KRaft."""
+
+    ZK = "zk"
+    MIGRATING = "migrating"
+    KRAFT = "kraft"
+
+
+class NodeRole(StrEnum):
+    """What a node is; in a migration no node is both."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+@frozen
+class ApiVersionsSeen:
+    """A node's own ApiVersions answer (KIP-584, KIP-866).
+
+    `supported` gives lowest and highest version by api key, `supported_features` lowest and highest level by name.
+    `finalized_epoch` is -1 where there is none; a broker on ZooKeeper names 0 and no features. `zk_migration_ready` is
+    tag 3: on a controller its flag, on a broker the sign that it runs in migration mode.
+    """
+
+    supported: Mapping[int, tuple[int, int]] = field(repr=False)
+    supported_features: Mapping[str, tuple[int, int]]
+    finalized_features: Mapping[str, int]
+    finalized_epoch: int
+    zk_migration_ready: bool
+
+
+@frozen
+class ReplicaSeen:
+    """A voter or an observer as DescribeQuorum names it. None where the version or the node does not tell."""
+
+    id: int
+    directory_id: Uuid | None = None
+    log_end_offset: int | None = None
+    last_fetch_timestamp_ms: int | None = None
+    last_caught_up_timestamp_ms: int | None = None
+
+
+@frozen
+class QuorumSeen:
+    """A node's DescribeQuorum answer, or that it hung up (`closed`: what a broker on ZooKeeper does).
+
+    `error_code` is at the top, `partition_error` beside the partition: a controller that does not lead answers 0 and 6,
+    with 0 for leader and epoch. So those, and the high watermark, are None where one of the two is not 0.
+    """
+
+    closed: bool = False
+    error_code: int = 0
+    partition_error: int = 0
+    leader_id: int | None = None
+    leader_epoch: int | None = None
+    high_watermark: int | None = None
+    voters: tuple[ReplicaSeen, ...] = ()
+    observers: tuple[ReplicaSeen, ...] = ()
+
+
+@frozen
+class NodeSeen:
+    """A node. `config` is `config_text` read as Java reads properties; passwords in it may be `<redacted>`.
+
+    `alive` says whether it answered, `mode` as its own answers show it. `metrics` are by name, as in
+    `ZkMigrationState`.
+    """
+
+    id: int
+    role: NodeRole
+    alive: bool | None = None
+    kafka_version: str | None = None
+    mode: Mode | None = None
+    config_text: str | None = field(default=None, repr=False)
+    config: Mapping[str, str] | None = field(default=None, repr=False)
+    meta_properties: Mapping[str, str] | None = None
+    api_versions: ApiVersionsSeen | None = None
+    quorum: QuorumSeen | None = None
+    metrics: Mapping[str, float] | None = None
+
+    @property
+    def name(self) -> str:
+        """As findings name it: `broker 2`."""
+        return f"{self.role} {self.id}"
+
+
+@frozen
+class Observation:
+    """What was seen of a cluster at `time_ms` (milliseconds since the epoch).
+
+    `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
+    of the controller whose disk they are from. `findings` tell what of the observation could not be read.
+    """
+
+    time_ms: int
+    connect: str | None = None
+    chroot: str = ""
+    nodes: tuple[NodeSeen, ...] = ()
+    tree: Tree | None = field(default=None, repr=False)
+    logs: Mapping[int, LogFacts] = field(default_factory=dict, repr=False)
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def brokers(self) -> tuple[NodeSeen, ...]:
+        """The brokers, by id."""
+        return self._of(NodeRole.BROKER)
+
+    @property
+    def controllers(self) -> tuple[NodeSeen, ...]:
+        """The KRaft controllers, by id."""
+        return self._of(NodeRole.CONTROLLER)
+
+    def _of(self, role: NodeRole) -> tuple[NodeSeen, ...]:
+        return tuple(sorted((one for one in self.nodes if one.role is role), key=lambda one: one.id))
+
+    def node(self, id: int, role: NodeRole | None = None) -> NodeSeen | None:
+        """The node with this id, of this role where one is given; None where it was not observed."""
+        return next((one for one in self.nodes if one.id == id and role in (None, one.role)), None)
+
+    @property
+    def log(self) -> LogFacts | None:
+        """The log that reaches furthest, as a voter would judge it: by its last epoch, then by its end."""
+        found = (self.logs[id] for id in sorted(self.logs))
+        return max(found, key=lambda one: (one.epoch, one.end_offset), default=None)
+
+    @property
+    def quorum(self) -> QuorumSeen | None:
+        """The answer of the leader of the newest epoch, given by itself or through a broker; None where none leads."""
+        answers = [
+            one.quorum
+            for one in sorted(self.nodes, key=lambda one: (one.role is not NodeRole.CONTROLLER, one.id))
+            if one.quorum is not None and one.quorum.leader_epoch is not None
+        ]
+        return max(answers, key=lambda one: one.leader_epoch or 0, default=None)
