@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.commands.dryrun_html import page_part, write_html
-from kafkactl.commands.dryrun_run import CODES, TONES, Common, open_world, payload_of, scenario_options, title_of
+from kafkactl.commands.dryrun_run import CODES, Common, open_world, payload_of, scenario_options
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
+from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.scenarios import World
@@ -63,6 +64,8 @@ def _scenarios(world: World) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    from kafkactl.report.build import title_of
+
     verdict, source = answer["verdict"], answer["source"]
     page.heading(f"report: {verdict}", TONES[verdict])
     page.fields(

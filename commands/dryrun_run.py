@@ -14,6 +14,7 @@ from kafkactl.commands.dryrun_html import check_html, page_part, write_html
 from kafkactl.commands.options import Choice
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
+from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
     from kafkactl.adapters.dryrun_sources import Sources
@@ -32,14 +33,6 @@ CODES = (
     exit_codes.UNKNOWN,
     exit_codes.PROBLEMS_FOUND,
 )
-TONES = {
-    "ok": "good",
-    "degraded": "warn",
-    "refused": "bad",
-    "unavailable": "bad",
-    "wedged": "bad",
-    "unknown": "warn",
-}
 _SHOWN = 15
 
 
@@ -281,6 +274,8 @@ def _data(record: MetadataRecord) -> dict[str, Any]:
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    from kafkactl.report.build import title_of
+
     effects, verdict = answer["effects"], answer["verdict"]
     page.heading(f"{title_of(answer)}: {verdict}", TONES[verdict])
     page.fields(_facts(answer, effects))
@@ -289,21 +284,6 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         show(page, effects)
     for text in answer["assumptions"]:
         page.line(Word(f"assumed: {text}", "dim"))
-
-
-def title_of(answer: Mapping[str, Any]) -> str:
-    """The scenario and what was asked."""
-    words = [f"{name} {_text(value)}" for name, value in answer["input"].items() if value not in (None, False, [], {})]
-    return " ".join([answer["scenario"], *([", ".join(words)] if words else [])])
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        shown = ",".join(_text(one) for one in value[:8])
-        return f"{shown},… ({len(value)})" if len(value) > 8 else shown
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}={_text(one)}" for name, one in value.items() if one is not None)
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _facts(answer: Mapping[str, Any], effects: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -98,7 +98,7 @@ def _told(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _not_asked(error: KafkactlError | None) -> list[Finding]:
-    from kafkactl.features.case import blocker, warning
+    from kafkactl.plan import blocker, warning
 
     if error is None:
         return []
@@ -109,7 +109,7 @@ def _not_asked(error: KafkactlError | None) -> list[Finding]:
             "controller",
             f"the active controller could not be asked for its dry run: {error.message}",
             error.next_step or "Ask again.",
-            {"error": error.id},
+            error=error.id,
         )
     ]
 

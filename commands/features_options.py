@@ -30,11 +30,3 @@ def level_options(function: Function) -> Function:
     for option in reversed(options):
         function = option(function)
     return function
-
-
-def tool_version_option(function: Function) -> Function:
-    """`--kafka-version V`: whose tool is asked; parameter `kafka_version` (None: the newest)."""
-    option = click.option(
-        "--kafka-version", metavar="V", help="The Kafka whose tool answers, such as 4.2. [default: the newest known]"
-    )
-    return option(function)

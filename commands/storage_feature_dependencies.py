@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.options import kafka_version_option
-from kafkactl.commands.output import emit
-from kafkactl.commands.page import Page
+from kafkactl.commands.level_facts import emit_feature_dependencies, tool_version_option
 
 
 @leaf_command(
@@ -30,24 +25,7 @@ from kafkactl.commands.page import Page
     required=True,
     help="A feature and its level; may be given several times.",
 )
-@kafka_version_option
+@tool_version_option
 def command(features: tuple[str, ...], kafka_version: str | None) -> None:
     """Print the levels of other features that a feature level needs."""
-    from kafkactl.features.mapping import feature_dependencies, parse_feature_level, render_dependencies
-    from kafkactl.features.releases import find_release, newest_release
-
-    release = find_release(kafka_version) if kafka_version else newest_release()
-    asked = [parse_feature_level(release, argument) for argument in features]
-    needs = [feature_dependencies(release, name, level) for name, level in asked]
-    answers = [
-        {"name": name, "level": level, "dependencies": [{"name": one.feature, "level": one.level} for one in needed]}
-        for (name, level), needed in zip(asked, needs, strict=True)
-    ]
-
-    def show(page: Page, _answer: Mapping[str, Any]) -> None:
-        for (name, level), needed in zip(asked, needs, strict=True):
-            for line in render_dependencies(name, level, needed):
-                page.line(line)
-
-    payload = {"kafka_version": release.version_text, "features": answers}
-    emit("storage.feature-dependencies", payload, render=show, listing="features")
+    emit_feature_dependencies("storage", features, kafka_version)

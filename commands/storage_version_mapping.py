@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.options import kafka_version_option
-from kafkactl.commands.output import emit
-from kafkactl.commands.page import Page
+from kafkactl.commands.level_facts import emit_version_mapping, tool_version_option
 
 
 @leaf_command(
@@ -28,22 +23,7 @@ from kafkactl.commands.page import Page
     metavar="RELEASE",
     help="A release (4.2) or a metadata.version (4.2-IV1). [default: the newest of that Kafka]",
 )
-@kafka_version_option
+@tool_version_option
 def command(release_version: str | None, kafka_version: str | None) -> None:
     """Print the level of every feature that goes with a release version."""
-    from kafkactl.features.mapping import version_mapping
-    from kafkactl.features.releases import find_release, newest_release
-
-    release = find_release(kafka_version) if kafka_version else newest_release()
-    levels = version_mapping(release, release_version)
-    payload = {
-        "kafka_version": release.version_text,
-        "release_version": levels[0].note,
-        "features": [{"name": level.feature, "level": level.level} for level in levels],
-    }
-
-    def show(page: Page, _answer: Mapping[str, Any]) -> None:
-        for level in levels:
-            page.line(str(level))
-
-    emit("storage.version-mapping", payload, render=show, listing="features")
+    emit_version_mapping("storage", release_version, kafka_version)

@@ -45,6 +45,25 @@ class Finding:
         }
 
 
+def blocker(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
+    """A finding that stops a change; every other keyword is evidence."""
+    return _finding(Severity.BLOCKER, evidence, id=id, subject=subject, message=message, next_step=next_step)
+
+
+def warning(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
+    """A finding that should be known before going on."""
+    return _finding(Severity.WARNING, evidence, id=id, subject=subject, message=message, next_step=next_step)
+
+
+def note(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
+    """A finding that only tells."""
+    return _finding(Severity.INFO, evidence, id=id, subject=subject, message=message, next_step=next_step)
+
+
+def _finding(severity: Severity, evidence: Mapping[str, Any], **words: str) -> Finding:
+    return Finding(severity=severity, evidence=evidence, **words)
+
+
 def blockers(findings: Iterable[Finding]) -> list[Finding]:
     """The findings that stop a change."""
     return [finding for finding in findings if finding.severity is Severity.BLOCKER]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from kafkactl._version import __version__
 from kafkactl.adapters.client import Client
@@ -22,7 +21,7 @@ from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
 from kafkactl.frozen import frozen
 from kafkactl.metadata.registrations import Registrations
-from kafkactl.plan import Finding, Severity
+from kafkactl.plan import Finding, warning
 from kafkactl.protocol.api_versions import NodeVersions, request_body
 from kafkactl.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.quorum.state import Replica
@@ -265,19 +264,7 @@ def _finalized(
 
 def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding:
     cause = f"{error.message} ({error.cause})" if error.cause else error.message
-    return _warning(id, subject, f"{what}: {cause}", error.next_step or "Ask again.", {"error": error.id})
-
-
-def _warning(id: str, subject: str, message: str, next_step: str, evidence: Mapping[str, Any] | None = None) -> Finding:
-    """As `features.case.warning`, without the planner behind it."""
-    return Finding(
-        id=id,
-        severity=Severity.WARNING,
-        subject=subject,
-        message=message,
-        next_step=next_step,
-        evidence=evidence or {},
-    )
+    return warning(id, subject, f"{what}: {cause}", error.next_step or "Ask again.", error=error.id)
 
 
 def _not_asked(node: NodeSeen, seat: Seat, errors: Sequence[KafkactlError]) -> Finding:
@@ -289,11 +276,11 @@ def _not_asked(node: NodeSeen, seat: Seat, errors: Sequence[KafkactlError]) -> F
     else:
         reason, step = f"no {node.role.value} answers at {at}", f"Compare {at} with the node's `listeners`."
     evidence = {"addresses": [str(address) for address in seat.addresses], "errors": [error.id for error in errors]}
-    return _warning("node-not-asked", node.name, f"{node.name} could not be asked: {reason}", step, evidence)
+    return warning("node-not-asked", node.name, f"{node.name} could not be asked: {reason}", step, **evidence)
 
 
 def _brokers_not_known() -> Finding:
-    return _warning(
+    return warning(
         "brokers-not-known",
         "cluster",
         "controllers name brokers only in the metadata log, which could not be read: no broker was asked",

@@ -20,7 +20,6 @@ from kafkactl.adapters.feature_view import FeatureView, observe_features
 from kafkactl.adapters.fetched_registrations import fetch_registrations
 from kafkactl.adapters.transport import connect
 from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
-from kafkactl.features.case import blocker
 from kafkactl.features.results import Reply
 from kafkactl.features.state import FeatureState, Role
 from kafkactl.features.unregister import (
@@ -32,7 +31,7 @@ from kafkactl.features.unregister import (
 )
 from kafkactl.frozen import frozen
 from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration
-from kafkactl.plan import Finding, Outcome
+from kafkactl.plan import Finding, Outcome, blocker
 
 PATIENCE_MS = 10_000.0  # how long an outcome that nobody told is looked for
 _PAUSE_MS = 400.0
@@ -136,7 +135,7 @@ def _open_ports(client: Client, view: FeatureView, plan: UnregisterPlan) -> Iter
             f"{plan.role} {plan.node_id}",
             f"nobody answers at {address}, but connections are taken there: a process that hangs looks like this",
             "Make sure that the process is gone, and that nothing else listens on that port.",
-            {"address": str(address)},
+            address=str(address),
         )
 
 

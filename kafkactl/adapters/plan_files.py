@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import tempfile
 from pathlib import Path
 
 from kafkactl.adapters.filesystem import Filesystem
 from kafkactl.adapters.input_files import read_input, unreadable_input
+from kafkactl.adapters.whole_file import write_whole
 from kafkactl.errors import FailedError, InputError, RefusedError
 from kafkactl.storage.plan_file import PLAN_FILE_MODE
 from kafkactl.storage.receipts import Receipt, parse_receipt, receipt_name, render_receipt
@@ -30,7 +30,7 @@ def write_plan(path: Path, data: bytes, *, overwrite: bool) -> None:
     """
     check_plan_target(path, overwrite=overwrite)
     try:
-        _write_whole(path, data, exclusive=not overwrite)
+        write_whole(path, data, mode=PLAN_FILE_MODE, exclusive=not overwrite)
     except FileExistsError:
         raise _plan_exists(path) from None
     except OSError as error:
@@ -61,33 +61,6 @@ def _plan_exists(path: Path) -> RefusedError:
         id="plan-file-exists",
         next_step="Apply it, choose another --out, or give --overwrite if nobody has applied it.",
     )
-
-
-def _write_whole(path: Path, data: bytes, *, exclusive: bool) -> None:
-    """Written beside, then named: a reader never sees half of it. Temporary files have mode 0600 from the start."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), PLAN_FILE_MODE)
-            os.fsync(file.fileno())
-        if exclusive:
-            os.link(temporary, path)
-        else:
-            Path(temporary).replace(path)
-        _sync_folder(path.parent)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_receipt(folder: Path, node_id: int) -> Receipt | None:

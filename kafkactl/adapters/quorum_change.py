@@ -31,8 +31,8 @@ from kafkactl.adapters.quorum_change_port import ChangeResult, Event, Goal, Pati
 from kafkactl.adapters.quorum_change_steps import after_step, before_conversion, not_caught_up, not_sent, planned_sets
 from kafkactl.adapters.quorum_change_watch import Eyes, watch_catch_up, watch_outcome, watch_until
 from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, UnreachableError
-from kafkactl.plan import Finding, Outcome, Severity, blockers
-from kafkactl.quorum.guard import Circumstances, blocker
+from kafkactl.plan import Finding, Outcome, Severity, blocker, blockers
+from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Known, Verdict, is_applied
 from kafkactl.quorum.plan import foreign_change

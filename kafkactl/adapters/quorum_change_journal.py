@@ -16,8 +16,7 @@ from typing import Any
 from kafkactl.adapters.journal import Journal
 from kafkactl.adapters.journal_lines import Entry, read_journal
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Outcome
-from kafkactl.quorum.guard import warning
+from kafkactl.plan import Finding, Outcome, warning
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer, Known, Verdict
 from kafkactl.quorum.state import QuorumState

@@ -25,9 +25,8 @@ from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change import UpgradeType
 from kafkactl.features.results import read_response, update_features_request
 from kafkactl.metadata.registrations import RegistrationLog, Registrations
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, warning
 from kafkactl.protocol.record_batch import decode_header
-from kafkactl.quorum.guard import warning
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.plan import KRAFT_VERSION
 from kafkactl.quorum.state import NodeFacts, Probe, QuorumState

@@ -8,9 +8,9 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.quorum_change_port import Event
 from kafkactl.adapters.quorum_change_watch import Eyes, is_converted, stays_away, watch_until
 from kafkactl.errors import UnreachableError
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, warning
 from kafkactl.quorum.catch_up import CatchUp
-from kafkactl.quorum.guard import blocker, release_of_node, warning
+from kafkactl.quorum.guard import release_of_node
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.guard_steps import FIRST_WITH_AUTO_JOIN
 from kafkactl.quorum.order import VoterKeys

@@ -17,10 +17,9 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.log_scan import FoundBatch, Stop, walk_batches
 from kafkactl.metadata.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.metadata.voters import Voter, voters_of
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, warning
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_records
-from kafkactl.quorum.guard import warning
 from kafkactl.quorum.observation import DiskSeen
 from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG, QUORUM_STATE

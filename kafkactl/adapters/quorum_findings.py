@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kafkactl.adapters.cluster_view import Role
 from kafkactl.adapters.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
 from kafkactl.adapters.transport import Address
-from kafkactl.plan import Finding, Severity
-from kafkactl.quorum.guard import warning
+from kafkactl.plan import Finding, Severity, warning
 from kafkactl.quorum.observation import DiskSeen
 from kafkactl.quorum.state import Mode, QuorumState, endpoint_text
 

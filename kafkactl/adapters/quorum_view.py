@@ -204,7 +204,7 @@ def observe_quorum(
 
 def _registrations(client: Client) -> tuple[Registrations | None, tuple[Finding, ...]]:
     from kafkactl.adapters.fetched_registrations import fetch_registrations
-    from kafkactl.quorum.guard import warning
+    from kafkactl.plan import warning
 
     try:
         return fetch_registrations(client), ()

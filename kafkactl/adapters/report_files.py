@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import stat
-import tempfile
 from pathlib import Path
 
+from kafkactl.adapters.whole_file import write_whole
 from kafkactl.errors import FailedError, RefusedError
 
 _MODE = 0o644
@@ -43,23 +41,9 @@ def write_report(path: Path, data: bytes, mark: str) -> None:
     """
     check_report_target(path, mark)
     try:
-        _write_whole(path, data)
+        write_whole(path, data, mode=_MODE)
     except OSError as error:
         raise _not_written(path, error.strerror or str(error)) from error
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.", suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), _MODE)
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
 
 
 def _not_written(path: Path, why: str) -> FailedError:

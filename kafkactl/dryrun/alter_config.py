@@ -12,16 +12,16 @@ from typing import Any
 
 from kafkactl.dryrun.appended import record, records_of
 from kafkactl.dryrun.chain import replayed
-from kafkactl.dryrun.compare import counts_of
-from kafkactl.dryrun.controller import ActiveController, Key
+from kafkactl.dryrun.compare import change_of, counts_of
+from kafkactl.dryrun.controller import ActiveController
 from kafkactl.dryrun.facts import MIN_ISR, Facts
-from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict, blocker, some, warning
+from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict, some
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import BROKER_CONFIG, NO_LEADER, RECOVERING, TOPIC_CONFIG, Image, Partition
+from kafkactl.metadata.image import BROKER_CONFIG, NO_LEADER, TOPIC_CONFIG, Image
 from kafkactl.metadata.redact import redacted_configs
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, warning
 
 INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION = 40, 3
 _SCOPES = {"topic": TOPIC_CONFIG, "broker": BROKER_CONFIG, "cluster": BROKER_CONFIG}
@@ -127,29 +127,11 @@ def _forgotten(before: Image, after: Image, facts: Facts) -> tuple[Change, ...]:
     old, new = ActiveController(before, facts), ActiveController(after, facts)
     keys = old.keys(lambda fields: bool(fields[9] or fields[10]))
     found = [
-        _change(new, key, old.partition(key), new.partition(key))
+        change_of(new, key, old.partition(key), new.partition(key))
         for key in keys
         if old.partition(key) != new.partition(key)
     ]
     return tuple(sorted(found, key=lambda change: (change.leader_before >= 0, change.topic, change.partition)))
-
-
-def _change(controller: ActiveController, key: Key, old: Partition, new: Partition) -> Change:
-    topic = controller.image.topics[key[0]]
-    return Change(
-        topic=topic.name,
-        partition=key[1],
-        leader_before=old.leader,
-        leader_after=new.leader,
-        isr_before=old.isr,
-        isr_after=new.isr,
-        elr_after=new.eligible_leader_replicas,
-        last_known_elr_after=new.last_known_elr,
-        leader_epoch_after=new.leader_epoch,
-        recovering_after=new.leader_recovery_state == RECOVERING,
-        min_isr=controller.min_isr(topic),
-        replicas_after=new.replicas,
-    )
 
 
 def _newly_under(before: ActiveController, after: ActiveController) -> list[str]:

@@ -10,10 +10,10 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderle
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.loss import ends_of
-from kafkactl.dryrun.prediction import Prediction, note
+from kafkactl.dryrun.prediction import Prediction
 from kafkactl.errors import InputError
 from kafkactl.metadata.image import Image, Partition
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, note
 
 MOST_TOGETHER = 6  # 720 orders for a partition that has them all as replicas
 

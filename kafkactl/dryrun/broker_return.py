@@ -8,10 +8,10 @@ from kafkactl.dryrun.broker_loss import checked
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, blocker, note, some, warning
+from kafkactl.dryrun.prediction import Prediction, some
 from kafkactl.dryrun.rules import grown_isr
 from kafkactl.metadata.image import RECOVERING, Image
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.values import Uuid
 
 

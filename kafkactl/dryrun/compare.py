@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafkactl.dryrun.controller import ActiveController, Key
-from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict, blocker, note, some, warning
+from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict, some
 from kafkactl.metadata.image import NO_LEADER, RECOVERING, Partition
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, note, warning
 
 Outcomes = Mapping[Key, Sequence[Partition]]  # where there is more than one
 
@@ -25,7 +25,7 @@ def changes_of(
         old = touched[key] if since_mark else controller.image.topics[key[0]].partitions[key[1]]
         new, several = controller.partition(key), outcomes.get(key, ())
         if _seen(old) != _seen(new) or len(several) > 1:
-            found.append(_change(controller, key, old, new, several))
+            found.append(change_of(controller, key, old, new, several))
     return tuple(sorted(found, key=lambda change: change.rank))
 
 
@@ -34,9 +34,10 @@ def _seen(partition: Partition) -> tuple[object, ...]:
     return partition._replace(partition_epoch=0)
 
 
-def _change(
-    controller: ActiveController, key: Key, old: Partition, new: Partition, several: Sequence[Partition]
+def change_of(
+    controller: ActiveController, key: Key, old: Partition, new: Partition, several: Sequence[Partition] = ()
 ) -> Change:
+    """How a partition changed; `several` are the other ways in which it may end."""
     topic = controller.image.topics[key[0]]
     ends = tuple(dict.fromkeys(_outcome(one) for one in (new, *several))) if several else ()
     return Change(

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final, TypeAlias
 
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, blocker, note, warning
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image import Image
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.quorum.majority import arithmetic, majority, tolerates
 from kafkactl.quorum.voters import parse_static_voters
 from kafkactl.values import Uuid

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.local import Loaded
-from kafkactl.dryrun.prediction import Prediction, Verdict, note, warning
+from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.errors import InputError
 from kafkactl.metadata.image import Image
 from kafkactl.metadata.image_json import image_sha256
 from kafkactl.metadata.lint import lint
 from kafkactl.metadata.snapshot_writer import snapshot_batches
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, note, warning
 from kafkactl.protocol.record_batch import decode_header
 
 DAY_MS: Final = 86_400_000

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafkactl.dryrun.appended import Appended, Operation, measured
 from kafkactl.dryrun.facts import Facts
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity
+from kafkactl.plan import Finding
 from kafkactl.schema.error_codes import error_code
 
 SHOWN_CHANGES: Final = 1_000
@@ -276,25 +276,6 @@ _NO_STEP: Final[Mapping[str, Any]] = {
 def heaviest(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict that stands for several; OK for none."""
     return max(verdicts, key=lambda one: one.weight, default=Verdict.OK)
-
-
-def blocker(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
-    """A finding that is worse than less safety."""
-    return _finding(Severity.BLOCKER, evidence, id=id, subject=subject, message=message, next_step=next_step)
-
-
-def warning(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
-    """A finding that should be known before anything is done."""
-    return _finding(Severity.WARNING, evidence, id=id, subject=subject, message=message, next_step=next_step)
-
-
-def note(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
-    """A finding that only tells."""
-    return _finding(Severity.INFO, evidence, id=id, subject=subject, message=message, next_step=next_step)
-
-
-def _finding(severity: Severity, evidence: Mapping[str, Any], **words: str) -> Finding:
-    return Finding(severity=severity, evidence=evidence, **words)
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

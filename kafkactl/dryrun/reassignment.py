@@ -15,11 +15,11 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.election import Election, Target, without
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, Verdict, blocker, some, warning
+from kafkactl.dryrun.prediction import Prediction, Verdict, some
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image import Image, Partition
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, warning
 from kafkactl.schema.error_codes import error_code
 
 NONE, UNKNOWN_PARTITION, INVALID_ASSIGNMENT, NO_REASSIGNMENT = 0, 3, 39, 85

@@ -12,10 +12,10 @@ from typing import Any
 
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.loader import Started
-from kafkactl.dryrun.prediction import Prediction, Verdict, blocker, some, warning
+from kafkactl.dryrun.prediction import Prediction, Verdict, some
 from kafkactl.metadata.diff import Difference, diff
 from kafkactl.metadata.image import Image
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, warning
 
 SHOWN = 1_000
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller import ActiveController
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, blocker, note, some, warning
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, some
 from kafkactl.metadata.image import Image
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, note, warning
 
 BROKER_ID_NOT_REGISTERED = 102
 

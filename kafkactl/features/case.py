@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from kafkactl.features.change import FeatureChange, feature_changes, rules_release
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
@@ -12,7 +9,6 @@ from kafkactl.features.request import FeatureRequest
 from kafkactl.features.state import FeatureState
 from kafkactl.features.update_rules import UpdateRules, update_rules
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity
 
 
 @frozen
@@ -50,40 +46,4 @@ def make_case(state: FeatureState, request: FeatureRequest) -> Case:
         changes=feature_changes(state, request),
         release=release,
         rules=update_rules(release),
-    )
-
-
-def blocker(id: str, subject: str, message: str, next_step: str, evidence: Mapping[str, Any] | None = None) -> Finding:
-    """A finding that stops the change."""
-    return Finding(
-        id=id,
-        severity=Severity.BLOCKER,
-        subject=subject,
-        message=message,
-        next_step=next_step,
-        evidence=evidence or {},
-    )
-
-
-def warning(id: str, subject: str, message: str, next_step: str, evidence: Mapping[str, Any] | None = None) -> Finding:
-    """A finding that should be known before going on."""
-    return Finding(
-        id=id,
-        severity=Severity.WARNING,
-        subject=subject,
-        message=message,
-        next_step=next_step,
-        evidence=evidence or {},
-    )
-
-
-def note(id: str, subject: str, message: str, next_step: str, evidence: Mapping[str, Any] | None = None) -> Finding:
-    """A finding that only tells."""
-    return Finding(
-        id=id,
-        severity=Severity.INFO,
-        subject=subject,
-        message=message,
-        next_step=next_step,
-        evidence=evidence or {},
     )

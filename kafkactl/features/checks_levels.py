@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.features.case import Case, blocker, note, warning
+from kafkactl.features.case import Case
 from kafkactl.features.change import FeatureChange
 from kafkactl.features.checks_nodes import unknown_features
 from kafkactl.features.consequences import (
@@ -21,7 +21,7 @@ from kafkactl.features.consequences import (
 from kafkactl.features.levels import METADATA_VERSION, features_of
 from kafkactl.features.releases import find_release
 from kafkactl.features.request import Operation
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, note, warning
 
 
 def check_directions(case: Case) -> Iterator[Finding]:
@@ -155,7 +155,9 @@ def _crossed(case: Case, change: FeatureChange) -> Iterator[Finding]:
         f"The lowest level that can be reached is {level_name(METADATA_VERSION, floor)}."
         if floor < change.before
         else "There is no lower level that can be reached from here; --unsafe does not help.",
-        {"floor": floor, "first_level_in_the_way": doors[-1], "levels_in_the_way": list(doors)},
+        floor=floor,
+        first_level_in_the_way=doors[-1],
+        levels_in_the_way=list(doors),
     )
 
 
@@ -173,7 +175,8 @@ def _missing(case: Case, wish: tuple[str, int], need: tuple[str, int], have: int
         f"feature {name}",
         f"{name} {level} needs {needed} {level_name(needed, at_least)} at least; it is at {level_name(needed, have)}",
         f"Raise it first, or with it: --feature {needed}={at_least}.",
-        {"needs": {needed: at_least}, "checked_by_kafka": case.rules.checks_dependencies},
+        needs={needed: at_least},
+        checked_by_kafka=case.rules.checks_dependencies,
     )
 
 
@@ -185,7 +188,8 @@ def _needed(user: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
         f"{name} {level} needs {needed} {level_name(needed, at_least)} at least, so {needed} cannot go to "
         f"{level_name(needed, have)}",
         f"Lower {name} first: kafkactl features disable --feature {name}.",
-        {"needed_by": {name: level}, "checked_by_kafka": False},
+        needed_by={name: level},
+        checked_by_kafka=False,
     )
 
 
@@ -204,7 +208,7 @@ def check_patches(case: Case) -> Iterator[Finding]:
                     f"the first patches of Kafka {case.release.name} refuse {change.name} {change.after} below "
                     f"{needed} {level_name(needed, at_least)}",
                     f"Raise {needed} first.",
-                    {"needs": {needed: at_least}},
+                    needs={needed: at_least},
                 )
 
 

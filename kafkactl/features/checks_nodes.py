@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.features.case import Case, blocker, warning
+from kafkactl.features.case import Case
 from kafkactl.features.consequences import is_known_level, level_name
 from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.state import NOT_SUPPORTED, Member, Role
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, warning
 from kafkactl.schema.spec import Versions
 
 # From 3.7-IV0 on controllers register (KIP-919), from 4.4-IV2 on they can be unregistered (KIP-1312).
@@ -68,7 +68,7 @@ def _unknown_feature(case: Case, name: str) -> Finding:
         f"feature {name}",
         f"no node of this cluster knows a feature {name}",
         f"{meant}The nodes know: {', '.join(heard) or 'nothing that could be read'}.",
-        {"known": heard},
+        known=heard,
     )
 
 
@@ -85,7 +85,7 @@ def _cannot(case: Case, member: Member, short: Mapping[str, tuple[int, Versions]
     lacks = "; ".join(_lacks(name, level, supported) for name, (level, supported) in short.items())
     if not member.stale:
         return blocker(
-            "level-outside-node-range", member.name, f"{member.name} {lacks}", _renew(member, short), evidence
+            "level-outside-node-range", member.name, f"{member.name} {lacks}", _renew(member, short), **evidence
         )
     if member.role is Role.BROKER:
         return blocker(
@@ -94,14 +94,14 @@ def _cannot(case: Case, member: Member, short: Mapping[str, tuple[int, Versions]
             f"{member.name} is gone (fenced, no answer), but still registered, and {lacks}",
             f"If it is not to come back: kafkactl nodes unregister --id {member.id} --role broker. "
             "If it is, start it with a newer Kafka first.",
-            evidence,
+            **evidence,
         )
     return blocker(
         "stale-controller-registration",
         member.name,
         f"{member.name} is gone (no answer, neither voter nor observer), but still registered, and {lacks}",
         remedy_for_controller(case, member.id),
-        evidence,
+        **evidence,
     )
 
 
@@ -147,7 +147,8 @@ def _stale_but_fits(case: Case, member: Member) -> Finding:
         f"{member.name} is gone, but still registered: it does not stand in the way now, but will of every "
         f"metadata.version above {level_name(METADATA_VERSION, highest)}",
         remedy,
-        {"answers": member.answers, "registered": True},
+        answers=member.answers,
+        registered=True,
     )
 
 
@@ -167,7 +168,8 @@ def _unproved(case: Case, member: Member) -> Iterator[Finding]:
             member.name,
             f"{member.name} does not answer; its registration says that it supports the new levels",
             "Make sure that it starts again with a Kafka that is not older.",
-            {"answers": False, "registered": member.registered},
+            answers=False,
+            registered=member.registered,
         )
 
 
@@ -190,7 +192,7 @@ def _not_registered(member: Member) -> Finding:
         member.name,
         f"{member.name} is a voter and has not registered, so the active controller does not know what it supports",
         "Start it, or look in its log for why it cannot register.",
-        evidence,
+        **evidence,
     )
 
 
@@ -203,12 +205,12 @@ def _range_unknown(member: Member) -> Finding:
             member.name,
             f"{unknown}; if its Kafka is too old it dies when it reads the new level",
             "Start it, or, if it is not to come back, remove it from the voters.",
-            evidence,
+            **evidence,
         )
     return warning(
         "broker-range-unknown",
         member.name,
         f"{unknown}; if its Kafka is too old it cannot join again",
         "Start it, or make sure that its Kafka is not older.",
-        evidence,
+        **evidence,
     )

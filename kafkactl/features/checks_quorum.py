@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.features.case import Case, blocker, note, warning
+from kafkactl.features.case import Case
 from kafkactl.features.change import FeatureChange
 from kafkactl.features.levels import KRAFT_VERSION
 from kafkactl.features.state import QuorumNode, Role
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, note, warning
 
 _NOT_MEANT = {
     "pretends": "writes the level and leaves the quorum static (KAFKA-18979); directory ids stay unknown and adding a "
@@ -93,7 +93,8 @@ def _upgrade(case: Case, change: FeatureChange) -> Iterator[Finding]:
             f"feature {KRAFT_VERSION}",
             f"Kafka {case.release.name} {_NOT_MEANT[case.rules.kraft_version]}",
             "Upgrade the controllers to Kafka 4.1 or later first.",
-            {"server_answers": "success", "release": case.release.name},
+            server_answers="success",
+            release=case.release.name,
         )
     else:
         yield from _voters(case)
@@ -158,5 +159,5 @@ def _disagreements(case: Case) -> Iterator[Finding]:
                 f"{node.name} has other levels than the active controller: "
                 + ", ".join(f"{name} {seen.get(name, 0)} (not {levels.get(name, 0)})" for name in names),
                 "Wait until it has caught up, or look at why it does not follow the metadata log.",
-                {"levels": {name: seen.get(name, 0) for name in names}},
+                levels={name: seen.get(name, 0) for name in names},
             )

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.features.case import note, warning
 from kafkactl.features.change import FeatureChange
 from kafkactl.features.results import FeatureResult, Reply
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Outcome
+from kafkactl.plan import Finding, Outcome, note, warning
 
 
 class Seen(StrEnum):
@@ -112,7 +111,7 @@ def _remarks(
             f"{change.name} is at {found}, neither where it was ({change.before}) nor where it was to go "
             f"({change.after}): somebody else changes levels",
             "Ask who, then plan again.",
-            evidence,
+            **evidence,
         )
     elif reply is Reply.ACCEPTED and outcome is Outcome.FAILED:
         yield warning(
@@ -120,7 +119,7 @@ def _remarks(
             subject,
             f"the controller answered that {change.name} is at {change.after}, and it is not",
             "Look at the active controller's log; 4.0 answers like this about kraft.version.",
-            evidence,
+            **evidence,
         )
     elif reply is not Reply.ACCEPTED and seen is Seen.AFTER:
         yield note(
@@ -128,7 +127,7 @@ def _remarks(
             subject,
             f"no answer said so, but {change.name} is at {change.after}: the change was made",
             "Nothing to do.",
-            evidence,
+            **evidence,
         )
     elif outcome is Outcome.UNKNOWN:
         yield warning(
@@ -136,5 +135,5 @@ def _remarks(
             subject,
             f"nobody can say whether {change.name} is or will be at {change.after}",
             "Run `kafkactl features verify` with the same arguments until it is known; do not send a downgrade before.",
-            evidence,
+            **evidence,
         )

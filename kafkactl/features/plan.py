@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.features.case import Case, blocker, make_case
+from kafkactl.features.case import Case, make_case
 from kafkactl.features.change import FeatureChange, UpgradeType, upgrade_type
 from kafkactl.features.checks_levels import (
     check_dependencies,
@@ -30,7 +30,7 @@ from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.features.state import FeatureState
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Outcome, blockers
+from kafkactl.plan import Finding, Outcome, blocker, blockers
 
 _CHECKS = (
     check_view,
@@ -139,7 +139,8 @@ def check_unmoved(plan: FeaturePlan, state: FeatureState) -> list[Finding]:
                 "cluster",
                 f"the plan was made for cluster {plan.cluster_id}, and {state.cluster_id} answers",
                 "Plan again.",
-                {"planned": plan.cluster_id, "found": state.cluster_id},
+                planned=plan.cluster_id,
+                found=state.cluster_id,
             )
         ]
     names = sorted({*plan.levels, *state.finalized})
@@ -151,7 +152,8 @@ def check_unmoved(plan: FeaturePlan, state: FeatureState) -> list[Finding]:
             f"{name} went from {plan.levels.get(name, 0)} to {state.finalized.get(name, 0)} since the plan was made: "
             "somebody else changes levels",
             "Ask who, then plan again.",
-            {"planned": plan.levels.get(name, 0), "found": state.finalized.get(name, 0)},
+            planned=plan.levels.get(name, 0),
+            found=state.finalized.get(name, 0),
         )
         for name in moved
     ]

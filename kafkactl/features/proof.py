@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.features.case import blocker, warning
 from kafkactl.features.state import FeatureState, Member, NodeSeen, Role
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, blockers
+from kafkactl.plan import Finding, blocker, blockers, warning
 
 _MUTE_CONTROLLERS = frozenset({"3.3"})  # their ApiVersions answer carries no levels (measured)
 
@@ -98,7 +97,8 @@ def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterato
             node.name,
             f"{node.name} shows " + ", ".join(f"{name} {level} (not {wanted[name]})" for name, level in wrong.items()),
             "Wait until it has read the metadata log; if it stays so, look in its log.",
-            {"levels": wrong, "wanted": {name: wanted[name] for name in wrong}},
+            levels=wrong,
+            wanted={name: wanted[name] for name in wrong},
         )
 
 
@@ -109,7 +109,7 @@ def _silent(node: NodeSeen) -> Finding:
         node.name,
         f"{node.name} {asked}, so nothing is known of its levels",
         "Ask again when it answers.",
-        {"answers": node.answers},
+        answers=node.answers,
     )
 
 
@@ -119,7 +119,7 @@ def _no_levels_yet(node: NodeSeen) -> Finding:
         node.name,
         f"{node.name} answers and shows no levels: it has not read the metadata log yet",
         "Ask again in a moment.",
-        {"answers": True},
+        answers=True,
     )
 
 
@@ -133,7 +133,7 @@ def _never_tells(node: NodeSeen) -> Finding:
         node.name,
         f"{node.name} is a controller of Kafka 3.3, which never shows its levels: it is left out of the proof",
         "What brokers show was committed by the controllers.",
-        {"answers": True},
+        answers=True,
     )
 
 
@@ -143,7 +143,7 @@ def _gone(node: NodeSeen) -> Finding:
         node.name,
         f"{node.name} is registered and gone, and is left out of the proof",
         "If it is not to come back, unregister it with `kafkactl nodes unregister`.",
-        {"answers": node.answers},
+        answers=node.answers,
     )
 
 
@@ -162,5 +162,5 @@ def _unasked(member: Member) -> Finding:
         member.name,
         f"{member.name} is part of the cluster and was not asked",
         "Ask it; kafkactl found no address of it that it could use.",
-        {"answers": None},
+        answers=None,
     )

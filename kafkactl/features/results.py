@@ -12,10 +12,9 @@ from enum import StrEnum
 from typing import Any
 
 from kafkactl.errors import UnreachableError
-from kafkactl.features.case import blocker, warning
 from kafkactl.features.change import UpgradeType
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, warning
 from kafkactl.schema.error_codes import error_code
 from kafkactl.schema.spec import Versions
 
@@ -138,7 +137,7 @@ def check_dry_run(expected: Mapping[str, bool | None], results: Iterable[Feature
     found = []
     for result in results:
         foreseen = expected.get(result.name)
-        evidence = {"error_code": result.error_code, "message": result.message}
+        evidence = {"error_code": result.error_code, "answer": result.message}
         if result.reply is Reply.REFUSED and foreseen is not False:
             found.append(
                 blocker(
@@ -146,7 +145,7 @@ def check_dry_run(expected: Mapping[str, bool | None], results: Iterable[Feature
                     f"feature {result.name}",
                     f"the controller refuses {result.name}, for a reason not seen by kafkactl: {result.message}",
                     "Go by what the controller says.",
-                    evidence,
+                    **evidence,
                 )
             )
         elif result.reply is Reply.ACCEPTED and foreseen is False:
@@ -156,7 +155,7 @@ def check_dry_run(expected: Mapping[str, bool | None], results: Iterable[Feature
                     f"feature {result.name}",
                     f"the controller's dry run accepts {result.name}, which kafkactl expected to be refused",
                     "The controller's dry run looks at less than kafkactl does; the blockers above still hold.",
-                    evidence,
+                    **evidence,
                 )
             )
     return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.features.case import blocker, note, warning
 from kafkactl.features.change import rules_release
 from kafkactl.features.checks_nodes import CONTROLLERS_UNREGISTER_FROM
 from kafkactl.features.consequences import level_name
@@ -19,7 +18,7 @@ from kafkactl.features.results import Reply
 from kafkactl.features.state import FeatureState, Member, Role
 from kafkactl.features.update_rules import update_rules
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Outcome, blockers
+from kafkactl.plan import Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.schema.error_codes import error_code
 
 UNREGISTER_BROKER = 64
@@ -126,7 +125,8 @@ def _check_broker(state: FeatureState, member: Member) -> Iterator[Finding]:
             member.name,
             f"{member.name} {how}: unregistered, it would go on as a zombie that follows nobody and ignores SIGTERM",
             "Stop it first, and wait until it is fenced.",
-            {"answers": member.answers, "fenced": member.fenced},
+            answers=member.answers,
+            fenced=member.fenced,
         )
     elif member.answers is None:
         yield _not_asked(member)
@@ -140,7 +140,8 @@ def _check_broker(state: FeatureState, member: Member) -> Iterator[Finding]:
             f"{hosted} partitions have a replica on {member.name} ({leaderless} of them have no leader now): they "
             "stay assigned to it, and short of a replica, until they are reassigned",
             "Reassign them first (kafka-reassign-partitions.sh), or keep the registration if the broker comes back.",
-            {"partitions": hosted, "leaderless": leaderless},
+            partitions=hosted,
+            leaderless=leaderless,
         )
 
 
@@ -167,7 +168,8 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             member.name,
             f"{member.name} {how}: it would register again at once",
             "Stop it first.",
-            {"answers": member.answers, "observer": member.observer},
+            answers=member.answers,
+            observer=member.observer,
         )
     elif member.answers is None:
         yield _not_asked(member)
@@ -180,7 +182,7 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             f"{level_name(METADATA_VERSION, level)}",
             f"If it stands in the way of an upgrade: start a controller of the new Kafka with node id {member.id} and "
             "an empty disk as an observer (never as a voter), upgrade, and stop it again.",
-            {"metadata_version": level},
+            metadata_version=level,
         )
 
 
@@ -229,7 +231,7 @@ def _refused(plan: UnregisterPlan, message: str) -> Finding:
         f"node {plan.node_id}",
         f"the controller refused it: {message}",
         "See the message; unregistering needs ALTER on the cluster.",
-        {"message": message},
+        answer=message,
     )
 
 

@@ -29,6 +29,7 @@ from kafkactl.metadata.image import (
     ScramKey,
     Topic,
 )
+from kafkactl.metadata.image_records import acl_data
 from kafkactl.metadata.voters import Voter
 from kafkactl.values import Uuid
 
@@ -216,16 +217,7 @@ def _producer_ids(image: Image) -> dict[str, Any] | None:
 
 
 def _acl(acl: Acl) -> dict[str, Any]:
-    return {
-        "Id": str(acl.id),
-        "ResourceType": acl.resource_type,
-        "ResourceName": acl.resource_name,
-        "PatternType": acl.pattern_type,
-        "Principal": acl.principal,
-        "Host": acl.host,
-        "Operation": acl.operation,
-        "PermissionType": acl.permission_type,
-    }
+    return {**acl_data(acl), "Id": str(acl.id)}
 
 
 def _scram(key: ScramKey, held: ScramCredential) -> dict[str, Any]:

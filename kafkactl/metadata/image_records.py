@@ -15,6 +15,7 @@ from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import (
     KRAFT_VERSION,
     METADATA_VERSION,
+    Acl,
     Broker,
     Controller,
     Image,
@@ -128,19 +129,23 @@ def _setting_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
         yield _made("ProducerIdsRecord", level, data)
 
 
+def acl_data(acl: Acl) -> dict[str, Any]:
+    """The AccessControlEntryRecord of an ACL."""
+    return {
+        "Id": acl.id,
+        "ResourceType": acl.resource_type,
+        "ResourceName": acl.resource_name,
+        "PatternType": acl.pattern_type,
+        "Principal": acl.principal,
+        "Host": acl.host,
+        "Operation": acl.operation,
+        "PermissionType": acl.permission_type,
+    }
+
+
 def _access_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
-    for id, acl in sorted(image.acls.items()):
-        data = {
-            "Id": id,
-            "ResourceType": acl.resource_type,
-            "ResourceName": acl.resource_name,
-            "PatternType": acl.pattern_type,
-            "Principal": acl.principal,
-            "Host": acl.host,
-            "Operation": acl.operation,
-            "PermissionType": acl.permission_type,
-        }
-        yield _made("AccessControlEntryRecord", level, data)
+    for _, acl in sorted(image.acls.items()):
+        yield _made("AccessControlEntryRecord", level, acl_data(acl))
     if level.has("scram"):
         for (mechanism, name), held in sorted(image.scram.items()):
             keys = {"Salt": held.salt, "StoredKey": held.stored_key, "ServerKey": held.server_key}

@@ -14,7 +14,7 @@ from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity
+from kafkactl.plan import Finding, Severity, blocker, warning
 from kafkactl.quorum.majority import arithmetic
 from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, QuorumState, ids_of, progress
 
@@ -82,20 +82,6 @@ def check_situation(state: QuorumState, circumstances: Circumstances) -> Iterato
     yield from _unrest(state, circumstances)
     yield from _migration(state)
     yield from check_cluster(state)
-
-
-def blocker(id: str, subject: str, message: str, next_step: str, **evidence: object) -> Finding:
-    """A finding that stops a change."""
-    return Finding(
-        id=id, severity=Severity.BLOCKER, subject=subject, message=message, next_step=next_step, evidence=evidence
-    )
-
-
-def warning(id: str, subject: str, message: str, next_step: str, **evidence: object) -> Finding:
-    """A finding that only warns."""
-    return Finding(
-        id=id, severity=Severity.WARNING, subject=subject, message=message, next_step=next_step, evidence=evidence
-    )
 
 
 def release_of_node(node: NodeFacts | None) -> Release | None:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
-from kafkactl.plan import Finding
-from kafkactl.quorum.guard import Circumstances, blocker, release_of_node, warning
+from kafkactl.plan import Finding, blocker, warning
+from kafkactl.quorum.guard import Circumstances, release_of_node
 from kafkactl.quorum.majority import arithmetic, shown
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.state import QuorumState, ids_of

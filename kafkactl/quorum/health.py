@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.plan import Finding, Severity
-from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority, warning
+from kafkactl.plan import Finding, Severity, warning
+from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.majority import arithmetic
 from kafkactl.quorum.state import QuorumState, ids_of, key_text

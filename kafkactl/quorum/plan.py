@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kafkactl.features.update_rules import update_rules
-from kafkactl.plan import Finding, Severity, blockers
-from kafkactl.quorum.guard import Circumstances, blocker, check_situation, release_of_node, warning, weigh
+from kafkactl.plan import Finding, Severity, blocker, blockers, warning
+from kafkactl.quorum.guard import Circumstances, check_situation, release_of_node, weigh
 from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
 from kafkactl.quorum.guard_steps import check_removals, check_steps, check_target, check_two_voters, last_voter
 from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity
 from kafkactl.storage.inventory import Inventory, InventoryNode, VoterRole
 from kafkactl.storage.node_config import NodeConfig
 from kafkactl.values import Endpoint
@@ -70,13 +69,6 @@ def voter_roles(fleet: Fleet) -> dict[int, VoterRole]:
 
 
 # --- words ----
-
-
-def blocker(*, id: str, subject: str, message: str, next_step: str, **evidence: object) -> Finding:
-    """A finding that stops the plan; every other keyword is evidence."""
-    return Finding(
-        id=id, severity=Severity.BLOCKER, subject=subject, message=message, evidence=evidence, next_step=next_step
-    )
 
 
 def nodes_text(ids: Iterable[int]) -> str:

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from kafkactl.errors import InputError
-from kafkactl.plan import Finding
-from kafkactl.storage.fleet_model import FLEET, Fleet, address_of, blocker, host_of, nodes_text
+from kafkactl.plan import Finding, blocker
+from kafkactl.storage.fleet_model import FLEET, Fleet, address_of, host_of, nodes_text
 from kafkactl.storage.inventory import NEW_CLUSTER
 from kafkactl.values import Uuid
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
-from kafkactl.plan import Finding, Severity
+from kafkactl.plan import Finding, Severity, blocker
 from kafkactl.quorum.voters import parse_host_port
-from kafkactl.storage.fleet_model import (
-    FLEET,
-    Fleet,
-    FleetNode,
-    address_of,
-    blocker,
-    nodes_text,
-    voter_roles,
-)
+from kafkactl.storage.fleet_model import FLEET, Fleet, FleetNode, address_of, nodes_text, voter_roles
 from kafkactl.storage.inventory import VoterRole
 from kafkactl.values import Endpoint
 

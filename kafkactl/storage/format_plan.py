@@ -1,8 +1,13 @@
 """Plan: what formatting one node means, byte for byte, or everything that speaks against it.
 
 A pure function from what is asked (arguments, configuration, release) and what is there (directories) to a
-`FormatPlan`. Clock, ids and salts come from a `Source`, so that a plan can be made again, or be stored. The rules are
-asked in Kafka's order (format_rules), and no rule hides another: a plan that is refused names every reason.
+`FormatPlan`. Clock, ids and salts come from a `Source`, so that a plan can be made again, or be stored.
+
+`format` of every Kafka release stops at its first complaint; here no rule hides another. The order in which blockers
+come out is Kafka's, so that the first one is what Kafka's own tool would have said (StorageTool.scala, Formatter.java;
+storage.md 1.3), and a message holds Kafka's key phrase where there is one, for whoever searches for it. The rules, in
+that order: format_rules_arguments, format_rules_levels, format_rules_disks, then our own guard; what Kafka does
+silently is told by format_rules_warnings. Words that cannot be parsed are no finding but an InputError (exit 2).
 """
 
 from __future__ import annotations
@@ -12,10 +17,9 @@ from collections.abc import Iterator, Sequence
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
 from kafkactl.metadata.voters import Voter
-from kafkactl.plan import Finding, Outcome, Severity, blockers
+from kafkactl.plan import Finding, Outcome, Severity, blocker, blockers
 from kafkactl.quorum.voters import DynamicVoter, hash_order
 from kafkactl.storage.cluster_id import check_cluster_id
-from kafkactl.storage.format_rules import blocker
 from kafkactl.storage.format_rules_arguments import check_mode, check_voter_flags, first_voters, warn_of_voters
 from kafkactl.storage.format_rules_disks import (
     ClassifiedDirectory,

@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kafkactl.features.releases import Release
-from kafkactl.plan import Finding
+from kafkactl.plan import Finding, blocker, warning
 from kafkactl.quorum.voters import DynamicVoter, parse_voters, standalone_voter
-from kafkactl.storage.format_rules import blocker, warning
 from kafkactl.storage.model import FormatRequest, Source, VoterMode
 from kafkactl.storage.node_config import NodeConfig
 

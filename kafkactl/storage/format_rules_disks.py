@@ -13,9 +13,8 @@ from enum import StrEnum
 from kafkactl.errors import DecodeError
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity
+from kafkactl.plan import Finding, Severity, blocker, warning
 from kafkactl.protocol.java_text import hash_map_order, string_hash
-from kafkactl.storage.format_rules import blocker, warning
 from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, DirectoryState, GuardOverrides, ObservedDirectory
 from kafkactl.values import Uuid

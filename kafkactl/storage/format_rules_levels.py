@@ -22,8 +22,7 @@ from kafkactl.features.levels import (
 from kafkactl.features.release_version import in_kafkas_words, parse_release_version, understood
 from kafkactl.features.releases import Release, kraft_version_for
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding
-from kafkactl.storage.format_rules import blocker, warning
+from kafkactl.plan import Finding, blocker, warning
 from kafkactl.storage.model import FormatRequest
 from kafkactl.storage.node_config import NodeConfig
 

@@ -11,8 +11,7 @@ from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.voters import Voter
-from kafkactl.plan import Finding, Severity
-from kafkactl.storage.format_rules import blocker, warning
+from kafkactl.plan import Finding, Severity, blocker, warning
 from kafkactl.storage.format_rules_disks import ClassifiedDirectory
 from kafkactl.storage.model import (
     FIRST_CHECKPOINT,

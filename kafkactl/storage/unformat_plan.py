@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Outcome, blockers
-from kafkactl.storage.format_rules import blocker
+from kafkactl.plan import Finding, Outcome, blocker, blockers
 from kafkactl.storage.format_rules_disks import ClassifiedDirectory, DirectoryClass, classify
 from kafkactl.storage.guard import is_leftover
 from kafkactl.storage.model import (

@@ -11,7 +11,7 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.adapters import report_files
+from kafkactl.adapters import whole_file
 from tests.conftest import Run
 from tests.metadata.goldens import golden
 
@@ -103,7 +103,7 @@ def test_a_full_disk_leaves_the_earlier_report_whole(
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(report_files.os, "fsync", full)
+    monkeypatch.setattr(whole_file.os, "fsync", full)
     run = kafkactl("dryrun", "replay", log, "--html", page, "-o", "json")
     assert (run.code, run.error["id"]) == (1, "report-not-written")
     assert "No space left" in run.error["message"]

@@ -9,16 +9,14 @@ import contextlib
 import socket
 import ssl
 import struct
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from kafkactl.adapters.transport import Address
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.headers import request_header_version
 from kafkactl.schema.definitions import message, request, response
+from tests.fakes.listening import Listening
 
 KNOWN = (1, 3, 17, 18, 32, 36, 44, 55, 57, 59, 60, 64, 80, 81)
 
@@ -57,7 +55,7 @@ Action = Reply | Raw | str
 Script = Callable[[Asked], Action | None]
 
 
-class FakeBroker:
+class FakeBroker(Listening):
     """Listens while the block lasts. A script that returns None leaves a request to the usual answers."""
 
     def __init__(
@@ -71,6 +69,7 @@ class FakeBroker:
         finalized: Mapping[str, int] | None = None,
         epoch: int = -1,
     ) -> None:
+        super().__init__()
         self.script = script or (lambda asked: None)
         self.ranges = {key: (request(key).valid_versions.lowest, request(key).valid_versions.highest) for key in KNOWN}
         self.ranges |= versions or {}
@@ -81,34 +80,10 @@ class FakeBroker:
         self.finalized_epoch = epoch  # -1 while a node has loaded no metadata
         self.asked: list[Asked] = []
         self.connections = 0
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._sockets: list[socket.socket] = [self._listener]
-        self._threads: list[threading.Thread] = []
-        self.ended = threading.Event()
-
-    @property
-    def address(self) -> Address:
-        host, port = self._listener.getsockname()
-        return Address(host, port)
 
     def names(self) -> list[str]:
         """The requests so far, but for ApiVersions."""
         return [one.name for one in self.asked if one.name != "ApiVersions"]
-
-    def __enter__(self) -> Self:
-        self._spawn(self._accept)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.ended.set()
-        for one in self._sockets:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
-        for thread in self._threads:
-            thread.join(5)
 
     def hang_up(self) -> None:
         """Close every connection, but go on listening."""
@@ -116,20 +91,9 @@ class FakeBroker:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 
-    def _spawn(self, work: Callable[..., None], *arguments: Any) -> None:
-        thread = threading.Thread(target=work, args=arguments, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self.connections += 1
-            self._sockets.append(connection)
-            self._spawn(self._serve, connection)
+    def _welcome(self, connection: socket.socket) -> None:
+        self.connections += 1
+        self._spawn(self._serve, connection)
 
     def _serve(self, plain: socket.socket) -> None:
         with contextlib.suppress(OSError, EOFError):

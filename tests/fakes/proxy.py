@@ -9,13 +9,11 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from types import TracebackType
-from typing import Self
 
 from kafkactl.adapters.transport import Address
+from tests.fakes.listening import Listening
 
 
 class Fault(Enum):
@@ -91,60 +89,27 @@ class _Pair:
     node: socket.socket
 
 
-class FaultyProxy:
+class FaultyProxy(Listening):
     """Listens while the block lasts. `arm` sets the next fault; `struck` says how often one has happened."""
 
     def __init__(self, node: Address, plan: FaultPlan | None = None) -> None:
+        super().__init__()
         self._node = node
         self.plan = plan or FaultPlan()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._sockets: list[socket.socket] = [self._listener]
-        self._threads: list[threading.Thread] = []
-        self._ended = threading.Event()
 
     @property
     def struck(self) -> int:
         """How many faults there were."""
         return self.plan.struck
 
-    @property
-    def address(self) -> Address:
-        host, port = self._listener.getsockname()
-        return Address(host, port)
-
     def arm(self, fault: Fault, api_key: int) -> None:
         """The next request with that key meets this fault."""
         self.plan.arm(fault, api_key)
 
-    def __enter__(self) -> Self:
-        self._spawn(self._accept)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        for one in self._sockets:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
-        for thread in self._threads:
-            thread.join(5)
-
-    def _spawn(self, work: Callable[..., None], *arguments: object) -> None:
-        thread = threading.Thread(target=work, args=arguments, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-                node = socket.create_connection((self._node.host, self._node.port))
-            except OSError:
-                return
-            self._sockets += [client, node]
-            self._spawn(self._carry, _Pair(client, node))
+    def _welcome(self, connection: socket.socket) -> None:
+        node = socket.create_connection((self._node.host, self._node.port))
+        self._sockets.append(node)
+        self._spawn(self._carry, _Pair(connection, node))
 
     def _carry(self, pair: _Pair) -> None:
         with contextlib.suppress(OSError, EOFError), pair.client, pair.node:
@@ -157,7 +122,7 @@ class FaultyProxy:
         fault = self.plan.fault_of(request)
         if fault is None or fault.delivers:
             if fault is Fault.DELAYED:
-                self._ended.wait(0.15)
+                self.ended.wait(0.15)
             if fault is Fault.AGAIN:
                 self._send_apart(request)
             pair.node.sendall(request)
@@ -167,7 +132,7 @@ class FaultyProxy:
                 return True
             return self._spoil(pair.client, answer, fault)
         if fault is Fault.NEVER_ARRIVES:
-            self._ended.wait(30)
+            self.ended.wait(30)
         return False
 
     def _send_apart(self, request: bytes) -> None:
@@ -190,9 +155,9 @@ class FaultyProxy:
                 client.sendall(answer[at : at + 1])
             return True
         elif fault is Fault.SILENCE:
-            self._ended.wait(30)
+            self.ended.wait(30)
         elif fault is Fault.LATE:
-            self._ended.wait(1.0)
+            self.ended.wait(1.0)
             client.sendall(answer)
             return True
         elif fault in (Fault.DELAYED, Fault.AGAIN):

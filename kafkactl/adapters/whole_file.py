@@ -1,0 +1,39 @@
+"""A file that is there whole or not at all: written beside, synced, then named, and its folder synced."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes, *, mode: int, exclusive: bool = False) -> None:
+    """Put `data` at `path`, in place of what stood there; `exclusive`: only where nothing stands.
+
+    The temporary file has mode 0600 until it has `mode`. Raises OSError, for `exclusive` FileExistsError.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        if exclusive:
+            os.link(temporary, path)
+        else:
+            Path(temporary).replace(path)
+        sync_folder(path.parent)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,60 @@
+"""Something that listens on loopback while a block lasts: its threads, its sockets, and their end."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from kafkactl.adapters.transport import Address
+
+
+class Listening:
+    """Takes connections; each goes to `_welcome`, in the thread that accepts."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets: list[socket.socket] = [self._listener]
+        self._threads: list[threading.Thread] = []
+        self.ended = threading.Event()
+
+    @property
+    def address(self) -> Address:
+        host, port = self._listener.getsockname()
+        return Address(host, port)
+
+    def __enter__(self) -> Self:
+        self._spawn(self._accept)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ended.set()
+        for one in self._sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        for thread in self._threads:
+            thread.join(5)
+
+    def _welcome(self, connection: socket.socket) -> None:
+        """What becomes of a connection; for a subclass to say."""
+        connection.close()
+
+    def _spawn(self, work: Callable[..., None], *arguments: Any) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+                self._sockets.append(connection)
+                self._welcome(connection)
+            except OSError:
+                return
