@@ -1,0 +1,261 @@
+"""The journal of a migration: what was about to be done, what was then observed, and the files that were there before.
+
+`begin` (the goal, and which migration this is), `state` whenever another one is observed, `intent` before anything is
+touched, `done` when the gate behind it was observed, not when a hook says so, `failed` with what was seen, `end` at
+last. An intent without an end may have been carried out: the next run looks. Lines are chained and synced
+(`adapters/journal.py`), and what looks like a secret is left out of them. What a rollback needs whole (the nodes' own
+files, ZooKeeper's tree) is kept beside it by sha256, readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+from kafkactl.adapters.filesystem import Filesystem
+from kafkactl.adapters.journal import Journal, open_journal, wall_clock_ms
+from kafkactl.adapters.journal_lines import Entry
+from kafkactl.adapters.whole_file import write_whole
+from kafkactl.errors import FailedError, InputError
+from kafkactl.frozen import frozen
+
+SUBJECT: Final = "migration"
+FORWARD, BACK, FINALIZE = "run", "rollback", "finalize"
+_OWNER_ONLY = 0o600
+
+
+@frozen
+class Pending:
+    """An action that was begun, and of which no end was written. `data` is what the intent said."""
+
+    seq: int
+    action: str
+    target: str
+    data: Mapping[str, Any]
+    at_ms: int
+
+
+@frozen
+class Memory:
+    """What a journal remembers of the last migration in it.
+
+    `state` is the last one that was observed, None before the first; `identity` the migration's own words. `done` are
+    the actions that reached their gate in this run or an earlier one of the same goal, oldest first. `originals` gives
+    the sha256 of each node's own file from before anything was changed.
+    """
+
+    goal: str | None = None
+    identity: Mapping[str, Any] | None = None
+    state: str | None = None
+    pending: Pending | None = None
+    done: tuple[tuple[str, str], ...] = ()
+    originals: Mapping[str, str] | None = None
+    trees: tuple[str, ...] = ()
+    outcome: str | None = None
+    is_finalizing: bool = False
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a migration was begun that has neither reached its end nor been taken back."""
+        return self.goal is not None and not (self.outcome == "done" and self.goal in (BACK, FINALIZE))
+
+
+def remembered(entries: Iterable[Entry]) -> Memory:
+    """What the entries of a journal, oldest first, say of the last migration."""
+    folding = _Folding()
+    for one in entries:
+        folding.take(one)
+    return folding.memory()
+
+
+class _Folding:
+    def __init__(self) -> None:
+        self.goal: str | None = None
+        self.identity: Mapping[str, Any] | None = None
+        self.state: str | None = None
+        self.pending: Pending | None = None
+        self.done: list[tuple[str, str]] = []
+        self.originals: dict[str, str] = {}
+        self.trees: list[str] = []
+        self.outcome: str | None = None
+        self.is_finalizing = False
+
+    def take(self, one: Entry) -> None:
+        data = one.data
+        match one.entry:
+            case "begin":
+                self._begin(data)
+            case "state":
+                self.state = data["state"]
+            case "intent":
+                self.pending = Pending(
+                    seq=one.seq, action=data["action"], target=data["target"], data=data, at_ms=one.at_ms
+                )
+                self.is_finalizing = self.is_finalizing or bool(data.get("irreversible"))
+            case "done" | "failed" | "withdrawn" if self.pending is not None and data["of"] == self.pending.seq:
+                if one.entry == "done":
+                    self.done.append((self.pending.action, self.pending.target))
+                self.pending = None
+            case "original":
+                self.originals.setdefault(data["node"], data["sha256"])
+            case "tree":
+                self.trees.append(data["sha256"])
+            case "end":
+                self.outcome = data["outcome"]
+
+    def _begin(self, data: Mapping[str, Any]) -> None:
+        if self.goal in (BACK, FINALIZE) and self.outcome == "done":
+            # The one before is over: what it kept is no longer what is there before this one.
+            self.originals, self.trees, self.state, self.pending, self.is_finalizing = {}, [], None, None, False
+        if self.goal != data["goal"] or self.outcome is not None:
+            self.done = []
+        self.goal, self.identity, self.outcome = data["goal"], data["migration"], None
+
+    def memory(self) -> Memory:
+        return Memory(
+            goal=self.goal,
+            identity=self.identity,
+            state=self.state,
+            pending=self.pending,
+            done=tuple(self.done),
+            originals=dict(self.originals),
+            trees=tuple(self.trees),
+            outcome=self.outcome,
+            is_finalizing=self.is_finalizing,
+        )
+
+
+class MigrationJournal:
+    """An open journal with its folder of evidence; a context manager. `open_migration_journal` makes it."""
+
+    def __init__(self, journal: Journal, folder: Path) -> None:
+        self._journal = journal
+        self.folder = folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._journal.close()
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._journal.path
+
+    @property
+    def memory(self) -> Memory:
+        """What it remembers now."""
+        return remembered(self._journal.entries)
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the entry that comes next."""
+        return len(self._journal.entries)
+
+    def begin(self, goal: str, identity: Mapping[str, Any], *, until: str | None = None) -> None:
+        """A run towards a goal begins, or goes on."""
+        self._journal.append("begin", {"goal": goal, "until": until, "migration": identity})
+
+    def state(self, state: str, facts: Mapping[str, Any]) -> None:
+        """Another state is observed."""
+        self._journal.append("state", {"state": state, **facts})
+
+    def intent(self, action: str, target: str, data: Mapping[str, Any]) -> int:
+        """Something is about to be touched; the number of the entry."""
+        return self._journal.append("intent", {"action": action, "target": target, **data}).seq
+
+    def done(self, seq: int, evidence: Mapping[str, Any]) -> None:
+        """The gate behind an intent was observed."""
+        self._journal.append("done", {"of": seq, **evidence})
+
+    def failed(self, seq: int, evidence: Mapping[str, Any]) -> None:
+        """It is known that an action did not do what it should; what is real is looked at anew."""
+        self._journal.append("failed", {"of": seq, **evidence})
+
+    def withdrawn(self, seq: int, why: str) -> None:
+        """An intent of an earlier run is given up: what is observed makes another plan."""
+        self._journal.append("withdrawn", {"of": seq, "why": why})
+
+    def note(self, entry: str, data: Mapping[str, Any]) -> None:
+        """Anything else worth a line."""
+        self._journal.append(entry, data)
+
+    def end(self, outcome: str) -> None:
+        """The run is over."""
+        self._journal.append("end", {"outcome": outcome})
+
+    def keep(self, entry: str, data: Mapping[str, Any], content: bytes) -> str:
+        """Keep bytes beside the journal, then say so in it; their sha256. Raises FailedError `journal-not-written`."""
+        name = hashlib.sha256(content).hexdigest()
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self.folder / name
+            if not path.exists() or path.read_bytes() != content:
+                write_whole(path, content, mode=_OWNER_ONLY)
+        except OSError as error:
+            raise FailedError(
+                f"{self.folder}: what a rollback needs cannot be kept: {error.strerror or error}",
+                id="journal-not-written",
+                next_step="Make room or give permission, then run this again.",
+            ) from error
+        self._journal.append(entry, {**data, "sha256": name, "bytes": len(content)})
+        return name
+
+    def kept(self, sha256: str) -> bytes:
+        """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+        path = self.folder / sha256
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise _damaged(path, error.strerror or str(error)) from error
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise _damaged(path, "its content is not what was kept")
+        return content
+
+
+def open_migration_journal(
+    path: str,
+    *,
+    cluster_id: str,
+    identity: Mapping[str, Any],
+    files: Filesystem | None = None,
+    now_ms: Any = wall_clock_ms,
+) -> MigrationJournal:
+    """Open or begin the journal of a cluster's migration, locked.
+
+    `identity` says which migration this is: ZooKeeper's place and the nodes, in JSON values. Raises what `open_journal`
+    raises, and InputError `journal-of-another-migration` where one with other words is under way in this file.
+    """
+    more = {} if files is None else {"files": files}
+    journal = open_journal(path, subject=SUBJECT, cluster_id=cluster_id, now_ms=now_ms, **more)
+    try:
+        memory = remembered(journal.entries)
+        if memory.is_under_way and memory.identity is not None:
+            _check_identity(path, memory.identity, identity)
+    except BaseException:
+        journal.close()
+        raise
+    return MigrationJournal(journal, Path(path + ".kept"))
+
+
+def _check_identity(path: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    differ = sorted(name for name in {*there, *here} if there.get(name) != here.get(name))
+    if not differ:
+        return
+    lines = "; ".join(f"{name}: journal {there.get(name)!r}, inventory {here.get(name)!r}" for name in differ)
+    raise InputError(
+        f"{path} is the journal of another migration of this cluster: {lines}",
+        id="journal-of-another-migration",
+        next_step="Name the inventory that the migration was begun with, or correct this one.",
+    )
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path}: {why}",
+        id="kept-file-damaged",
+        next_step="Put the file back from a backup; without it take the node's own file from before the migration.",
+    )

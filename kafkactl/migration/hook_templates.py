@@ -1,0 +1,125 @@
+"""Ready-made hooks: what each verb is with systemd over ssh, kubectl, docker compose, or on this machine.
+
+Data only. Words as in `hook_words`; `VARIABLES` says what an inventory has to give besides, and what is taken where it
+does not. `manual` has no commands at all: the operator is told what to do, and the gate that is observed says when it
+was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkactl.migration.hook_words import Verb
+
+MANUAL: Final = "manual"
+COMMAND: Final = "command"
+LOCAL: Final = "local"
+"""Names of templates: the operator does it; every verb by a command of the inventory; files of this machine."""
+
+# Compare and swap: the file is replaced in one step, and only where it is what the plan has seen (exit 65 where not).
+# The new content comes by stdin and is checked before it is put in place. $1 file, $2 hash before, $3 hash after.
+_SWAP = (
+    "set -eu; umask 077; f=$1; t=$f.kafkactl; "
+    'have=$(if [ -e "$f" ]; then sha256sum <"$f" | cut -d" " -f1; else echo absent; fi); '
+    'if [ "$have" = "$3" ]; then exit 0; fi; if [ "$have" != "$2" ]; then exit 65; fi; '
+    'cat >"$t"; if [ "$(sha256sum <"$t" | cut -d" " -f1)" != "$3" ]; then rm -f "$t"; exit 66; fi; '
+    'if [ -e "$f" ]; then chmod --reference="$f" "$t"; chown --reference="$f" "$t"; fi; sync "$t"; mv -f "$t" "$f"'
+)
+_SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", "{ssh_user}{host}")
+_SUDO = ("sudo", "-n")
+_KUBECTL = ("kubectl", "-n", "{namespace}")
+_COMPOSE = ("docker", "compose", "-f", "{compose_file}")
+
+# A ConfigMap has a version of its own; the hash is compared all the same, for a plan is about a text.
+_SWAP_CONFIG_MAP = (
+    'set -eu; have=$(kubectl -n "$1" get configmap "$2" -o "jsonpath={{.data.server\\.properties}}" '
+    '| sha256sum | cut -d" " -f1); '
+    'if [ "$have" = "$4" ]; then exit 0; fi; if [ "$have" != "$3" ]; then exit 65; fi; '
+    'kubectl -n "$1" create configmap "$2" --from-file=server.properties=/dev/stdin --dry-run=client -o json '
+    '| kubectl -n "$1" replace -f -'
+)
+
+_SYSTEMD_SSH: Final[Mapping[Verb, tuple[str, ...]]] = {
+    Verb.GET_CONFIG: (*_SSH, *_SUDO, "cat", "{config_path:q}"),
+    Verb.PUT_CONFIG: (
+        *_SSH, *_SUDO, "sh", "-c", "'" + _SWAP.replace("'", "'\\''") + "'", "kafkactl",
+        "{config_path:q}", "{sha_before:q}", "{sha_after:q}",
+    ),
+    Verb.RESTART: (*_SSH, *_SUDO, "systemctl", "restart", "{unit:q}"),
+    Verb.STOP: (*_SSH, *_SUDO, "systemctl", "stop", "{unit:q}"),
+    Verb.START: (*_SSH, *_SUDO, "systemctl", "start", "{unit:q}"),
+    Verb.DISABLE: (*_SSH, *_SUDO, "systemctl", "disable", "{unit:q}"),
+    Verb.IS_RUNNING: (*_SSH, "systemctl", "is-active", "{unit:q}", "||", "true"),
+    Verb.FORMAT: (
+        *_SSH, *_SUDO, "-u", "{service_user:q}", "{storage_command:q}", "format", "--config", "{config_path:q}",
+        "--cluster-id", "{cluster_id:q}", "--release-version", "{release:q}", "{format_flags:q}",
+    ),
+    Verb.WIPE: (*_SSH, *_SUDO, "sh", "-c", "'mv -- \"$1\" \"$1.before-migration.$(date +%s)\"'", "kafkactl",
+                "{metadata_dir:q}"),
+    Verb.FS_PROBE: (*_SSH, *_SUDO, "find", "{log_dirs:q}", "-maxdepth", "1"),
+    Verb.LOGS: (
+        *_SSH, *_SUDO, "journalctl", "-q", "-o", "cat", "-u", "{unit:q}", "--since", "@{since_s}",
+        "--grep", "{pattern:q}", "||", "true",
+    ),
+}  # fmt: skip
+
+_KUBERNETES: Final[Mapping[Verb, tuple[str, ...]]] = {
+    Verb.GET_CONFIG: (
+        *_KUBECTL, "get", "configmap", "{configmap}", "-o", "jsonpath={{.data.server\\.properties}}",
+    ),
+    Verb.PUT_CONFIG: ("sh", "-c", _SWAP_CONFIG_MAP, "kafkactl", "{namespace}", "{configmap}",
+                      "{sha_before}", "{sha_after}"),
+    # A pod that is deleted comes back with what the config map holds now; its uid is another one then.
+    Verb.RESTART: (*_KUBECTL, "delete", "pod", "{pod}", "--wait=true"),
+    Verb.STOP: (*_KUBECTL, "scale", "statefulset", "{statefulset}", "--replicas=0"),
+    Verb.START: (*_KUBECTL, "scale", "statefulset", "{statefulset}", "--replicas={replicas}"),
+    Verb.IS_RUNNING: (
+        *_KUBECTL, "get", "pod", "{pod}", "--ignore-not-found", "-o", "jsonpath={{.status.phase}}",
+    ),
+    Verb.FS_PROBE: (*_KUBECTL, "exec", "{pod}", "--", "find", "{log_dirs*}", "-maxdepth", "1"),
+    Verb.LOGS: (*_KUBECTL, "logs", "{pod}", "--since-time={since_time}"),
+}  # fmt: skip
+
+_DOCKER_COMPOSE: Final[Mapping[Verb, tuple[str, ...]]] = {
+    Verb.GET_CONFIG: ("cat", "--", "{config_path}"),
+    Verb.PUT_CONFIG: ("sh", "-c", _SWAP, "kafkactl", "{config_path}", "{sha_before}", "{sha_after}"),
+    Verb.RESTART: (*_COMPOSE, "restart", "{service}"),
+    Verb.STOP: (*_COMPOSE, "stop", "{service}"),
+    Verb.START: (*_COMPOSE, "start", "{service}"),
+    Verb.IS_RUNNING: (*_COMPOSE, "ps", "--status", "running", "--quiet", "{service}"),
+    Verb.FORMAT: (
+        *_COMPOSE, "run", "--rm", "--no-deps", "--entrypoint", "{storage_command}", "{service}", "format", "--config",
+        "{config_in_container}", "--cluster-id", "{cluster_id}", "--release-version", "{release}", "{format_flags*}",
+    ),
+    Verb.FS_PROBE: (*_COMPOSE, "exec", "-T", "{service}", "find", "{log_dirs*}", "-maxdepth", "1"),
+    Verb.LOGS: (*_COMPOSE, "logs", "--no-log-prefix", "--since", "{since_time}", "{service}"),
+}  # fmt: skip
+
+TEMPLATES: Final[Mapping[str, Mapping[Verb, tuple[str, ...]]]] = {
+    MANUAL: {},
+    COMMAND: {},
+    LOCAL: {},
+    "systemd-ssh": _SYSTEMD_SSH,
+    "kubectl": _KUBERNETES,
+    "docker-compose": _DOCKER_COMPOSE,
+}
+"""By the name of the template, by verb; a verb that is not there is asked of the operator."""
+
+VARIABLES: Final[Mapping[str, Mapping[str, str | None]]] = {
+    MANUAL: {},
+    COMMAND: {},
+    LOCAL: {},
+    "systemd-ssh": {"unit": "kafka", "ssh_user": "", "service_user": "kafka", "storage_command": "kafka-storage.sh"},
+    "kubectl": {
+        "namespace": "default", "pod": None, "statefulset": None, "configmap": None, "replicas": "1",
+    },
+    "docker-compose": {
+        "compose_file": "docker-compose.yml", "service": None, "storage_command": "/opt/kafka/bin/kafka-storage.sh",
+        "config_in_container": "/etc/kafka/server.properties",
+    },
+}  # fmt: skip
+"""The variables of each template with what is taken where the inventory does not give one; None must be given."""
+
+DERIVED: Final = ("since_s", "since_time")
+"""Other forms of `since_ms`: seconds since the epoch, and RFC 3339."""

@@ -1,0 +1,167 @@
+"""Hooks as words: how the driver of a migration asks somebody else to touch a node.
+
+A hook is a command, given as a list of words or as one text that is split like a shell would (quotes and backslashes,
+nothing else). No shell ever sees it, so a value cannot become a second command: `{name}` puts a value into a word,
+`{name:q}` puts it quoted for a remote shell (what follows the host of `ssh` goes through one), `{name*}` as a word of
+its own spreads a list, `{{` and `}}` are braces. File contents and secrets go by stdin, never in a word.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+from kafkactl.errors import InputError
+
+Value = str | tuple[str, ...]
+
+
+class Verb(StrEnum):
+    """What can be asked of a node (zk-migration.md 5.5, and `is_running`)."""
+
+    GET_CONFIG = "get_config"
+    PUT_CONFIG = "put_config"
+    RESTART = "restart"
+    STOP = "stop"
+    START = "start"
+    DISABLE = "disable"
+    IS_RUNNING = "is_running"
+    FORMAT = "format"
+    WIPE = "wipe"
+    FS_PROBE = "fs_probe"
+    LOGS = "logs"
+    JMX = "jmx"
+
+
+CONTRACT: Final = ("node_id", "role", "host", "config_path", "phase", "journal_seq")
+"""The placeholders that every hook may use."""
+EXTRA: Final[Mapping[Verb, tuple[str, ...]]] = {
+    Verb.PUT_CONFIG: ("sha_before", "sha_after"),
+    Verb.FORMAT: ("cluster_id", "release", "format_flags"),
+    Verb.WIPE: ("metadata_dir",),
+    Verb.FS_PROBE: ("log_dirs",),
+    Verb.LOGS: ("pattern", "since_ms"),
+    Verb.JMX: ("mbean",),
+}
+"""What a verb has besides."""
+LISTS: Final = frozenset({"format_flags", "log_dirs"})
+"""Placeholders that are lists, and are written `{name*}`."""
+
+DONE, TRY_AGAIN, CHANGED_MEANWHILE = 0, 75, 65
+"""Exit codes with a meaning; every other one is a failure. 65 is `put_config` finding another file than expected."""
+
+_PLACE = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)(:q|\*)?\}|[{}]")
+_UNFIT = re.compile(r"[\x00\n\r]")
+
+
+def parse_template(given: Any, *, where: str) -> tuple[str, ...]:
+    """The words of a template. Raises InputError `hook-template-invalid`; `where` says whose it is."""
+    if isinstance(given, str):
+        try:
+            words = tuple(shlex.split(given))
+        except ValueError as error:
+            raise _invalid(where, f"{given!r} cannot be split into words: {error}") from None
+    elif isinstance(given, Sequence) and all(isinstance(one, str) for one in given):
+        words = tuple(given)
+    else:
+        raise _invalid(where, f"it is {type(given).__name__}, expected is a text or a list of texts")
+    if not words or not words[0].strip():
+        raise _invalid(where, "it has no command")
+    return words
+
+
+def placeholders(template: Iterable[str], *, where: str) -> frozenset[str]:
+    """The names that a template uses. Raises InputError `hook-template-invalid` for a brace that is none of its."""
+    found = set()
+    for word in template:
+        for match in _PLACE.finditer(word):
+            if match[0] in "{}":
+                raise _invalid(where, f"{word!r} has a single brace; write {{{{ or }}}} for the character")
+            if match[1] is not None:
+                found.add(match[1])
+            if match[2] == "*" and match[0] != word:
+                raise _invalid(where, f"{match[0]} must be a word of its own, it stands in {word!r}")
+    return frozenset(found)
+
+
+def check_template(template: Iterable[str], verb: Verb, variables: Iterable[str], *, where: str) -> None:
+    """Refuse a template that uses what nobody gives. Raises InputError `hook-template-invalid`."""
+    known = {*CONTRACT, *EXTRA.get(verb, ()), *variables}
+    if unknown := sorted(placeholders(template, where=where) - known):
+        names = ", ".join(f"{{{one}}}" for one in unknown)
+        raise _invalid(where, f"nothing gives {names}; known are {', '.join(sorted(known))}")
+
+
+def words_of(template: Iterable[str], values: Mapping[str, Value], *, where: str) -> tuple[str, ...]:
+    """The command with its values in place.
+
+    Raises InputError `hook-template-invalid` for a placeholder without a value, `hook-value-invalid` for a value that
+    cannot be an argument: with a line break or NUL, or one that would be read as an option.
+    """
+    words: list[str] = []
+    for word in template:
+        spread = _PLACE.fullmatch(word)
+        if spread is not None and spread[2] == "*":
+            words += _listed(spread[1], values, where)
+            continue
+        made = _PLACE.sub(_filler(word, values, where), word)
+        if made.startswith("-") and not word.startswith("-") and not _begins_with_a_list(word, values):
+            raise _unfit(where, f"{made!r} would be read as an option")
+        words.append(made)
+    return tuple(words)
+
+
+def _begins_with_a_list(word: str, values: Mapping[str, Value]) -> bool:
+    # Lists are made by kafkactl, and may be options on purpose.
+    first = _PLACE.match(word)
+    return first is not None and not isinstance(values.get(first[1], ""), str)
+
+
+def _filler(word: str, values: Mapping[str, Value], where: str) -> Callable[[re.Match[str]], str]:
+    def fill(match: re.Match[str]) -> str:
+        if match[1] is None:
+            if len(match[0]) == 1:
+                raise _invalid(where, f"{word!r} has a single brace; write {{{{ or }}}} for the character")
+            return match[0][0]
+        value = _value(match[1], values, where)
+        if not isinstance(value, str):
+            value = " ".join(map(shlex.quote, value)) if match[2] == ":q" else " ".join(value)
+        elif match[2] == ":q":
+            value = shlex.quote(value)
+        return value
+
+    return fill
+
+
+def _listed(name: str, values: Mapping[str, Value], where: str) -> tuple[str, ...]:
+    value = _value(name, values, where)
+    return (value,) if isinstance(value, str) else value
+
+
+def _value(name: str, values: Mapping[str, Value], where: str) -> Value:
+    if name not in values:
+        raise _invalid(where, f"nothing gives {{{name}}}; known are {', '.join(sorted(values))}")
+    value = values[name]
+    for one in (value,) if isinstance(value, str) else value:
+        if _UNFIT.search(one):
+            raise _unfit(where, f"the value of {{{name}}} has a line break or NUL in it")
+    return value
+
+
+def _invalid(where: str, what: str) -> InputError:
+    return InputError(
+        f"{where}: {what}",
+        id="hook-template-invalid",
+        next_step="Correct the hook in the inventory; docs/migration-hooks.md has the contract.",
+    )
+
+
+def _unfit(where: str, what: str) -> InputError:
+    return InputError(
+        f"{where}: {what}",
+        id="hook-value-invalid",
+        next_step="Correct the value in the inventory.",
+    )
