@@ -21,12 +21,18 @@ _SIGNS_NEEDED: Final = 2
 
 @frozen
 class Tree:
-    """Znodes by path, and the names of each one's children in order. `chroot` is "" or begins with a slash."""
+    """Znodes by path, and the names of each one's children in order. `chroot` is "" or begins with a slash.
+
+    Of a tree that was read live, the zxids are ZooKeeper's last transactions before and after the reading; where they
+    are equal, nothing at all was written meanwhile.
+    """
 
     chroot: str
     znodes: Mapping[str, Znode]
     names: Mapping[str, tuple[str, ...]]
     findings: tuple[Finding, ...] = ()
+    zxid_before: int | None = None
+    zxid_after: int | None = None
 
     def get(self, path: str) -> Znode | None:
         """The znode at a path, None where there is none."""

@@ -1,0 +1,274 @@
+"""A session with ZooKeeper by kazoo: made within a deadline, asked within a deadline, each failure with a name.
+
+The law: no exception of kazoo leaves this file. A lost connection is made again by kazoo itself, so reading may go on
+after `LostError`; whoever was writing has to look first whether the write happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import socket
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl.adapters.clock import Deadline
+from kafkactl.adapters.tls import Tls
+from kafkactl.adapters.transport import Address
+from kafkactl.adapters.zookeeper_settings import Connect, ZooKeeperSettings
+from kafkactl.errors import InputError, UnreachableError
+
+if TYPE_CHECKING:
+    from kazoo.client import KazooClient
+
+_POLL_S: Final = 0.05
+_ATTEMPTS: Final = 3
+_NEXT: Final = (
+    "Check that the servers of zookeeper.connect run and can be reached from here (`echo srvr | nc HOST PORT`)."
+)
+
+
+class LostError(UnreachableError):
+    """The connection went while an answer was waited for: nobody knows whether the request was carried out."""
+
+
+class CodeError(Exception):
+    """ZooKeeper's own answer is an error; `code` is its number, `name` its name."""
+
+    def __init__(self, code: int, name: str) -> None:
+        super().__init__(name)
+        self.code = code
+        self.name = name
+
+
+class Link:
+    """A session. Close it when done."""
+
+    def __init__(self, connect: Connect, settings: ZooKeeperSettings, deadline: Deadline) -> None:
+        """Connects. Raises UnreachableError and, for stores and settings that cannot be used, InputError."""
+        self.connect = connect
+        self.tls = _tls(settings)
+        self._settings = settings
+        self._failures: dict[str, BaseException] = {}
+        self._socket: socket.socket | None = None
+        self._proven = False
+        self._client = self._made(deadline)
+        try:
+            self._start(deadline)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the session; harmless twice."""
+        if not (self._proven and self._client.connected) and self._socket is not None:
+            # kazoo waits for an answer on it for as long as a session lasts.
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        self._client.stop()
+        self._client.close()
+
+    @property
+    def last_zxid(self) -> int:
+        """The last transaction that the server had carried out when it answered last."""
+        return int(self._client.last_zxid)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the server has lost its quorum and only lets read."""
+        from kazoo.protocol.states import KeeperState
+
+        return bool(self._client.client_state == KeeperState.CONNECTED_RO)
+
+    def send(self, request: Any) -> Any:
+        """Hand a request of kazoo's shape over at once; `wait` gives its answer. Paths in it are absolute."""
+        pending = self._client.handler.async_result()
+        self._client._call(request, pending)
+        return pending
+
+    def wait(self, pending: Any, deadline: Deadline) -> Any:
+        """The answer. Raises CodeError, LostError, and UnreachableError where none comes in time."""
+        from kazoo.exceptions import (
+            AuthFailedError,
+            CancelledError,
+            ConnectionClosedError,
+            ConnectionLoss,
+            NotReadOnlyCallError,
+            SessionExpiredError,
+            ZookeeperError,
+        )
+
+        try:
+            return pending.get(timeout=deadline.left_ms / 1000)
+        except self._client.handler.timeout_exception as error:
+            raise self._slow() from error
+        except (ConnectionLoss, SessionExpiredError, ConnectionClosedError, CancelledError) as error:
+            raise self._lost(error) from error
+        except AuthFailedError as error:
+            raise self._refused() from error
+        except NotReadOnlyCallError as error:
+            raise read_only(self.connect) from error
+        except ZookeeperError as error:
+            raise CodeError(getattr(error, "code", 0), type(error).__name__.removesuffix("Error")) from error
+
+    def ask(self, request: Any, deadline: Deadline) -> Any:
+        """`send` and `wait`."""
+        return self.wait(self.send(request), deadline)
+
+    def await_return(self, deadline: Deadline) -> None:
+        """After a loss: until there is a connection again. Raises UnreachableError."""
+        while not self._client.connected:
+            if self._client._connection.connection_stopped.is_set() and not self._client._stopped.is_set():
+                raise self._unreachable()
+            if deadline.passed:
+                raise self._unreachable()
+            time.sleep(_POLL_S)
+
+    # --- how it is made ---
+
+    def _made(self, deadline: Deadline) -> KazooClient:
+        from kazoo.client import KazooClient
+        from kazoo.handlers.threading import SequentialThreadingHandler
+        from kazoo.retry import KazooRetry
+
+        handler = SequentialThreadingHandler()
+        handler.create_connection = functools.partial(self._connected, deadline)
+        login = self._settings.login
+        sasl = None
+        if login is not None:
+            sasl = {"mechanism": "DIGEST-MD5", "username": login.username, "password": login.password}
+        return KazooClient(
+            hosts=",".join(map(str, self.connect.servers)),
+            timeout=self._settings.session_timeout_ms / 1000,
+            handler=handler,
+            read_only=self._settings.read_only,
+            connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=1, sleep_func=handler.sleep_func),
+            sasl_options=sasl,
+            logger=_silent_logger(),
+        )
+
+    def _connected(
+        self, deadline: Deadline, address: tuple[str, int], hostname: str, timeout: float, **_: Any
+    ) -> socket.socket:
+        """A connected socket, under TLS where it is asked for: kazoo's own TLS checks no host names."""
+        name = Address(hostname, address[1])
+        seconds = max(0.1, min(timeout, deadline.left_ms / 1000)) if not deadline.passed else timeout
+        plain = socket.create_connection(address, timeout=seconds)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            secured = plain if self.tls is None else self.tls.wrap(plain, name)
+        except OSError as error:
+            plain.close()
+            explained = None if self.tls is None else self.tls.explain(error, name, shaking_hands=True)
+            self._failures[str(name)] = explained or error
+            raise
+        self._failures.pop(str(name), None)
+        self._socket = secured
+        return secured
+
+    def _start(self, deadline: Deadline) -> None:
+        live = self._client.start_async()
+        stopped = self._client._connection.connection_stopped
+        while not live.wait(min(_POLL_S, deadline.left_ms / 1000)):
+            if len(self._failures) == len(self.connect.servers):
+                raise self._unreachable()
+            if stopped.is_set() and self._settings.login is not None:
+                raise self._refused()
+            if stopped.is_set() or deadline.passed:
+                raise self._unreachable()
+        self._prove(deadline)
+        self._proven = True
+
+    def _prove(self, deadline: Deadline) -> None:
+        """A first answer: kazoo speaks of a connection before the login is through."""
+        from kazoo.protocol.serialization import Exists
+
+        for _ in range(_ATTEMPTS):
+            try:
+                self.ask(Exists("/", None), deadline)
+                return
+            except UnreachableError as error:
+                if self._settings.login is not None:
+                    raise self._refused() from None
+                if not isinstance(error, LostError):
+                    raise
+                self.await_return(deadline)
+            except CodeError:
+                return  # whatever it says, it has answered
+        raise self._unreachable()
+
+    # --- what went wrong ---
+
+    def _unreachable(self) -> UnreachableError:
+        for failure in self._failures.values():
+            if isinstance(failure, UnreachableError):
+                return failure
+        return UnreachableError(
+            f"ZooKeeper at {self.connect} does not take a session",
+            id="zookeeper-unreachable",
+            cause="; ".join(f"{server}: {self._probed(server)}" for server in self.connect.servers),
+            next_step=_NEXT,
+        )
+
+    def _probed(self, server: Address) -> str:
+        """Why this server gave no session, asked once more by the simplest way."""
+        try:
+            with socket.create_connection((server.host, server.port), timeout=1):
+                return "it listens and gives no session: it has no quorum, is overloaded, or wants TLS or SASL"
+        except OSError as error:
+            return (error.strerror or str(error) or type(error).__name__).lower()
+
+    def _slow(self) -> UnreachableError:
+        return UnreachableError(
+            f"ZooKeeper at {self.connect} did not answer in time",
+            id="zookeeper-timed-out",
+            next_step="See whether it is overloaded or has lost its quorum (`echo mntr | nc HOST PORT`); or give more"
+            " --timeout.",
+        )
+
+    def _lost(self, error: Exception) -> LostError:
+        return LostError(
+            f"the connection to ZooKeeper at {self.connect} was lost in the middle",
+            id="zookeeper-connection-lost",
+            cause=type(error).__name__,
+            next_step=_NEXT,
+        )
+
+    def _refused(self) -> UnreachableError:
+        return UnreachableError(
+            f"ZooKeeper at {self.connect} does not let kafkactl in by DIGEST-MD5",
+            id="zookeeper-login-refused",
+            next_step="Check user and password against the section Server of the servers' JAAS file, and that there is"
+            " one; see their log.",
+        )
+
+
+def read_only(connect: Connect) -> UnreachableError:
+    """The error of a write where only reading is allowed."""
+    return UnreachableError(
+        f"ZooKeeper at {connect} has lost its quorum and only lets read",
+        id="zookeeper-read-only",
+        next_step="Bring its quorum back first; nothing was written.",
+    )
+
+
+def _tls(settings: ZooKeeperSettings) -> Tls | None:
+    if settings.tls is None:
+        return None
+    try:
+        return Tls(settings.tls)
+    except InputError as error:
+        # Its keys are the clients' there; here they stand behind zookeeper.
+        words = error.message.replace("ssl.", "zookeeper.ssl.", 1)
+        raise InputError(words, id=error.id, cause=error.cause, next_step=error.next_step) from error
+
+
+@functools.cache
+def _silent_logger() -> logging.Logger:
+    """What kazoo logs would only be in the way: failures come as errors."""
+    logger = logging.getLogger("kafkactl.zookeeper")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    logger.setLevel(logging.CRITICAL + 1)
+    return logger
