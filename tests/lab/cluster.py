@@ -181,14 +181,43 @@ class KafkaCluster:
             raise found
         return dict(found.finalized)
 
+    def settled_level(self, name: str, *, still_s: float = 3.0) -> int:
+        """A feature's level once nothing is on its way: what the log held by now is committed, and all tell the same.
+
+        What a leader had appended before it was cut off is committed some time after its followers are back; the log
+        end of now bounds it. A node shows a level a little after it is committed, hence the second look.
+        """
+        self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", READY_S)
+        end = max(one["LogEndOffset"] for one in self.quorum()["CurrentVoters"])
+        self.wait_for(lambda: self.quorum()["HighWatermark"] > end, f"committed offset {end}", READY_S)
+        seen: list[tuple[float, set[int]]] = []
+
+        def still() -> bool:
+            seen.append((time.monotonic(), {self.levels(one).get(name, 0) for one in self._alive_controllers()}))
+            if len(seen[-1][1]) > 1 or seen[-1][1] != seen[0][1]:
+                seen[:] = seen[-1:]
+            return len(seen[-1][1]) == 1 and seen[-1][0] - seen[0][0] >= still_s
+
+        self.wait_for(still, f"one level of {name} on all controllers", READY_S)
+        (level,) = seen[-1][1]
+        return level
+
     def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = 30) -> T:
-        """Ask until the answer is true, and return it; LabError names what did not come."""
+        """Ask until the answer is true, and return it; LabError names what did not come.
+
+        A node that does not answer, or knows no leader, says "not yet".
+        """
         deadline = time.monotonic() + timeout_s
-        while not (answer := holds()):
+        while True:
+            said: object = ""
+            try:
+                if answer := holds():
+                    return answer
+            except KafkactlError as error:
+                said = error
             if time.monotonic() > deadline:
-                raise LabError(f"the cluster had not {what} within {timeout_s} s")
+                raise LabError(f"the cluster had not {what} within {timeout_s} s {said}")
             time.sleep(_POLL_S)
-        return answer
 
     def _registered(self, role: Role, wanted: set[int]) -> bool:
         """Whether the cluster names these nodes; controllers below metadata.version 3.7 cannot be asked."""
