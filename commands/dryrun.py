@@ -43,6 +43,7 @@ def command() -> None:
     """Replay a cluster's metadata log and say what would happen, before it is done.
 
     A SOURCE is a __cluster_metadata-0 folder, the log directory around it, or single .log and
-    .checkpoint files; several are replicas of one cluster's log. Nothing is written and no cluster
-    is asked: what the log does not tell is assumed, and every assumption is listed.
+    .checkpoint files. Sources with one cluster id (meta.properties beside or above the log) are
+    replicas of one log; others are other clusters, each with an answer of its own. Nothing is
+    written and no cluster is asked: what the log does not tell is assumed, and told.
     """

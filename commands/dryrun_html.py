@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.commands.output import plain_values, say
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.dryrun_sources import Sources
     from kafkactl.adapters.log_source import LogSource
     from kafkactl.dryrun.prediction import Prediction
     from kafkactl.dryrun.scenarios import World
@@ -35,8 +34,8 @@ def page_part(answer: Mapping[str, Any], found: Prediction, world: World) -> Pla
     return Played(answer=plain_values(answer), after=_after(found, world))
 
 
-def write_html(path: str, played: Sequence[Played], world: World, sources: Sources) -> None:
-    """Write the report of what was played on `world`, and say where it is."""
+def write_html(path: str, played: Sequence[Played], world: World, log: LogSource) -> None:
+    """Write the report of what was played on `world`, which was read from `log`, and say where it is."""
     from kafkactl._version import __version__
     from kafkactl.adapters.report_files import write_report
     from kafkactl.report.build import report_of
@@ -46,7 +45,7 @@ def write_html(path: str, played: Sequence[Played], world: World, sources: Sourc
     from kafkactl.report.timeline import timeline_of
 
     loaded = world.loaded
-    events = events_of(_longest(sources).segments, up_to=loaded.last_offset)
+    events = events_of(log.segments, up_to=loaded.last_offset)
     report = report_of(
         played,
         cluster_of(loaded.image),
@@ -66,8 +65,3 @@ def _after(found: Prediction, world: World) -> Cluster | None:
         return None
     image, _ = after(world.loaded.image, found)
     return cluster_of(image)
-
-
-def _longest(sources: Sources) -> LogSource:
-    """The replica that goes farthest, by the names of its segments."""
-    return max(sources.logs, key=lambda log: max((one.base_offset or 0 for one in log.segments), default=-1))

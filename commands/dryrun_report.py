@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.commands.dryrun_answers import Opened, give, tagged
 from kafkactl.commands.dryrun_html import page_part, write_html
-from kafkactl.commands.dryrun_run import CODES, Common, open_world, payload_of, scenario_options
+from kafkactl.commands.dryrun_run import CODES, Common, payload_of, scenario_options
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.prediction import Verdict
     from kafkactl.dryrun.scenarios import World
 
 
@@ -35,20 +36,22 @@ def report(*, common: Common) -> None:
     from kafkactl.dryrun.prediction import heaviest
     from kafkactl.dryrun.scenarios import run
 
-    opened = open_world(common, restarts=True)
-    verdicts, predictions, parts = [], [], []
-    for scenario, asked in _scenarios(opened.world):  # a prediction can be large, and is let go before the next
-        found = run(scenario, opened.world, asked)
-        payload = payload_of(common, found, opened)
-        verdicts.append(found.verdict)
-        predictions.append({name: part for name, part in payload.items() if name not in opened.frame})
-        if common.html is not None:
-            parts.append(page_part(payload, found, opened.world))
-    if common.html is not None:
-        write_html(common.html, parts, opened.world, opened.sources)
-    verdict = heaviest(verdicts)
-    payload = {**opened.frame, "verdict": verdict, "html": common.html, "predictions": predictions}
-    emit("dryrun.report", payload, render=_show, exit_code=verdict.exit_code)
+    def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
+        verdicts, predictions, parts = [], [], []
+        html = tagged(common.html, opened.tag)
+        for scenario, asked in _scenarios(opened.world):  # a prediction can be large, and is let go before the next
+            found = run(scenario, opened.world, asked)
+            payload = payload_of(common, found, opened)
+            verdicts.append(found.verdict)
+            predictions.append({name: part for name, part in payload.items() if name not in opened.frame})
+            if html is not None:
+                parts.append(page_part(payload, found, opened.world))
+        if html is not None:
+            write_html(html, parts, opened.world, opened.chosen.log)
+        verdict = heaviest(verdicts)
+        return {**opened.frame, "verdict": verdict, "html": html, "predictions": predictions}, verdict
+
+    give(common, "dryrun.report", play, _show, restarts=True)
 
 
 def _scenarios(world: World) -> Iterator[tuple[str, Mapping[str, Any]]]:

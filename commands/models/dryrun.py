@@ -6,21 +6,32 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from kafkactl.commands.models.shared import Answer, Finding, Shape
+from kafkactl.commands.models.shared import Answer, Error, Finding, Shape
 
 Verdict = Literal["ok", "degraded", "refused", "unavailable", "wedged", "unknown"]
+
+
+class Replica(Shape):
+    """One of several logs of a cluster."""
+
+    path: str
+    end_offset: int = Field(description="The first offset that a starting node would not have from it.")
+    last_epoch: int
+    is_replayed: bool = Field(description="Whether the answer stands on this one; the others were compared with it.")
 
 
 class Source(Shape):
     """What was read. Offsets are -1 where there are no records."""
 
     paths: list[str]
+    cluster: str | None = Field(description="The name by --cluster-of.")
     cluster_id: str | None
     first_offset: int = Field(description="Of the first record of the log, before the snapshot if it stands there.")
     last_offset: int
     committed_offset: int | None = Field(description="The last offset that is known to be committed.")
     snapshot_offset: int | None = Field(description="The end offset of the snapshot that the replay began with.")
     records: int = Field(description="In the whole log, those before the snapshot included.")
+    replicas: list[Replica] = Field(description="The logs that were compared; none where there is but one.")
 
 
 class Earlier(Shape):
@@ -275,3 +286,32 @@ class DryrunReport(Answer):
     verdict: Verdict = Field(description="The heaviest.")
     html: str | None = Field(description="The page that was written.")
     predictions: list[Played]
+
+
+class NoAnswer(Shape):
+    """A cluster that could not be answered."""
+
+    paths: list[str]
+    cluster: str | None
+    cluster_id: str | None
+    error: Error
+
+
+class DryrunPredictions(Answer):
+    """A scenario on the logs of several clusters: one answer each (with -o jsonl one a line, and nothing else)."""
+
+    kind: Literal["dryrun.predictions"]
+    engine: Literal["local", "spark"]
+    verdict: Verdict = Field(description="The heaviest.")
+    predictions: list[DryrunPrediction]
+    failed: list[NoAnswer]
+
+
+class DryrunReports(Answer):
+    """`dryrun report` on the logs of several clusters."""
+
+    kind: Literal["dryrun.reports"]
+    engine: Literal["local", "spark"]
+    verdict: Verdict = Field(description="The heaviest.")
+    reports: list[DryrunReport]
+    failed: list[NoAnswer]

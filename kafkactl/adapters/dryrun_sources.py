@@ -1,60 +1,60 @@
-"""From paths to the state that a dry run is played on: replicas of one cluster's log, and the best of them.
+"""From the logs of clusters to the states that a dry run is played on: one replica of each is folded.
 
-Sources are replicas where their folders carry one cluster id, or where the caller says so. The one that goes farthest
-in the newest epoch is taken, as an election would (`VoteRequest`).
+Which one is `dryrun.replicas`' to say. Clusters are read one after the other in process, and all at once on Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from kafkactl.adapters.dryrun_clusters import Cluster
 from kafkactl.adapters.input_files import read_input
-from kafkactl.adapters.log_source import LogSource, open_source
-from kafkactl.dryrun.commit_bound import commit_bound, lineage_of
+from kafkactl.adapters.log_source import LogSource
 from kafkactl.dryrun.facts import facts_of
 from kafkactl.dryrun.loader import CONFIGS_SINCE, Started, started
 from kafkactl.dryrun.local import Loaded, load
+from kafkactl.dryrun.replicas import Replica, compared, farthest, proved, replica_of
 from kafkactl.dryrun.scenarios import World
-from kafkactl.errors import InputError
+from kafkactl.errors import KafkactlError
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
+from kafkactl.plan import Finding
 from kafkactl.protocol.properties import parse_properties
 
-# Reads logs to their ends, or up to an offset.
-Engine: TypeAlias = Callable[[Sequence[LogSource], int | None], list[Loaded]]
+# Reads logs to their ends, or up to an offset, in their order; a log that cannot be read gives its error.
+Engine: TypeAlias = Callable[[Sequence[LogSource], int | None], Iterable[Loaded | KafkactlError]]
 
 
 @frozen
-class Sources:
-    """The logs that were named, of one cluster. `paths` are as they were given."""
+class Chosen:
+    """The log that is folded for a cluster; `replicas` and `findings` are empty where there is only one."""
 
-    paths: tuple[str, ...]
-    logs: tuple[LogSource, ...]
-    cluster_id: str | None
-
-
-def open_replicas(paths: Sequence[str], *, same_cluster: bool = False) -> Sources:
-    """Open what was named. Raises InputError `several-clusters`, and what `open_source` raises."""
-    given = tuple(dict.fromkeys(paths))
-    logs = tuple(open_source(path) for path in given)
-    ids = {log.cluster_id for log in logs if log.cluster_id is not None}
-    unknown = len(logs) > 1 and any(log.cluster_id is None for log in logs)
-    if not same_cluster and (len(ids) > 1 or unknown):
-        which = ", ".join(f"{log.name}: {log.cluster_id or 'not known'}" for log in logs)
-        raise InputError(
-            f"the sources are not known to be of one cluster ({which})",
-            id="several-clusters",
-            next_step="Ask about one cluster at a time; if these are replicas of one log, say --same-cluster.",
-        )
-    return Sources(paths=given, logs=logs, cluster_id=next(iter(sorted(ids)), None))
+    cluster: Cluster
+    log: LogSource
+    replicas: tuple[Replica, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
-def in_process(logs: Sequence[LogSource], at: int | None) -> list[Loaded]:
-    """The local engine."""
-    return [load(log.segments, log.checkpoints, at=at) for log in logs]
+def choose(cluster: Cluster) -> Chosen:
+    """The replica that goes farthest, and what there is to say of the others. Raises what reading them raises."""
+    if len(cluster.logs) == 1:
+        return Chosen(cluster=cluster, log=cluster.logs[0], findings=cluster.findings)
+    replicas = tuple(replica_of(log) for log in cluster.logs)
+    at = farthest(replicas)
+    findings = (*cluster.findings, *compared(replicas, at))
+    return Chosen(cluster=cluster, log=cluster.logs[at], replicas=replicas, findings=findings)
+
+
+def in_process(logs: Sequence[LogSource], at: int | None) -> Iterator[Loaded | KafkactlError]:
+    """The local engine: a log is read when it is asked for."""
+    for log in logs:
+        try:
+            yield load(log.segments, log.checkpoints, at=at)
+        except KafkactlError as error:
+            yield error
 
 
 def on_spark(master: str | None) -> Engine:
@@ -63,7 +63,7 @@ def on_spark(master: str | None) -> Engine:
 
     check_spark(master)
 
-    def engine(logs: Sequence[LogSource], at: int | None) -> list[Loaded]:
+    def engine(logs: Sequence[LogSource], at: int | None) -> list[Loaded | KafkactlError]:
         from kafkactl.dryrun.spark_engine import load_logs
         from kafkactl.dryrun.spark_plan import ClusterLog
 
@@ -75,22 +75,34 @@ def on_spark(master: str | None) -> Engine:
     return engine
 
 
-def read_world(
-    sources: Sources,
+def read_worlds(
+    clusters: Sequence[Chosen],
     *,
     release: Release | None,
     static: Mapping[str, str] | None,
     at: int | None = None,
     restarts: bool = False,
     engine: Engine = in_process,
-) -> World:
-    """The state at the end of the log (or after offset `at`), and what a prediction stands on beside it.
+) -> Iterator[World | KafkactlError]:
+    """For each cluster the state at the end of its log (or after offset `at`), and what a prediction stands on beside
+    it; the error where it cannot be read.
 
     With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
     """
-    read = zip(engine(sources.logs, at), sources.logs, strict=True)
-    loaded, log = max(read, key=lambda one: (one[0].last_epoch, one[0].last_offset))
-    loaded = replace(loaded, committed_offset=_committed(sources, loaded))
+    for chosen, loaded in zip(clusters, engine([one.log for one in clusters], at), strict=True):
+        try:
+            if isinstance(loaded, KafkactlError):
+                yield loaded
+            else:
+                yield _world(chosen, loaded, release, static, restarts=restarts)
+        except KafkactlError as error:
+            yield error
+
+
+def _world(
+    chosen: Chosen, read: Loaded, release: Release | None, static: Mapping[str, str] | None, *, restarts: bool
+) -> World:
+    loaded = replace(read, committed_offset=_committed(chosen, read))
     facts = facts_of(
         loaded.image,
         release=release,
@@ -102,17 +114,16 @@ def read_world(
     )
     runs = facts.release.version
     keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE
-    found = tuple(_started(log, keeps_configs=keeps_configs)) if restarts else ()
-    return World(loaded=loaded, facts=facts, cluster_id=sources.cluster_id, started=found)
+    found = tuple(_started(chosen.log, keeps_configs=keeps_configs)) if restarts else ()
+    return World(loaded=loaded, facts=facts, cluster_id=chosen.cluster.cluster_id, started=found, told=chosen.findings)
 
 
-def _committed(sources: Sources, loaded: Loaded) -> int | None:
+def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
     """What one log says of itself, or several logs together prove; they count as those of different voters."""
     voters = len(loaded.image.voters or loaded.voters)
-    if len(sources.logs) < 2 or not voters:
+    if len(chosen.replicas) < 2 or not voters:
         return loaded.committed_offset
-    proved = commit_bound([lineage_of(log.segments) for log in sources.logs], voters)
-    known = [one for one in (loaded.committed_offset, proved) if one is not None]
+    known = [one for one in (loaded.committed_offset, proved(chosen.replicas, voters)) if one is not None]
     return max(known, default=None)
 
 

@@ -187,9 +187,11 @@ def _single(given: str) -> LogSource:
     if kind == SEGMENT:
         offset, epoch = (int(segment[1]) if segment else None), None
         file = _disk_file(path, SEGMENT, offset, epoch)
-        return LogSource(name=given, segments=(file,), checkpoints=(), is_folder=False)
+        return LogSource(
+            name=given, segments=(file,), checkpoints=(), is_folder=False, cluster_id=_cluster_id(path.parent)
+        )
     file = _disk_file(path, CHECKPOINT, *(snapshot or (None, None)))
-    return LogSource(name=given, segments=(), checkpoints=(file,), is_folder=False)
+    return LogSource(name=given, segments=(), checkpoints=(file,), is_folder=False, cluster_id=_cluster_id(path.parent))
 
 
 def _kind_by_content(path: Path) -> str | None:

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkactl.dryrun.local import LogFile
 from kafkactl.frozen import frozen
-from kafkactl.metadata.batch_runs import walk_runs
-from kafkactl.protocol.batch_scan import Damage
-from kafkactl.protocol.record_batch import decode_header
+from kafkactl.metadata.lineage import BatchIndex
 from kafkactl.quorum.majority import majority
 
 
@@ -26,20 +23,15 @@ class Lineage:
     end_offset: int
 
 
-def lineage_of(segments: Sequence[LogFile]) -> Lineage:
-    """The lineage of a log up to its first damage, where a starting node would cut it."""
+def lineage_of(index: BatchIndex, sound_end: int) -> Lineage:
+    """The lineage of a log up to where a starting node would cut it."""
     epochs: list[tuple[int, int]] = []
-    end = 0
-    for segment in segments:
-        for run in walk_runs(segment.pieces(), file=segment.name):
-            if isinstance(run, Damage):
-                return Lineage(epochs=tuple(epochs), end_offset=end)
-            for position in run.positions:
-                header = decode_header(run.data, position)
-                if not epochs or epochs[-1][0] != header.partition_leader_epoch:
-                    epochs.append((header.partition_leader_epoch, header.base_offset))
-                end = header.last_offset + 1
-    return Lineage(epochs=tuple(epochs), end_offset=end)
+    for offset, epoch in zip(index.base_offsets, index.epochs, strict=True):
+        if offset >= sound_end:
+            break
+        if not epochs or epochs[-1][0] != epoch:
+            epochs.append((epoch, offset))
+    return Lineage(epochs=tuple(epochs), end_offset=min(index.end_offset, sound_end) if epochs else 0)
 
 
 def commit_bound(logs: Sequence[Lineage], voters: int) -> int | None:

@@ -40,13 +40,15 @@ Input: TypeAlias = Mapping[str, Any]
 class World:
     """What a scenario is played on: a log read to its end, and the facts beside it.
 
-    `started` is what nodes make of the log that start from it, read for the scenario `restart` only.
+    `started` is what nodes make of the log that start from it, read for the scenario `restart` only; `told` what there
+    is to say of the sources whatever is asked.
     """
 
     loaded: Loaded
     facts: Facts
     cluster_id: str | None = None
     started: tuple[Started, ...] = ()
+    told: tuple[Finding, ...] = ()
 
 
 def run(scenario: str, world: World, asked: Input) -> Prediction:
@@ -84,9 +86,10 @@ def chain(world: World, events: Iterable[tuple[str, Input]]) -> tuple[World, lis
 def _on_what_was_read(found: Prediction, world: World) -> Prediction:
     """What was wrong with the log belongs to the answer, and one that is not whole cannot carry a calm verdict."""
     broken = [one for one in world.loaded.findings if one.severity is Severity.BLOCKER]
-    verdict = heaviest([found.verdict, Verdict.UNKNOWN]) if broken else found.verdict
+    is_sound = not broken and not any(one.severity is Severity.BLOCKER for one in world.told)
+    verdict = found.verdict if is_sound else heaviest([found.verdict, Verdict.UNKNOWN])
     told = world.loaded.findings if found.scenario == "replay" else broken
-    return replace(found, verdict=verdict, findings=(*found.findings, *_by_id(told)))
+    return replace(found, verdict=verdict, findings=(*found.findings, *world.told, *_by_id(told)))
 
 
 def _by_id(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkactl.dryrun.columns import BATCH, VALUE, Body, body_of
-from kafkactl.dryrun.local import Loaded, LogFile
+from kafkactl.dryrun.local import Loaded, LogFile, Start, start_of
 from kafkactl.dryrun.outline import Outline, outline_of
 from kafkactl.dryrun.patches import COUNTERS, FIELDS, Patch, applied, cleared, is_regular, unpacked
 from kafkactl.dryrun.spark import (
@@ -37,7 +37,7 @@ from kafkactl.dryrun.spark import (
     Stretch,
 )
 from kafkactl.dryrun.spark_plan import NO_END, ClusterLog, Planning, Played, Row, planned
-from kafkactl.errors import DecodeError, FailedError
+from kafkactl.errors import DecodeError, FailedError, KafkactlError
 from kafkactl.metadata.image import PartitionState
 from kafkactl.metadata.replay_batches import BatchReplaying, no_collection
 from kafkactl.protocol.record_batch import (
@@ -53,28 +53,44 @@ LARGEST_SPLIT_BYTES: Final = 64 * 1024 * 1024
 SMALLEST_SPLIT_BYTES: Final = 4 * 1024 * 1024
 
 
-def load_logs(spark: SparkSession, logs: Sequence[ClusterLog], *, split_bytes: int | None = None) -> list[Loaded]:
-    """The state at the end of each log, all in the same jobs; `local.load` gives the same.
+def load_logs(
+    spark: SparkSession, logs: Sequence[ClusterLog], *, split_bytes: int | None = None
+) -> list[Loaded | KafkactlError]:
+    """The state at the end of each log, all in the same jobs, or its error; `local.load` gives and raises the same.
 
-    Raises what `local.load` raises, FailedError `log-changed-while-read`, and what Spark raises.
+    Raises FailedError `log-changed-while-read`, and what Spark raises.
     """
     spark.dataSource.register(KraftLog)
     with no_collection():
-        damaged: set[str] = set()
-        while True:
-            size = split_bytes or _split_bytes(spark, logs)
-            plans = [planned(number, log, damaged, size) for number, log in enumerate(logs)]
-            found = _collected(_read(spark, RECORDS, _records_job(plans, size)), plans)
-            wrong = {row.content.decode() for rows in found for row in rows if row.kind == WRONG}
-            if not wrong - damaged:
-                break
-            damaged |= wrong
-        folds = [_Fold(plan, rows) for plan, rows in zip(plans, found, strict=True)]
-        unusual = folds
-        while unusual:  # again where topics turned out to be so
-            _fold(spark, folds, unusual, size)
-            unusual = [one for one in unusual if one.unusual()]
-        return [fold.loaded(log.checkpoints) for fold, log in zip(folds, logs, strict=True)]
+        starts = [_start(log) for log in logs]
+        readable = [(log, start) for log, start in zip(logs, starts, strict=True) if isinstance(start, Start)]
+        found = iter(_loaded(spark, readable, split_bytes) if readable else ())
+        return [next(found) if isinstance(start, Start) else start for start in starts]
+
+
+def _start(log: ClusterLog) -> Start | KafkactlError:
+    try:
+        return start_of(log.segments, log.checkpoints, log.at)
+    except KafkactlError as error:
+        return error
+
+
+def _loaded(spark: SparkSession, logs: Sequence[tuple[ClusterLog, Start]], split_bytes: int | None) -> Iterator[Loaded]:
+    damaged: set[str] = set()
+    while True:
+        size = split_bytes or _split_bytes(spark, [log for log, _ in logs])
+        plans = [planned(number, log, start, damaged, size) for number, (log, start) in enumerate(logs)]
+        found = _collected(_read(spark, RECORDS, _records_job(plans, size)), plans)
+        wrong = {row.content.decode() for rows in found for row in rows if row.kind == WRONG}
+        if not wrong - damaged:
+            break
+        damaged |= wrong
+    folds = [_Fold(plan, rows) for plan, rows in zip(plans, found, strict=True)]
+    unusual = folds
+    while unusual:  # again where topics turned out to be so
+        _fold(spark, folds, unusual, size)
+        unusual = [one for one in unusual if one.unusual()]
+    return (fold.loaded(log.checkpoints) for fold, (log, _) in zip(folds, logs, strict=True))
 
 
 # --- jobs ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from kafkactl.dryrun.columns import BATCH, VALUE, Window
-from kafkactl.dryrun.local import LogFile, Reading, start_of
+from kafkactl.dryrun.local import LogFile, Reading, Start
 from kafkactl.dryrun.spark import Stretch
 from kafkactl.frozen import frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
@@ -68,8 +68,8 @@ class Planning(Reading):
     REPLAYING = Played
     replaying: Played
 
-    def __init__(self, log: int, source: ClusterLog, split_bytes: int) -> None:
-        super().__init__(start_of(source.segments, source.checkpoints, source.at), source.at)
+    def __init__(self, log: int, source: ClusterLog, start: Start, split_bytes: int) -> None:
+        super().__init__(start, source.at)
         self.stretches: list[Stretch] = []
         self.older_epochs: list[Row] = []
         self.last: deque[Stretch] = deque(maxlen=_REMEMBERED_BATCHES)
@@ -126,9 +126,9 @@ class Planning(Reading):
         self._is_over = offset + delta >= self.window.end
 
 
-def planned(number: int, log: ClusterLog, damaged: set[str], split_bytes: int) -> Planning:
+def planned(number: int, log: ClusterLog, start: Start, damaged: set[str], split_bytes: int) -> Planning:
     """The plan of a log, the `number`th of the job; `damaged` are the segments that have to be scanned."""
-    planning = Planning(number, log, split_bytes)
+    planning = Planning(number, log, start, split_bytes)
     for at, segment in enumerate(log.segments):
         run = None if segment.name in damaged else _by_headers(segment.name)
         runs = walk_runs(segment.pieces(), file=segment.name) if run is None else [run] if run.positions else []

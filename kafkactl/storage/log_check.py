@@ -7,7 +7,7 @@ files as `adapters/metadata_log.py` scans them, and for comparing nodes an index
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from kafkactl.frozen import frozen
 from kafkactl.metadata.lineage import BatchIndex, Divergence, divergence
@@ -96,7 +96,7 @@ def check_logs(nodes: Sequence[NodeLog]) -> list[Finding]:
     findings = [finding for node in nodes for finding in check_log(node)]
     if len(nodes) > 1:
         findings += _clusters(nodes)
-        findings += _divergences(nodes)
+        findings += divergence_findings(nodes)
     return findings
 
 
@@ -227,31 +227,51 @@ def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
         )
 
 
-def reference_of(nodes: Sequence[NodeLog]) -> NodeLog:
+class Compared(Protocol):
+    """A log that is held against others."""
+
+    @property
+    def path(self) -> str:
+        """How it is shown."""
+
+    @property
+    def index(self) -> BatchIndex:
+        """Its batches."""
+
+    @property
+    def committed_offset(self) -> int:
+        """Everything below is committed for certain."""
+
+
+_Log = TypeVar("_Log", bound=Compared)
+
+
+def reference_of(nodes: Sequence[_Log]) -> _Log:
     """The log that the others are held against: by Raft's rule the one that could win an election against all."""
     return max(nodes, key=lambda node: (node.index.last_epoch, node.index.end_offset))
 
 
-def divergences(nodes: Sequence[NodeLog]) -> list[tuple[NodeLog, Divergence]]:
-    """The nodes that went their own way, and where, against `reference_of`."""
-    reference = reference_of(nodes)
-    found = [(node, divergence(node.index, reference.index)) for node in nodes if node is not reference]
+def divergences(nodes: Sequence[_Log], reference: _Log | None = None) -> list[tuple[_Log, Divergence]]:
+    """The nodes that went their own way, and where, against the reference (default: `reference_of`)."""
+    against = reference_of(nodes) if reference is None else reference
+    found = [(node, divergence(node.index, against.index)) for node in nodes if node is not against]
     return [(node, parted) for node, parted in found if parted is not None]
 
 
-def _divergences(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
-    reference = reference_of(nodes)
+def divergence_findings(nodes: Sequence[_Log], reference: _Log | None = None) -> Iterator[Finding]:
+    """What `divergences` come to: a tail that was never committed, or a log that cannot be."""
+    against = reference_of(nodes) if reference is None else reference
     committed = max(node.committed_offset for node in nodes)
-    for node, parted in divergences(nodes):
+    for node, parted in divergences(nodes, against):
         evidence: Mapping[str, Any] = {
             "offset": parted.offset,
             "epoch": parted.epoch,
-            "other": reference.path,
+            "other": against.path,
             "other_epoch": parted.other_epoch,
             "offsets_behind": node.index.end_offset - parted.offset,
         }
         text = (
-            f"From offset {parted.offset} on (epoch {_epoch(parted.epoch)}) it is not the log of {reference.path}"
+            f"From offset {parted.offset} on (epoch {_epoch(parted.epoch)}) it is not the log of {against.path}"
             f" (epoch {_epoch(parted.other_epoch)})."
         )
         if parted.same_epoch or parted.offset < committed:

@@ -229,20 +229,3 @@ def test_files_of_scenarios_that_cannot_be_read(
 def test_usage(kafkactl: Kafkactl, log: Path, arguments: list[str]) -> None:
     scenario, *options = arguments
     assert kafkactl("dryrun", scenario, log, *options).code == 2
-
-
-def test_replicas_and_several_clusters(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
-    short = tmp_path / "b" / "__cluster_metadata-0"
-    short.mkdir(parents=True)
-    data = (log / "00000000000000000000.log").read_bytes()
-    (short / "00000000000000000000.log").write_bytes(data[: len(data) // 2])
-    run = kafkactl("dryrun", "replay", log, short, "-o", "json")
-    assert (run.code, run.error["id"]) == (2, "several-clusters")
-    code, answer = predicted(kafkactl, "replay", short, log, "--same-cluster")
-    _, alone = predicted(kafkactl, "replay", log)
-    assert (code, answer["effects"]["image_sha256"]) == (0, alone["effects"]["image_sha256"])
-    # three voters, and two hold the first half: what it has of the newest epoch is proved, and here it has nothing
-    assert (answer["source"]["committed_offset"], alone["source"]["committed_offset"]) == (None, None)
-    (short / "00000000000000000000.log").write_bytes(data)
-    _, both = predicted(kafkactl, "replay", short, log, "--same-cluster")
-    assert both["source"]["committed_offset"] == both["source"]["last_offset"]

@@ -6,7 +6,8 @@ import pytest
 
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.dryrun.commit_bound import Lineage, commit_bound, lineage_of
-from tests.dryrun.test_local import File
+from kafkactl.metadata.batch_runs import walk_runs
+from kafkactl.metadata.lineage import index_of
 
 
 def log(end: int, *epochs: tuple[int, int]) -> Lineage:
@@ -39,9 +40,10 @@ def test_what_a_majority_holds(logs: list[Lineage], voters: int, bound: int | No
 def test_the_lineage_of_a_log() -> None:
     generator = LogGenerator(Shape(records=2_000, partitions=200, brokers=3, epochs=3))
     data = b"".join(generator.batches())
-    found = lineage_of([File(data, piece_bytes=999)])
+    index = index_of(walk_runs([data]))
+    found = lineage_of(index, index.end_offset)
     assert [epoch for epoch, _ in found.epochs] == [1, 2, 3]
     assert found.end_offset == generator.expected().last_offset + 1
-    cut = lineage_of([File(data[:-1])])
-    assert cut.end_offset < found.end_offset
-    assert commit_bound([found, cut], 3) == cut.end_offset - 1
+    cut = lineage_of(index, 1_500)
+    assert cut.end_offset == 1_500
+    assert commit_bound([found, cut], 3) == (1_499 if cut.epochs[-1][0] == 3 else None)

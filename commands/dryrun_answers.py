@@ -1,0 +1,242 @@
+"""One answer a cluster: the logs are read, the question is asked of each, and what comes of it is printed.
+
+One cluster gives the answer itself. Several give an envelope of them (one a line with -o jsonl), and one that cannot be
+answered does not take the others with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from kafkactl.commands import exit_codes
+from kafkactl.commands.output import Render, emit, say
+from kafkactl.commands.page import Page, Word
+from kafkactl.commands.settings import SCHEMA_VERSION
+from kafkactl.report.model import TONES
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.dryrun_sources import Chosen
+    from kafkactl.commands.dryrun_run import Common
+    from kafkactl.dryrun.prediction import Verdict
+    from kafkactl.dryrun.scenarios import World
+    from kafkactl.errors import KafkactlError
+
+_LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
+
+
+class Opened(NamedTuple):
+    """A world that what comes before was played on, where it was read from, and what each answer says of that.
+
+    `tag` tells its files from those of the other clusters; "" where there is only one.
+    """
+
+    world: World
+    chosen: Chosen
+    frame: Mapping[str, Any]
+    tag: str
+
+
+Play = Callable[[Opened], tuple[Mapping[str, Any], "Verdict"]]
+
+
+def give(
+    common: Common, kind: str, play: Play, show: Render, *, at: int | None = None, restarts: bool = False
+) -> NoReturn:
+    """Ask every cluster and print what `play` answers: its payload and its verdict."""
+    from kafkactl.errors import KafkactlError
+
+    opened = open_worlds(common, at=at, restarts=restarts)
+    if len(opened.clusters) == 1:
+        for one in opened.each():
+            if isinstance(one, KafkactlError):
+                raise one
+            payload, verdict = play(one)
+            emit(kind, payload, render=show, exit_code=verdict.exit_code)
+    _give_several(kind, play, show, opened)
+
+
+class Reading(NamedTuple):
+    """The clusters that were named, and the way to go through them."""
+
+    clusters: Sequence[Chosen]
+    engine: str
+    each: Callable[[], Iterator[Opened | KafkactlError]]
+
+
+def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False) -> Reading:
+    """Find the clusters, and what to read them with. They are read, and what comes before is played, one by one."""
+    from kafkactl.adapters.dryrun_clusters import open_clusters
+    from kafkactl.adapters.dryrun_sources import choose, in_process, on_spark, read_static, read_worlds
+    from kafkactl.commands.dryrun_html import check_html
+    from kafkactl.commands.dryrun_run import engine_of
+    from kafkactl.errors import KafkactlError
+    from kafkactl.features.releases import find_release
+
+    name = engine_of(common)
+    engine = on_spark(common.master) if name == "spark" else in_process
+    events = [event for path in common.after for event in _events(path)]
+    release = None if common.kafka_version is None else find_release(common.kafka_version)
+    static = read_static(common.config)
+    clusters = open_clusters(common.sources, same_cluster=common.same_cluster, cluster_of=common.cluster_of)
+    tags = _tags([one.title for one in clusters])
+    for tag in tags:
+        check_html(tagged(common.html, tag))
+    chosen = [choose(one) for one in clusters]
+
+    def each() -> Iterator[Opened | KafkactlError]:
+        worlds = read_worlds(chosen, release=release, static=static, at=at, restarts=restarts, engine=engine)
+        for one, tag, world in zip(chosen, tags, worlds, strict=True):
+            if isinstance(world, KafkactlError):
+                yield world
+            else:
+                frame = {"engine": name, "source": _source(one, world.loaded)}
+                yield _opened(Opened(world, one, frame, tag), events, at)
+
+    return Reading(chosen, name, each)
+
+
+def _opened(opened: Opened, events: Sequence[tuple[str, Mapping[str, Any]]], at: int | None) -> Opened | KafkactlError:
+    """Once what comes before was played; `frame` tells of that, too."""
+    from kafkactl.dryrun.scenarios import chain
+    from kafkactl.errors import InputError, KafkactlError
+
+    first = opened.world.loaded
+    if at is not None and first.last_offset < at:
+        return InputError(
+            f"the log ends at offset {first.last_offset}; the state at offset {at} is not in it",
+            id="offset-not-in-log",
+            next_step="Ask for an earlier point, or leave --at out.",
+        )
+    try:
+        world, before = chain(opened.world, events)
+    except KafkactlError as error:
+        return error
+    after = [{"scenario": one.scenario, "input": one.input, "verdict": one.verdict} for one in before]
+    return opened._replace(world=world, frame={**opened.frame, "after": after})
+
+
+def _source(chosen: Chosen, loaded: Any) -> dict[str, Any]:
+    cluster = chosen.cluster
+    return {
+        "paths": list(cluster.paths),
+        "cluster": cluster.name,
+        "cluster_id": cluster.cluster_id,
+        "first_offset": loaded.first_offset,
+        "last_offset": loaded.last_offset,
+        "committed_offset": loaded.committed_offset,
+        "snapshot_offset": loaded.snapshot_offset,
+        "records": loaded.records,
+        "replicas": [
+            {
+                "path": log.name,
+                "end_offset": replica.sound_end,
+                "last_epoch": replica.epoch,
+                "is_replayed": log is chosen.log,
+            }
+            for log, replica in zip(cluster.logs, chosen.replicas, strict=False)
+        ],
+    }
+
+
+# --- several clusters ---------------------------------------------------------------------------------------------
+
+
+def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoReturn:
+    from kafkactl.dryrun.prediction import heaviest
+    from kafkactl.errors import KafkactlError
+
+    answers: list[Mapping[str, Any]] = []
+    verdicts: list[Verdict] = []
+    failed: list[tuple[Chosen, KafkactlError]] = []
+    for chosen, one in zip(opened.clusters, opened.each(), strict=True):
+        try:
+            if isinstance(one, KafkactlError):
+                raise one
+            payload, verdict = play(one)
+        except KafkactlError as error:
+            say(f"{chosen.cluster.title}: {error.message}", "bad")
+            failed.append((chosen, error))
+        else:
+            answers.append({"kind": kind, "schema_version": SCHEMA_VERSION, **payload})
+            verdicts.append(verdict)
+    if not answers:
+        raise failed[0][1]
+    verdict = heaviest(verdicts)
+    payload = {
+        "engine": opened.engine,
+        "verdict": verdict,
+        _LISTINGS[kind]: answers,
+        "failed": [{**_names(chosen), "error": error.to_dict()} for chosen, error in failed],
+    }
+    emit(
+        f"{kind}s",
+        payload,
+        render=lambda page, answer: _show_several(page, answer, answer[_LISTINGS[kind]], show),
+        exit_code=exit_codes.PARTLY_DONE if failed else verdict.exit_code,
+        listing=_LISTINGS[kind],
+    )
+
+
+def _names(chosen: Chosen) -> dict[str, Any]:
+    cluster = chosen.cluster
+    return {"paths": list(cluster.paths), "cluster": cluster.name, "cluster_id": cluster.cluster_id}
+
+
+def _show_several(page: Page, answer: Mapping[str, Any], answers: Sequence[Mapping[str, Any]], show: Render) -> None:
+    count = len(answers) + len(answer["failed"])
+    page.heading(f"{count} clusters: {answer['verdict']}", TONES[answer["verdict"]])
+    rows = [(_title(one["source"]), Word(one["verdict"], TONES[one["verdict"]])) for one in answers]
+    rows += [(_title(one), Word(f"no answer: {one['error']['message']}", "bad")) for one in answer["failed"]]
+    page.table(("cluster", "verdict"), rows)
+    for one in answers:
+        page.line(Word(f"\n{_title(one['source'])}", "strong"))
+        show(page, one)
+
+
+def _title(source: Mapping[str, Any]) -> str:
+    return str(source["cluster"] or source["cluster_id"] or source["paths"][0])
+
+
+def _tags(titles: Sequence[str]) -> list[str]:
+    """Words for file names, one a cluster and no two the same; none where there is but one cluster."""
+    if len(titles) == 1:
+        return [""]
+    plain = ["".join(one if one.isalnum() or one in "-_." else "-" for one in title).strip("-.") for title in titles]
+    return [one if one and plain.count(one) == 1 else f"{one}-{at + 1}" for at, one in enumerate(plain)]
+
+
+def tagged(path: str | None, tag: str) -> str | None:
+    """The file of one cluster.
+
+    >>> tagged("out/page.html", "prod")
+    'out/page-prod.html'
+    """
+    if path is None or not tag:
+        return path
+    return str(Path(path).with_name(f"{Path(path).stem}-{tag}{Path(path).suffix}"))
+
+
+def _events(path: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The scenarios in a file, in their order. Raises InputError `invalid-after-file`."""
+    from kafkactl.adapters.input_files import read_input
+    from kafkactl.errors import InputError
+
+    text = read_input(Path(path), "file of earlier predictions").decode("utf-8", "replace")
+    try:
+        if path.endswith(".toml"):
+            import tomli
+
+            found: Any = tomli.loads(text)["scenario"]
+            return [(one.pop("name"), one) for one in found]
+        found = json.loads(text)
+        events = [*found.get("after", []), found]
+        return [(one["scenario"], one["input"]) for one in events]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path} holds no scenarios: {error!r}",
+            id="invalid-after-file",
+            next_step='Give an answer of `kafkactl dryrun` in JSON, or TOML tables [[scenario]] with a "name".',
+        ) from error
