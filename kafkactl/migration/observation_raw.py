@@ -1,0 +1,301 @@
+"""`observation.json`: what nodes answered, as they answered it, before anybody reads a meaning into it.
+
+The law: what is absent or null is unknown; a field that cannot be read is unknown too, and a finding says so; only a
+file that is no observation at all is an error. Unknown keys are of a newer kafkactl and are ignored.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Final, TypeVar
+
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+from kafkactl.migration.observation import Mode, NodeRole
+from kafkactl.plan import Finding, warning
+from kafkactl.protocol.properties import parse_properties
+
+KIND: Final = "migrate.observation"
+SCHEMA_VERSION: Final = 1
+CLOSED: Final = "closed"
+_AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
+T = TypeVar("T")
+
+
+@frozen
+class RawAnswer:
+    """The body of a response, and the version that it was asked in."""
+
+    version: int
+    body: bytes = field(repr=False)
+
+
+@frozen
+class RawNode:
+    """A node as the file has it. `quorum_error` is why there is no answer: `closed` where the node hung up."""
+
+    id: int
+    role: NodeRole
+    alive: bool | None = None
+    kafka_version: str | None = None
+    mode: Mode | None = None
+    config: str | None = field(default=None, repr=False)
+    meta_properties: Mapping[str, str] | None = None
+    api_versions: RawAnswer | None = None
+    describe_quorum: RawAnswer | None = None
+    quorum_error: str | None = None
+    metrics: Mapping[str, float] | None = None
+
+
+@frozen
+class RawObservation:
+    """The file. `time_ms` is 0 where it does not say; `chroot` None where it does not."""
+
+    time_ms: int = 0
+    connect: str | None = None
+    chroot: str | None = None
+    nodes: tuple[RawNode, ...] = ()
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def render_observation(raw: RawObservation) -> bytes:
+    """The bytes of `observation.json`; the same observation always gives the same bytes."""
+    table = {
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "time_ms": raw.time_ms,
+        "zookeeper": {"connect": raw.connect, "chroot": raw.chroot},
+        "nodes": [_node_table(one) for one in raw.nodes],
+    }
+    return json.dumps(table, indent=2).encode("ascii") + b"\n"
+
+
+def _node_table(node: RawNode) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "role": node.role.value,
+        "alive": node.alive,
+        "kafka_version": node.kafka_version,
+        "mode": None if node.mode is None else node.mode.value,
+        "config": node.config,
+        "meta_properties": None if node.meta_properties is None else dict(node.meta_properties),
+        "api_versions": _answer_table(node.api_versions),
+        "describe_quorum": _answer_table(node.describe_quorum)
+        if node.quorum_error is None
+        else {"error": node.quorum_error},
+        "metrics": None if node.metrics is None else dict(node.metrics),
+    }
+
+
+def _answer_table(answer: RawAnswer | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    return {"version": answer.version, "body": base64.b64encode(answer.body).decode("ascii")}
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[Finding, ...]]:
+    """Read `observation.json`, and say what of it could not be read.
+
+    Raises InputError `invalid-observation` for what is no JSON object of this kind, `unsupported-observation-version`.
+    """
+    table = _parsed(data, file)
+    reading = _Reading(file)
+    zookeeper = reading.table(table, "zookeeper", "") or {}
+    nodes = reading.nodes(table.get("nodes"))
+    raw = RawObservation(
+        time_ms=reading.value(table, "time_ms", "", _whole) or 0,
+        connect=reading.value(zookeeper, "connect", "zookeeper.", _text),
+        chroot=reading.value(zookeeper, "chroot", "zookeeper.", _text),
+        nodes=nodes,
+    )
+    return raw, tuple(reading.findings)
+
+
+def _parsed(data: bytes, file: str) -> Mapping[str, Any]:
+    try:
+        table = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        why = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else None
+        raise InputError(
+            f"{file} is no JSON", id="invalid-observation", cause=why and f"It breaks off at {why}.", next_step=_AGAIN
+        ) from None
+    if not isinstance(table, dict) or table.get("kind") not in (None, KIND):
+        raise InputError(f"{file} is no observation of a migration", id="invalid-observation", next_step=_AGAIN)
+    if table.get("schema_version") not in (None, SCHEMA_VERSION) or table.get("schema_version") is True:
+        raise InputError(
+            f"{file} is an observation of another version than {SCHEMA_VERSION}",
+            id="unsupported-observation-version",
+            next_step="Read it with the kafkactl that saved it, or a newer one.",
+        )
+    return table
+
+
+class _Reading:
+    """Takes fields out of tables; what cannot be read is unknown and noted."""
+
+    def __init__(self, file: str) -> None:
+        self.findings: list[Finding] = []
+        self._file = file
+
+    def note(self, where: str, expected: str) -> None:
+        self.findings.append(
+            warning(
+                "observation-field-unreadable",
+                self._file,
+                f"{where} is no {expected}; it counts as unknown",
+                _AGAIN,
+                field=where,
+            )
+        )
+
+    def value(self, table: Mapping[str, Any], name: str, where: str, read: Callable[[Any], T]) -> T | None:
+        if table.get(name) is None:
+            return None
+        try:
+            return read(table[name])
+        except ValueError as error:
+            self.note(where + name, str(error))
+            return None
+
+    def table(self, table: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any] | None:
+        return self.value(table, name, where, _table)
+
+    def nodes(self, value: object) -> tuple[RawNode, ...]:
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            self.note("nodes", "list")
+            return ()
+        found: dict[tuple[int, NodeRole], RawNode] = {}
+        for number, table in enumerate(value):
+            node = self._node(table, f"nodes[{number}]")
+            if node is not None and (node.id, node.role) in found:
+                self.note(f"nodes[{number}]", f"new node, {node.role} {node.id} stands there already")
+            elif node is not None:
+                found[node.id, node.role] = node
+        return tuple(found.values())
+
+    def _node(self, table: object, where: str) -> RawNode | None:
+        if not isinstance(table, dict):
+            self.note(where, "table")
+            return None
+        id, role = self.value(table, "id", f"{where}.", _node_id), self.value(table, "role", f"{where}.", _role)
+        if id is None or role is None:
+            self.note(where, "node with an id and the role broker or controller")
+            return None
+        at = f"{where}."
+        told = table.get("describe_quorum")
+        quorum = told if isinstance(told, dict) and "error" in told else {}
+        return RawNode(
+            id=id,
+            role=role,
+            alive=self.value(table, "alive", at, _boolean),
+            kafka_version=self.value(table, "kafka_version", at, _text),
+            mode=self.value(table, "mode", at, _mode),
+            config=self.value(table, "config", at, _text),
+            meta_properties=self.value(table, "meta_properties", at, _meta_properties),
+            api_versions=self.value(table, "api_versions", at, _answer),
+            describe_quorum=None if quorum else self.value(table, "describe_quorum", at, _answer),
+            quorum_error=self.value(quorum, "error", f"{at}describe_quorum.", _text),
+            metrics=self._metrics(table, at),
+        )
+
+    def _metrics(self, table: Mapping[str, Any], at: str) -> dict[str, float] | None:
+        metrics = self.table(table, "metrics", at)
+        if metrics is None:
+            return None
+        read = {name: self.value(metrics, name, f"{at}metrics.", _number) for name in metrics}
+        return {name: value for name, value in read.items() if value is not None}
+
+
+# --- values: each raises ValueError with what was expected ------------------------------------------------------------
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("table")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("text")
+    return value
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise ValueError("whole number")
+    return value
+
+
+def _node_id(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError("node id")
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("number")
+    return value
+
+
+def _role(value: object) -> NodeRole:
+    if value not in NodeRole.__members__.values():
+        raise ValueError(f"role ({', '.join(NodeRole)})")
+    return NodeRole(str(value))
+
+
+def _mode(value: object) -> Mode:
+    if value not in Mode.__members__.values():
+        raise ValueError(f"mode ({', '.join(Mode)})")
+    return Mode(str(value))
+
+
+def _answer(value: object) -> RawAnswer:
+    table = _table(value)
+    version, body = table.get("version"), table.get("body")
+    if type(version) is not int or not 0 <= version < 2**15:
+        raise ValueError("answer with the version that it was asked in")
+    if not isinstance(body, str):
+        raise ValueError("answer with a body in base64")
+    try:
+        return RawAnswer(version=version, body=base64.b64decode("".join(body.split()).encode("ascii"), validate=True))
+    except (binascii.Error, UnicodeEncodeError):
+        raise ValueError("answer with a body in base64") from None
+
+
+def _meta_properties(value: object) -> Mapping[str, str]:
+    """A table of texts; the text of the file will do, and of several directories the first one."""
+    if isinstance(value, list):
+        value = value[0] if value else {}
+    if isinstance(value, str):
+        from kafkactl.errors import DecodeError
+
+        try:
+            return dict(parse_properties(value.encode("utf-8", "surrogatepass")).mapping)
+        except DecodeError:
+            raise ValueError("file of properties") from None
+    table = _table(value)
+    if table and all(isinstance(one, dict) for one in table.values()):
+        table = next(iter(table.values()))
+    if any(isinstance(one, dict | list) or one is None for one in table.values()):
+        raise ValueError("table of texts")
+    return {name: one if isinstance(one, str) else json.dumps(one) for name, one in table.items()}
