@@ -20,13 +20,23 @@ The storage runbook lists every key; `FLEET_KEYS` and `NODE_KEYS` are where they
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.storage.inventory_tables import (
+    Key,
+    a_boolean,
+    a_node_id,
+    a_text,
+    a_version,
+    invalid,
+    one_of,
+    parse_toml,
+    read_table,
+    some_texts,
+)
 
 NEW_CLUSTER = "new"
 
@@ -83,35 +93,7 @@ class Inventory:
     controller_addresses: tuple[str, ...] = ()
 
 
-class InventoryError(InputError):
-    """The inventory cannot be used; `problems` are all of them, one sentence each."""
-
-    def __init__(self, message: str, *, id: str, problems: tuple[str, ...] = (), next_step: str | None = None) -> None:
-        """As InputError; the message holds the problems too."""
-        super().__init__(message, id=id, next_step=next_step)
-        self.problems = problems
-
-
 # --- the keys -----------------------------------------------------------------------------------------------
-
-# A reader takes the TOML value and gives ours, or raises ValueError with what was expected.
-Reader = Callable[[object], Any]
-
-
-@frozen(kw_only=False)
-class Key:
-    """One key of a table: how its value is read, whether it must be there, and whether an error may show
-    it."""
-
-    read: Reader
-    required: bool = False
-    secret: bool = False
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("a non-empty text in quotes")
-    return value
 
 
 def _scram_file(value: object) -> str:
@@ -120,47 +102,14 @@ def _scram_file(value: object) -> str:
     return value
 
 
-def _version(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError('a version in quotes, such as "4.3.1" (TOML reads 4.10 without quotes as 4.1)')
-    return value
-
-
-def _node_id(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**31 - 1:
-        raise ValueError("a whole number from 0 to 2147483647, without quotes")
-    return value
-
-
-def _boolean(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false")
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise ValueError('a list of texts, such as ["a", "b"]')
-    return tuple(value)
-
-
-def _choice(*words: str) -> Reader:
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise ValueError(f"one of: {', '.join(words)}")
-        return value
-
-    return read
-
-
 def _voter(value: object) -> VoterRole:
-    return VoterRole(_choice(*VoterRole)(value))
+    return VoterRole(one_of(*VoterRole)(value))
 
 
 def _features(value: object) -> tuple[str, ...]:
     """Either a table of levels or Kafka's own `name=level` texts."""
     if isinstance(value, list):
-        return _texts(value)
+        return some_texts(value)
     if not isinstance(value, dict):
         raise ValueError('a table such as { "share.version" = 1 }')
     # An unquoted key with a dot is a nested table in TOML: share.version = 1 means {share: {version: 1}}.
@@ -178,29 +127,29 @@ def _flat(table: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, int]]:
 
 
 FLEET_KEYS: dict[str, Key] = {
-    "cluster_id": Key(_text, required=True),
-    "kafka_version": Key(_version),
-    "release_version": Key(_version),
-    "metadata_version": Key(_version),
+    "cluster_id": Key(a_text, required=True),
+    "kafka_version": Key(a_version),
+    "release_version": Key(a_version),
+    "metadata_version": Key(a_version),
     "features": Key(_features),
     "scram_file": Key(_scram_file, secret=True),
-    "mode": Key(_choice("static", "dynamic")),
-    "existing_cluster": Key(_boolean),
-    "controller_addresses": Key(_texts),
+    "mode": Key(one_of("static", "dynamic")),
+    "existing_cluster": Key(a_boolean),
+    "controller_addresses": Key(some_texts),
 }
 
 NODE_KEYS: dict[str, Key] = {
-    "id": Key(_node_id, required=True),
-    "host": Key(_text, required=True),
-    "config": Key(_text, required=True),
-    "root": Key(_text),
-    "kafka_version": Key(_version),
+    "id": Key(a_node_id, required=True),
+    "host": Key(a_text, required=True),
+    "config": Key(a_text, required=True),
+    "root": Key(a_text),
+    "kafka_version": Key(a_version),
     "voter": Key(_voter),
-    "directory_id": Key(_text),
-    "mounts": Key(_texts),
+    "directory_id": Key(a_text),
+    "mounts": Key(some_texts),
 }
 
-# Words that people write for ours; difflib alone would not find them.
+# Words that people write for ours; nearness alone would not find them.
 _OTHER_WORDS = {
     "node": "nodes",
     "node_id": "id",
@@ -221,38 +170,16 @@ _OTHER_WORDS = {
 def parse_inventory(data: bytes, *, file: str) -> Inventory:
     """Read an inventory. Raises InventoryError: `inventory-not-toml`, or `invalid-inventory` with every
     problem."""
-    table = _parse_toml(data, file)
+    table = parse_toml(data, file)
     problems: list[str] = []
     raw_nodes = table.pop("nodes", None)
-    fleet = _read_table(table, FLEET_KEYS, "", problems, also=("nodes",))
+    fleet = read_table(table, FLEET_KEYS, "", problems, also=("nodes",), other_words=_OTHER_WORDS)
     nodes = _read_nodes(raw_nodes, problems)
     problems += _conflicts(fleet)
     if problems:
-        raise InventoryError(
-            f"{file}: " + ("\n" + " " * len(file) + "  ").join(problems),
-            id="invalid-inventory",
-            problems=tuple(problems),
-            next_step="Correct the inventory; nothing was planned.",
-        )
+        raise invalid(file, problems, "Correct the inventory; nothing was planned.")
     other_word = fleet.pop("metadata_version", None)
     return Inventory(file=file, nodes=nodes, **{"release_version": other_word, **fleet})
-
-
-def _parse_toml(data: bytes, file: str) -> dict[str, Any]:
-    import tomli
-
-    try:
-        return tomli.loads(data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InventoryError(
-            f"{file}, byte {error.start}: not UTF-8", id="inventory-not-toml", next_step="Save it as UTF-8."
-        ) from None
-    except tomli.TOMLDecodeError as error:
-        raise InventoryError(
-            f"{file}: {error}", id="inventory-not-toml", next_step="Correct the line; the inventory is TOML."
-        ) from None
-    except RecursionError:
-        raise InventoryError(f"{file}: nested too deeply", id="inventory-not-toml") from None
 
 
 def _read_nodes(raw: object, problems: list[str]) -> tuple[InventoryNode, ...]:
@@ -262,7 +189,7 @@ def _read_nodes(raw: object, problems: list[str]) -> tuple[InventoryNode, ...]:
     nodes: list[InventoryNode] = []
     for position, item in enumerate(raw):
         before = len(problems)
-        values = _read_table(item, NODE_KEYS, _where(position, item), problems)
+        values = read_table(item, NODE_KEYS, _where(position, item), problems, other_words=_OTHER_WORDS)
         if "root" in values and not str(values.get("config", "/")).startswith("/"):
             problems.append(f"{_where(position, item)}with root, config is an absolute path (as on the host)")
         if len(problems) == before:
@@ -273,43 +200,6 @@ def _read_nodes(raw: object, problems: list[str]) -> tuple[InventoryNode, ...]:
 def _where(position: int, item: Mapping[str, object]) -> str:
     named = item.get("id")
     return f"nodes[{position}]" + (f" (id {named})" if isinstance(named, int) else "") + ": "
-
-
-def _read_table(
-    table: Mapping[str, object],
-    keys: Mapping[str, Key],
-    where: str,
-    problems: list[str],
-    also: tuple[str, ...] = (),
-) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, value in table.items():
-        key = keys.get(name)
-        if key is None:
-            problems.append(f"{where}unknown key {name!r}{_did_you_mean(name, (*keys, *also))}")
-            continue
-        try:
-            values[name] = key.read(value)
-        except ValueError as error:
-            shown = "" if key.secret else f" = {_shown(value)}"
-            problems.append(f"{where}{name}{shown}: expected {error}")
-    problems.extend(f"{where}{name} is missing" for name, key in keys.items() if key.required and name not in table)
-    return values
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    words = list(known)
-    simple = name.lower().replace("-", "_")
-    guess = _OTHER_WORDS.get(simple)
-    if guess not in words:
-        close = difflib.get_close_matches(simple, words, n=1)
-        guess = close[0] if close else None
-    return f" (did you mean {guess!r}?)" if guess else f" (known: {', '.join(words)})"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _conflicts(fleet: Mapping[str, object]) -> list[str]:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.storage.inventory import InventoryError, VoterRole, parse_inventory
+from kafkactl.storage.inventory import VoterRole, parse_inventory
+from kafkactl.storage.inventory_tables import InventoryError
 
 NODE = """
 [[nodes]]

@@ -1,0 +1,160 @@
+"""Tables of an inventory: keys with readers, unknown keys told with what was probably meant, all problems at once.
+
+What this guards: a word that is misspelt must not be silently without effect, so every unknown key is a problem.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+
+
+class InventoryError(InputError):
+    """The inventory cannot be used; `problems` are all of them, one sentence each."""
+
+    def __init__(self, message: str, *, id: str, problems: tuple[str, ...] = (), next_step: str | None = None) -> None:
+        """As InputError; the message holds the problems too."""
+        super().__init__(message, id=id, next_step=next_step)
+        self.problems = problems
+
+
+# A reader takes the TOML value and gives ours, or raises ValueError with what was expected.
+Reader = Callable[[object], Any]
+
+
+@frozen(kw_only=False)
+class Key:
+    """One key of a table: how its value is read, whether it must be there, whether an error may show it."""
+
+    read: Reader
+    required: bool = False
+    secret: bool = False
+
+
+# --- readers --------------------------------------------------------------------------------------------------------
+
+
+def a_text(value: object) -> str:
+    """A text with something in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a non-empty text in quotes")
+    return value
+
+
+def a_version(value: object) -> str:
+    """A version, which is a text."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError('a version in quotes, such as "4.3.1" (TOML reads 4.10 without quotes as 4.1)')
+    return value
+
+
+def a_node_id(value: object) -> int:
+    """A node id."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**31 - 1:
+        raise ValueError("a whole number from 0 to 2147483647, without quotes")
+    return value
+
+
+def a_boolean(value: object) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def some_texts(value: object) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ValueError('a list of texts, such as ["a", "b"]')
+    return tuple(value)
+
+
+def one_of(*words: str) -> Reader:
+    """One of these words."""
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError(f"one of: {', '.join(words)}")
+        return value
+
+    return read
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def parse_toml(data: bytes, file: str) -> dict[str, Any]:
+    """The document. Raises InventoryError `inventory-not-toml`."""
+    import tomli
+
+    try:
+        return tomli.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InventoryError(
+            f"{file}, byte {error.start}: not UTF-8", id="inventory-not-toml", next_step="Save it as UTF-8."
+        ) from None
+    except tomli.TOMLDecodeError as error:
+        raise InventoryError(
+            f"{file}: {error}", id="inventory-not-toml", next_step="Correct the line; the inventory is TOML."
+        ) from None
+    except RecursionError:
+        raise InventoryError(f"{file}: nested too deeply", id="inventory-not-toml") from None
+
+
+def invalid(file: str, problems: Iterable[str], next_step: str) -> InventoryError:
+    """The error that tells all problems of an inventory."""
+    every = tuple(problems)
+    return InventoryError(
+        f"{file}: " + ("\n" + " " * len(file) + "  ").join(every),
+        id="invalid-inventory",
+        problems=every,
+        next_step=next_step,
+    )
+
+
+def read_table(
+    table: Mapping[str, object],
+    keys: Mapping[str, Key],
+    where: str,
+    problems: list[str],
+    *,
+    also: tuple[str, ...] = (),
+    other_words: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The values of a table; what is wrong with it is added to `problems`, each beginning with `where`.
+
+    `also` are keys that are known and not wanted here; `other_words` what people write for ours.
+    """
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        key = keys.get(name)
+        if key is None:
+            problems.append(f"{where}unknown key {name!r}{did_you_mean(name, (*keys, *also), other_words)}")
+            continue
+        try:
+            values[name] = key.read(value)
+        except ValueError as error:
+            shown = "" if key.secret else f" = {_shown(value)}"
+            problems.append(f"{where}{name}{shown}: expected {error}")
+    problems.extend(f"{where}{name} is missing" for name, key in keys.items() if key.required and name not in table)
+    return values
+
+
+def did_you_mean(name: str, known: Iterable[str], other_words: Mapping[str, str] | None = None) -> str:
+    """` (did you mean 'nodes'?)`, or the words that are known."""
+    words = list(known)
+    simple = name.lower().replace("-", "_")
+    guess = (other_words or {}).get(simple)
+    if guess not in words:
+        close = difflib.get_close_matches(simple, words, n=1)
+        guess = close[0] if close else None
+    return f" (did you mean {guess!r}?)" if guess else f" (known: {', '.join(words)})"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
