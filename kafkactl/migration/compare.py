@@ -1,0 +1,265 @@
+"""ZooKeeper against KRaft, entity by entity: the gate before a migration is finalized, and before a way back.
+
+Both directions at once: what only one side has is a difference, whichever it is. Order of the answer: what nothing
+explains first, then by entity and key.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+from typing import Final
+
+from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.image import Image
+from kafkactl.migration import compare_access, compare_cluster, compare_configs, compare_topics
+from kafkactl.migration.compare_case import REDACTED, Answer, Case, Difference, Unknown
+from kafkactl.migration.compare_phase import Evidence, Mirror, Phase, PhaseFacts, explained, phase_of
+from kafkactl.migration.observation import NodeSeen, Observation
+from kafkactl.migration.tree import Tree
+from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.migration.znode import Hidden
+from kafkactl.plan import Finding, blocker, note, warning
+from kafkactl.values import Uuid
+
+_SECRET_KEYS: Final = ("password.encoder.secret", "password.encoder.old.secret")
+_IBP: Final = "inter.broker.protocol.version"
+_UNREADABLE: Final = frozenset(
+    {"broken-config-znode", "config-znode-ignored", "broken-topic-znode", "unreadable-topic-znode"}
+)
+_NAMED: Final = 5
+_ENTITIES: Final[tuple[Callable[[Case], Iterator[Answer]], ...]] = (
+    compare_cluster.cluster_id,
+    compare_cluster.features,
+    compare_cluster.brokers,
+    compare_topics.topics,
+    compare_topics.topic_configs,
+    compare_configs.broker_configs,
+    compare_configs.other_configs,
+    compare_configs.quotas,
+    compare_configs.scram_credentials,
+    compare_access.acls,
+    compare_access.tokens,
+    compare_cluster.producer_ids,
+)
+
+
+@frozen
+class CompareFacts:
+    """What is known beside the two sides; all of it may be left out.
+
+    `copied`, `inter_broker_protocol`, `cluster_ids` and `secrets` are as in `Case`, `mirror` as in `compare_phase`.
+    """
+
+    phase: PhaseFacts = PhaseFacts()
+    mirror: Mirror | None = None
+    time_ms: int | None = None
+    copied: frozenset[tuple[Uuid, int]] | None = field(default=None, repr=False)
+    inter_broker_protocol: Mapping[int, str] = field(default_factory=dict)
+    cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@frozen
+class Comparison:
+    """The answer. `compared` is false where one of the sides is not there, and then nothing is equal or different."""
+
+    phase: Phase
+    compared: bool
+    differences: tuple[Difference, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def unexplained(self) -> tuple[Difference, ...]:
+        """The differences that nothing explains: each stops the migration."""
+        return tuple(one for one in self.differences if one.explained is None)
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many differences of each entity, unexplained and explained, and how much is unknown."""
+        found: dict[str, Counter[str]] = {}
+        for one in self.differences:
+            found.setdefault(one.entity, Counter())["unexplained" if one.explained is None else "explained"] += 1
+        for other in self.unknown:
+            found.setdefault(other.entity, Counter())["unknown"] += 1
+        words = ("unexplained", "explained", "unknown")
+        return {entity: {word: count[word] for word in words} for entity, count in sorted(found.items())}
+
+
+def compare(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> tuple[Difference, ...]:  # noqa: B008
+    """All differences between a ZooKeeper tree and an image; () where the two say the same."""
+    return compared(tree, image, facts).differences
+
+
+def compared(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> Comparison:  # noqa: B008
+    """The differences, and what could not be compared."""
+    case = _case(tree, image, facts)
+    answers = list(_answers(case))
+    differences = [one for one in answers if isinstance(one, Difference)]
+    evidence = Evidence()
+    if differences:
+        evidence = Evidence(
+            at_mirror=_at_mirror(tree, facts),
+            behind_ms=0 if facts.mirror is None else facts.mirror.behind_ms,
+            written_ms={path: one.mtime_ms for path, one in tree.znodes.items()},
+        )
+    told = explained(differences, facts.phase, evidence)
+    unknown = tuple(one for one in answers if isinstance(one, Unknown))
+    return Comparison(
+        phase=phase_of(facts.phase),
+        compared=True,
+        differences=tuple(sorted(told, key=lambda one: one.explained is not None)),
+        unknown=unknown,
+        findings=(*_findings(facts.phase, told), *_unknown_findings(unknown)),
+    )
+
+
+def _at_mirror(tree: Tree, facts: CompareFacts) -> frozenset[tuple[str, str]] | None:
+    if facts.mirror is None:
+        return None
+    earlier = _answers(_case(tree, facts.mirror.image, facts))
+    return frozenset((one.entity, one.key) for one in earlier if isinstance(one, Difference))
+
+
+def compare_observation(
+    observation: Observation, *, mirror: Mirror | None = None, log_end_ms: int | None = None
+) -> Comparison:
+    """The same for what was observed of a cluster.
+
+    `mirror` is the state of the log at the offset of `/migration`, `log_end_ms` the time of its last record; neither
+    is in an observation's log facts (`adapters/migration_mirror.py`), and without them nothing is explained as lag.
+    """
+    log = observation.log
+    missing = [what for what, held in (("znodes", observation.tree), ("metadata log", log)) if held is None]
+    if observation.tree is None or log is None:
+        text = f"the observation has no {' and no '.join(missing)}: there is nothing to compare"
+        finding = warning("comparison-impossible", "observation", text, "Observe ZooKeeper and the controllers' logs.")
+        return Comparison(phase=Phase.UNKNOWN, compared=False, findings=(finding,))
+    brokers = observation.brokers
+    return compared(
+        observation.tree,
+        log.image,
+        CompareFacts(
+            phase=changed(phase_facts(observation), log_end_ms=log_end_ms),
+            mirror=mirror,
+            time_ms=observation.time_ms,
+            copied=_copied(observation),
+            inter_broker_protocol={
+                one.id: one.config[_IBP].strip() for one in brokers if one.config and _is_on_zookeeper(one)
+            },
+            cluster_ids=_cluster_ids(observation.controllers),
+            secrets=_secrets(observation.nodes),
+        ),
+    )
+
+
+def _case(tree: Tree, image: Image, facts: CompareFacts) -> Case:
+    values = parse_tree(tree)
+    closed = (path for path, one in tree.znodes.items() if one.hidden is Hidden.NO_PERMISSION)
+    return Case(
+        raw=tree,
+        tree=values,
+        image=image,
+        time_ms=facts.time_ms,
+        copied=facts.copied,
+        inter_broker_protocol=facts.inter_broker_protocol,
+        cluster_ids=facts.cluster_ids,
+        secrets=facts.secrets,
+        hidden=frozenset(values.hidden),
+        closed=tuple(sorted(path if path == "/" else f"{path}/" for path in closed)),
+        unreadable={one.subject: one.message for one in values.findings if one.id in _UNREADABLE},
+    )
+
+
+def _answers(case: Case) -> Iterator[Answer]:
+    for entity in _ENTITIES:
+        yield from entity(case)
+
+
+# --- what an observation says ---------------------------------------------------------------------------------------
+
+
+def phase_facts(observation: Observation) -> PhaseFacts:
+    """What of an observation decides about the phase."""
+    tree, log = observation.tree, observation.log
+    values = None if tree is None else parse_tree(_part(tree, ("/controller", "/migration")))
+    holder = None if values is None else values.controller
+    controllers = observation.controllers
+    return PhaseFacts(
+        state=None if log is None else log.image.zk_migration_state or log.migration_state,
+        kraft_holds=None if holder is None else holder.is_kraft,
+        migration_offset=None if values is None or values.migration is None else values.migration.metadata_offset,
+        controllers_gone=bool(controllers) and all(one.alive is False for one in controllers),
+        last_offset=None if log is None else log.last_offset,
+    )
+
+
+def _part(tree: Tree, paths: Iterable[str]) -> Tree:
+    kept = {path: tree.znodes[path] for path in paths if path in tree.znodes}
+    return Tree(chroot=tree.chroot, znodes=kept, names={})
+
+
+def _copied(observation: Observation) -> frozenset[tuple[Uuid, int]] | None:
+    log = observation.log
+    if log is None or not log.copy_records:
+        return None
+    partitions = (one.data for one in log.copy_records if one.type == "PartitionRecord")
+    return frozenset((one["TopicId"], one["PartitionId"]) for one in partitions)
+
+
+def _is_on_zookeeper(node: NodeSeen) -> bool:
+    """Whether its file is that of a broker on ZooKeeper, and says which protocol version it speaks."""
+    return node.config is not None and "process.roles" not in node.config and _IBP in node.config
+
+
+def _cluster_ids(nodes: Iterable[NodeSeen]) -> dict[str, str]:
+    found = {one.name: (one.meta_properties or {}).get("cluster.id") for one in nodes}
+    return {name: id for name, id in found.items() if id is not None}
+
+
+def _secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
+    """The encoder secrets of all nodes, for whichever encrypted a value; those that are not shown are none."""
+    given = (one.config.get(key) for one in nodes if one.config is not None for key in _SECRET_KEYS)
+    return tuple(dict.fromkeys(text for text in given if text and text != REDACTED))
+
+
+# --- findings -------------------------------------------------------------------------------------------------------
+
+
+def _findings(facts: PhaseFacts, told: Iterable[Difference]) -> Iterator[Finding]:
+    phase = phase_of(facts)
+    if phase is Phase.BEFORE_COPY:
+        text = "ZooKeeper has not been copied yet, so what only ZooKeeper has is no difference; compare again after it"
+        yield note("comparison-before-copy", "comparison", text)
+    if phase is Phase.STALE_MIRROR:
+        text = (
+            "a KRaft controller mirrors its image to ZooKeeper without having copied it (/migration is from an earlier"
+            " attempt): what only ZooKeeper has is about to be deleted there"
+        )
+        next_step = "Stop all controllers now; then restore ZooKeeper from a snapshot if it has lost anything."
+        yield blocker("mirror-without-copy", "/migration", text, next_step, offset=facts.migration_offset)
+    if phase is Phase.UNKNOWN:
+        text = "the log does not say where the migration stands, so no phase explains a difference"
+        yield warning("comparison-phase-unknown", "comparison", text, state=facts.state)
+    taken = [
+        one.key for one in told if isinstance(one.kraft, dict) and compare_configs.CIPHER_TEXT in one.kraft.values()
+    ]
+    if taken:
+        text = (
+            "KRaft holds an encrypted password as if it were the password: the controllers that made the copy had no"
+            " password.encoder.secret"
+        )
+        next_step = "Set these configs anew, in plain, before brokers run on KRaft."
+        yield blocker(
+            "password-copied-encrypted", f"broker config {taken[0]}", text, next_step, entities=taken[:_NAMED]
+        )
+
+
+def _unknown_findings(unknown: tuple[Unknown, ...]) -> Iterator[Finding]:
+    if unknown:
+        named = [f"{one.entity} {one.key}: {one.reason}" for one in unknown[:_NAMED]]
+        text = f"{len(unknown)} things were not compared, because the observation does not show them ({named[0]} …)"
+        next_step = "Observe with the brokers' ZooKeeper identity, and with --include-secrets where that is allowed."
+        yield warning("comparison-incomplete", "comparison", text, next_step, count=len(unknown), first=named)

@@ -1,0 +1,136 @@
+"""What the copy was predicted to write, against what stands in the log between its begin and its end.
+
+The prediction is made of a tree that was saved before the copy. Ids of ACLs are drawn and not compared; no-ops and the
+registrations that the controller writes in between are none of the copy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kafkactl.frozen import changed
+from kafkactl.metadata.frame import MetadataRecord, decode_record, encode_record
+from kafkactl.metadata.redact import redacted
+from kafkactl.migration.compare_case import Difference, is_withheld
+from kafkactl.migration.copy_records import copy_batches
+from kafkactl.migration.copy_rules import CopyRules
+from kafkactl.migration.password_encoder import PasswordDecodeError, first_opening, parse_encrypted
+from kafkactl.migration.tree_settings import is_password_config
+from kafkactl.migration.tree_values import KafkaTree
+from kafkactl.plan import Finding, warning
+from kafkactl.schema.definitions import message
+from kafkactl.values import ZERO_UUID, Uuid
+
+MOVED_ON: Final = "moved-on-before-the-copy"
+_MOVED_TEXT = "the partition changed its leader or ISR between the saved tree and the copy, as restarts make it do"
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "TopicRecord": ("Name",),
+    "PartitionRecord": ("TopicId", "PartitionId"),
+    "ConfigRecord": ("ResourceType", "ResourceName", "Name"),
+    "UserScramCredentialRecord": ("Name", "Mechanism"),
+    "ClientQuotaRecord": ("Entity", "Key"),
+    "ProducerIdsRecord": (),
+    "AccessControlEntryRecord": (
+        "ResourceType", "ResourceName", "PatternType", "Principal", "Host", "Operation", "PermissionType",
+    ),
+    "DelegationTokenRecord": ("TokenId",),
+    "ZkMigrationStateRecord": (),
+}  # fmt: skip
+_NOT_COMPARED: Final = {"AccessControlEntryRecord": frozenset({"Id"})}
+_MOVES: Final = frozenset({"Isr", "Leader", "LeaderEpoch", "LeaderRecoveryState", "PartitionEpoch"})
+
+
+def compare_copy(
+    tree: KafkaTree, records: Iterable[MetadataRecord], rules: CopyRules, *, secrets: tuple[str, ...] = ()
+) -> tuple[Difference, ...]:
+    """Predicted records (`zookeeper`) against those of the copy (`kraft`), by type of record and key."""
+    batches = copy_batches(tree, rules, acl_id=_no_id, decode_password=lambda value: _opened(value, secrets))
+    predicted = _by_key(_through_bytes(record) for batch in batches for record in batch)
+    actual = _by_key(records)
+    found = []
+    for type_, key in sorted({*predicted, *actual}):
+        left, right = predicted.get((type_, key)), actual.get((type_, key))
+        if left != right and not _is_unknown(left, right):
+            found.append(_difference(type_, key, left, right))
+    return tuple(found)
+
+
+def copy_findings(differences: Iterable[Difference]) -> tuple[Finding, ...]:
+    """One finding where some of them cannot be explained."""
+    odd = [one for one in differences if one.explained is None]
+    if not odd:
+        return ()
+    named = [f"{one.entity} {one.key}" for one in odd[:5]]
+    text = f"{len(odd)} records of the copy are not those that the tree from before it makes ({named[0]} …)"
+    next_step = "See whether ZooKeeper and KRaft agree now: that is what counts."
+    return (warning("migration-copy-not-as-predicted", "copy", text, next_step, count=len(odd), first=named),)
+
+
+def _no_id(_: int) -> Uuid:
+    return ZERO_UUID
+
+
+def _opened(value: str, secrets: tuple[str, ...]) -> str:
+    """As the controllers' encoder reads it; what does not open stays as it is, and is then unknown."""
+    try:
+        return first_opening(value, secrets) if parse_encrypted(value) is not None else value
+    except PasswordDecodeError:
+        return value
+
+
+def _through_bytes(record: MetadataRecord) -> MetadataRecord:
+    """As it would be read from the log, with the fields that its version does not carry."""
+    return decode_record(encode_record(message(record.type), record.version, record.data))
+
+
+def _by_key(records: Iterable[MetadataRecord]) -> dict[tuple[str, str], dict[str, Any]]:
+    found = {}
+    for one in records:
+        if one.type in _KEYS:
+            without = _NOT_COMPARED.get(one.type, frozenset())
+            data = {name: _plain(value) for name, value in one.data.items() if name not in without}
+            key = " ".join(_text(data.get(name)) for name in _KEYS[one.type])
+            found[one.type, key] = data
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Uuid):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _is_unknown(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> bool:
+    """Whether a value of one of them was taken out, or is an encrypted password that nobody could open."""
+    if left is None or right is None:
+        return False
+    if any(is_withheld(value) for side in (left, right) for value in side.values() if isinstance(value, str | bytes)):
+        return True
+    name, value = left.get("Name"), left.get("Value")
+    is_cipher = isinstance(name, str) and isinstance(value, str) and is_password_config(name)
+    return is_cipher and parse_encrypted(str(value)) is not None and right.get("Value") != value
+
+
+def _difference(type_: str, key: str, left: dict[str, Any] | None, right: dict[str, Any] | None) -> Difference:
+    one = Difference(entity=type_, key=key, zookeeper=_shown(type_, left, right), kraft=_shown(type_, right, left))
+    if left is None or right is None or type_ != "PartitionRecord":
+        return one
+    names = {name for name in left if left[name] != right.get(name)}
+    is_later = (right["LeaderEpoch"], right["PartitionEpoch"]) >= (left["LeaderEpoch"], left["PartitionEpoch"])
+    return changed(one, rule=MOVED_ON, explained=_MOVED_TEXT) if names <= _MOVES and is_later else one
+
+
+def _shown(type_: str, data: dict[str, Any] | None, other: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if data is None:
+        return None
+    safe: dict[str, Any] = redacted(type_, data)
+    shown = {name: value for name, value in safe.items() if other is None or data.get(name) != other.get(name)}
+    return {name: value if not isinstance(value, bytes) else "<bytes>" for name, value in shown.items()}

@@ -1,0 +1,76 @@
+"""The prediction of the copy against its records."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkactl.features.releases import KafkaVersion
+from kafkactl.frozen import changed
+from kafkactl.metadata.frame import decode_record, encode_record
+from kafkactl.migration.compare_copy import compare_copy, copy_findings
+from kafkactl.migration.copy_records import copy_batches
+from kafkactl.migration.copy_rules import copy_rules
+from kafkactl.migration.password_encoder import first_opening
+from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.schema.definitions import message
+from kafkactl.values import Uuid
+from tests.migration.compare_trees import tree_from, trees
+from tests.migration.test_password_encoder import encrypted
+from tests.migration.zk_trees import config, small
+
+RULES = copy_rules(KafkaVersion(3, 9, 2))
+KEY = "listener.name.sasl.ssl.key.password"
+
+
+def _written(tree, decode=str):
+    batches = copy_batches(tree, RULES, acl_id=lambda n: Uuid((n + 5).to_bytes(16, "big")), decode_password=decode)
+    return [
+        decode_record(encode_record(message(one.type), one.version, one.data)) for batch in batches for one in batch
+    ]
+
+
+def _small(**more):
+    return parse_tree(tree_from({**small(), "/config/brokers/1": config(**{KEY: encrypted("pw", "right")}), **more}))
+
+
+@given(trees())
+def test_the_prediction_of_any_tree_is_what_its_copy_writes(data):
+    tree = parse_tree(tree_from(data))
+    assert compare_copy(tree, _written(tree), RULES) == ()
+
+
+@given(trees(), st.data())
+def test_one_record_that_is_missing_is_one_difference(data, choice):
+    tree = parse_tree(tree_from(data))
+    records = _written(tree)[1:-1]
+    at = choice.draw(st.integers(0, len(records) - 1))
+    (found,) = compare_copy(tree, records[:at] + records[at + 1 :], RULES)
+    assert (found.entity, found.kraft, found.explained) == (records[at].type, None, None)
+    assert [one.id for one in copy_findings([found])] == ["migration-copy-not-as-predicted"]
+
+
+def test_passwords_are_opened_where_they_can_be():
+    tree = _small()
+    records = _written(tree, lambda value: first_opening(value, ["right"]))
+    assert compare_copy(tree, records, RULES, secrets=("right",)) == ()
+    assert compare_copy(tree, records, RULES) == ()  # unknown
+    taken = _written(tree)  # the cipher text, as controllers without the secret write it
+    (found,) = compare_copy(tree, taken, RULES, secrets=("right",))
+    assert (found.entity, found.zookeeper, found.kraft) == (
+        "ConfigRecord",
+        {"Value": "<redacted>"},
+        {"Value": "<redacted>"},
+    )
+
+
+@pytest.mark.parametrize(("field", "value", "explained"), [("LeaderEpoch", 9, True), ("Replicas", [2, 3], False)])
+def test_leaders_move_between_the_saved_tree_and_the_copy(field, value, explained):
+    tree = _small()
+    records = _written(tree, lambda value: first_opening(value, ["right"]))
+    at = next(at for at, one in enumerate(records) if one.type == "PartitionRecord")
+    records[at] = changed(records[at], data={**records[at].data, field: value})
+    (found,) = compare_copy(tree, records, RULES, secrets=("right",))
+    assert (found.explained is not None) is explained
+    assert (found.kraft == {field: value}) is True
