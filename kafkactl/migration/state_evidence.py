@@ -1,0 +1,284 @@
+"""What an observation comes to, before anybody decides what it means: the evidence of ZooKeeper, quorum, log and nodes.
+
+Nothing here is the word of one node: the migration state is the most advanced that any live controller or its log
+names, liveness is that of all controllers, and a broker is what its witnesses say together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from kafkactl.frozen import frozen
+from kafkactl.migration.log_facts import LogFacts
+from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.state_brokers import FLAG, BrokerEvidence, answers, brokers_of
+from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.migration.tree_values import KafkaTree
+
+NONE, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)  # ZkMigrationState.java
+_ADVANCE: Final = {NONE: 0, PRE_MIGRATION: 1, MIGRATION: 2, POST_MIGRATION: 3}
+STATE_WORDS: Final = {
+    NONE: "NONE",
+    MIGRATION: "MIGRATION",
+    PRE_MIGRATION: "PRE_MIGRATION",
+    POST_MIGRATION: "POST_MIGRATION",
+}
+_STATE_METRIC: Final = "ZkMigrationState"
+_COUNT_METRIC: Final = "MigratingZkBrokerCount"
+NO_OPS_S: Final = 2  # no-op records a second (metadata.max.idle.interval.ms is 500)
+_LAG_ALLOWED: Final = 20  # ten seconds of no-ops lie between two looks of one observation
+_LAG_OF_ANY_AGE: Final = 240
+_AGE_ALLOWED_MS: Final = 10_000
+_WRITES_OF_A_COPY: Final = 8  # versions that /migration has without a dual write: made, claimed, copied, claimed again
+
+
+class Holder(StrEnum):
+    """Who holds `/controller`."""
+
+    UNKNOWN = "unknown"
+    NOBODY = "nobody"
+    ZOOKEEPER = "zookeeper"
+    KRAFT = "kraft"
+
+
+class Memory(StrEnum):
+    """What `/migration` says: nothing was copied, it was copied, or it cannot be read (empty: KAFKA-19480)."""
+
+    UNKNOWN = "unknown"
+    ABSENT = "absent"
+    BROKEN = "broken"
+    NOT_COPIED = "not-copied"
+    COPIED = "copied"
+
+
+class Quorum(StrEnum):
+    """Whether the controllers run: one at least, a majority not any more, none; or nobody knows."""
+
+    UNKNOWN = "unknown"
+    UP = "up"
+    MINORITY = "minority"
+    DOWN = "down"
+
+
+@frozen
+class DualWrite:
+    """How far ZooKeeper follows the log: the only outside sign of the dual write (the lag metric is 0 while stuck).
+
+    `offset` is that of `/migration`, `last` the newest record that the controllers tell of; `age_ms` how long the
+    znode had stood when the observation was made.
+    """
+
+    offset: int | None
+    last: int | None
+    age_ms: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """Records that ZooKeeper does not have."""
+        return None if self.offset is None or self.last is None else max(self.last - self.offset, 0)
+
+    @property
+    def follows(self) -> bool | None:
+        """Whether ZooKeeper is as far as the log, but for the time between two looks; None where nobody can say."""
+        if self.lag is None:
+            return None
+        if self.lag <= _LAG_ALLOWED:
+            return True
+        return self.lag <= _LAG_OF_ANY_AGE and self.age_ms is not None and self.age_ms <= _AGE_ALLOWED_MS
+
+
+@frozen
+class Evidence:
+    """All that the state is derived from. `kraft_state` is None where no controller and no log tells it."""
+
+    observation: Observation
+    tree: KafkaTree | None
+    log: LogFacts | None
+    quorum: QuorumSeen | None
+    holder: Holder
+    memory: Memory
+    controllers: Quorum
+    kraft_state: int | None
+    brokers: tuple[BrokerEvidence, ...]
+    dual_write: DualWrite
+
+    @property
+    def expected(self) -> tuple[BrokerEvidence, ...]:
+        """The brokers that have to register before the copy: in ZooKeeper, or with replicas; else those observed."""
+        found = tuple(one for one in self.brokers if one.in_zookeeper or one.has_replicas)
+        return found or tuple(one for one in self.brokers if one.node is not None)
+
+    @property
+    def entered(self) -> tuple[BrokerEvidence, ...]:
+        """The brokers that count as entered."""
+        return tuple(one for one in self.brokers if one.entered)
+
+    @property
+    def missing(self) -> tuple[BrokerEvidence, ...]:
+        """The expected brokers that do not count as entered."""
+        return tuple(one for one in self.expected if not one.entered)
+
+    @property
+    def on_kraft(self) -> tuple[BrokerEvidence, ...]:
+        """The brokers that have changed to KRaft."""
+        return tuple(one for one in self.brokers if one.on_kraft)
+
+    @property
+    def flagged(self) -> tuple[BrokerEvidence, ...]:
+        """The brokers that run, or would run, with the migration's configuration or on KRaft."""
+        return tuple(one for one in self.brokers if one.runs_as in (Mode.MIGRATING, Mode.KRAFT))
+
+    @property
+    def migrating_count(self) -> int | None:
+        """`MigratingZkBrokerCount` of the controllers: how many ever registered as migrating and still count."""
+        counts = [value for one in self.observation.controllers if (value := metric(one, _COUNT_METRIC)) is not None]
+        return max(counts, default=None)
+
+    @property
+    def copy_in_log(self) -> bool:
+        """Whether the log has the transaction of a copy, ended or not."""
+        return self.log is not None and self.log.copy_begin is not None
+
+    @property
+    def log_epoch(self) -> int | None:
+        """The newest epoch of the quorum that is known."""
+        known = [self.quorum.leader_epoch] if self.quorum is not None else []
+        if self.log is not None and self.log.epoch >= 0:
+            known.append(self.log.epoch)
+        return max((one for one in known if one is not None), default=None)
+
+    @property
+    def has_dual_written(self) -> bool:
+        """Whether the driver has reached DUAL_WRITE once: `/migration` has moved since the end of the copy."""
+        memory = None if self.tree is None else self.tree.migration
+        if memory is None or memory.metadata_offset <= 0:
+            return False
+        if self.log is not None and self.log.copy_end is not None:
+            return memory.metadata_offset > self.log.copy_end
+        return bool(self.dual_write.follows) or memory.version > _WRITES_OF_A_COPY
+
+
+def evidence_of(observation: Observation) -> Evidence:
+    """The evidence of an observation. Never raises for what was observed."""
+    tree = None if observation.tree is None else parse_tree(observation.tree)
+    log = _log(observation)
+    return Evidence(
+        observation=observation,
+        tree=tree,
+        log=log,
+        quorum=observation.quorum,
+        holder=_holder(observation, tree),
+        memory=_memory(observation, tree),
+        controllers=_controllers(observation),
+        kraft_state=_kraft_state(observation, log),
+        brokers=brokers_of(observation, tree, log, observation.quorum),
+        dual_write=_dual_write(observation, tree, log),
+    )
+
+
+def metric(node: NodeSeen, name: str) -> int | None:
+    """A metric of a node that answers, as a whole number."""
+    value = None if node.metrics is None or node.alive is False else node.metrics.get(name)
+    return int(value) if value is not None and math.isfinite(value) else None
+
+
+def state_metric(node: NodeSeen) -> int | None:
+    """The migration state that a controller publishes; None for none, or one that it has not read yet (-1)."""
+    value = metric(node, _STATE_METRIC)
+    return value if value in _ADVANCE else None
+
+
+def has_flag(controller: NodeSeen) -> bool | None:
+    """Whether a controller runs with the migration flag: by its own answer (tag 3)."""
+    if controller.alive is False or controller.api_versions is None:
+        return None
+    return controller.api_versions.zk_migration_ready
+
+
+def file_has_flag(controller: NodeSeen) -> bool | None:
+    """Whether the file on a controller's disk has the migration flag."""
+    return None if controller.config is None else controller.config.get(FLAG, "").strip().lower() == "true"
+
+
+# --- how each is found --------------------------------------------------------------------------------------------
+
+
+def _log(observation: Observation) -> LogFacts | None:
+    """The newest log of the controllers that answer; of all where none does. An empty log tells nothing."""
+    live = {one.id for one in observation.controllers if answers(one)}
+    every = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
+    chosen = [log for id, log in sorted(every.items()) if id in live] or [every[id] for id in sorted(every)]
+    return max(chosen, key=lambda one: (one.epoch, one.end_offset), default=None)
+
+
+def _kraft_state(observation: Observation, log: LogFacts | None) -> int | None:
+    """What the newest log and every live controller say; POST_MIGRATION counts wherever it stands."""
+    told = [state_metric(one) for one in observation.controllers]
+    told.append(None if log is None else log.migration_state)
+    if any(one.migration_state == POST_MIGRATION for one in observation.logs.values()):
+        return POST_MIGRATION
+    return max((one for one in told if one is not None), key=lambda one: _ADVANCE.get(one, 0), default=None)
+
+
+def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:
+    if tree is None or observation.tree is None:
+        return Holder.UNKNOWN
+    if observation.tree.get("/controller") is None:
+        return Holder.NOBODY
+    if tree.controller is None:
+        return Holder.UNKNOWN
+    return Holder.KRAFT if tree.controller.is_kraft else Holder.ZOOKEEPER
+
+
+def _memory(observation: Observation, tree: KafkaTree | None) -> Memory:
+    if tree is None or observation.tree is None:
+        return Memory.UNKNOWN
+    znode = observation.tree.get("/migration")
+    if znode is None:
+        return Memory.ABSENT
+    if znode.hidden is not None:
+        return Memory.UNKNOWN
+    if tree.migration is None:
+        return Memory.BROKEN
+    return Memory.COPIED if tree.migration.metadata_offset > 0 else Memory.NOT_COPIED
+
+
+def _controllers(observation: Observation) -> Quorum:
+    """By the voters where they are known, else by the controllers that were observed."""
+    seen = {one.id: answers(one) for one in observation.controllers}
+    if not seen:
+        return Quorum.UNKNOWN
+    voters = _voters(observation) or set(seen)
+    dead = {id for id in voters if seen.get(id) is False}
+    alive = {id for id in voters if seen.get(id)}
+    if len(dead) == len(voters) or all(one is False for one in seen.values()):
+        return Quorum.DOWN
+    if len(voters) - len(dead) <= len(voters) // 2:
+        return Quorum.MINORITY
+    return Quorum.UP if alive else Quorum.UNKNOWN
+
+
+def _voters(observation: Observation) -> set[int]:
+    quorum = observation.quorum
+    return set() if quorum is None else {one.id for one in quorum.voters}
+
+
+def _dual_write(observation: Observation, tree: KafkaTree | None, log: LogFacts | None) -> DualWrite:
+    memory = None if tree is None else tree.migration
+    if memory is None:
+        return DualWrite(offset=None, last=_last(observation, log), age_ms=None)
+    known = memory.mtime_ms > 0 and observation.time_ms > 0
+    age_ms = max(observation.time_ms - memory.mtime_ms, 0) if known else None
+    return DualWrite(offset=memory.metadata_offset, last=_last(observation, log), age_ms=age_ms)
+
+
+def _last(observation: Observation, log: LogFacts | None) -> int | None:
+    """The last committed offset by the witness that looked first: what ZooKeeper has to have at least."""
+    ends: Iterable[int | None] = (
+        None if log is None else log.end_offset,
+        None if observation.quorum is None else observation.quorum.high_watermark,
+    )
+    return min((one - 1 for one in ends if one is not None), default=None)

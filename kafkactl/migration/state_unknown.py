@@ -1,0 +1,106 @@
+"""What an observation does not show, and what an earlier try has left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from kafkactl.migration.state_evidence import Evidence, Holder, Memory, Quorum
+from kafkactl.plan import Finding, note, warning
+
+_AGAIN: Final = "Observe again with what is missing, or accept by name that it is not known."
+
+
+def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
+    """What the state could be told from, and was not seen: `evidence-missing` for each."""
+    return tuple(
+        warning("evidence-missing", subject, f"{what}: {then}", _AGAIN)
+        for missing, subject, what, then in _SOURCES
+        if missing(evidence)
+    )
+
+
+def _claimed_by_nobody_known(e: Evidence) -> bool:
+    return e.log is None and e.kraft_state is None and (e.controllers is Quorum.UP or e.holder is Holder.KRAFT)
+
+
+_SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = (
+    (
+        lambda e: e.tree is None,
+        "zookeeper",
+        "no znodes were observed",
+        "who holds /controller, and whether ZooKeeper is written, is not known",
+    ),
+    (
+        lambda e: e.tree is not None and e.holder is Holder.UNKNOWN,
+        "/controller",
+        "it cannot be read",
+        "who is in office is not known",
+    ),
+    (
+        lambda e: e.tree is not None and e.memory is Memory.UNKNOWN,
+        "/migration",
+        "it cannot be read",
+        "whether the copy was done is not known",
+    ),
+    (
+        lambda e: not e.observation.controllers and (e.memory is not Memory.ABSENT or e.holder is Holder.KRAFT),
+        "controllers",
+        "no controller was observed",
+        "whether one runs is not known",
+    ),
+    (
+        _claimed_by_nobody_known,
+        "metadata log",
+        "neither a log nor the metric of a controller was observed",
+        "the state is that of znodes and brokers alone",
+    ),
+    (
+        lambda e: e.log is None and e.kraft_state is not None,
+        "metadata log",
+        "no log was observed",
+        "registrations and the course of the copy are not known",
+    ),
+)
+
+
+def what_is_left_over(evidence: Evidence) -> tuple[Finding, ...]:
+    """What an earlier try has left; each stands in the way of the next one."""
+    return tuple(_leftovers(evidence))
+
+
+def _leftovers(e: Evidence) -> Iterator[Finding]:
+    for id, log in sorted(e.observation.logs.items()):
+        if log.end_offset > 0:
+            yield warning(
+                "controller-disk-left-over",
+                f"controller {id}",
+                f"its disk has a metadata log that ends at {log.end_offset}: a new try needs an empty one",
+                "Archive and wipe its metadata directory before it is formatted again.",
+                end_offset=log.end_offset,
+                state=log.migration_state,
+            )
+    if e.memory in (Memory.COPIED, Memory.NOT_COPIED, Memory.BROKEN):
+        offset = None if e.tree is None or e.tree.migration is None else e.tree.migration.metadata_offset
+        yield warning(
+            "migration-znode-left-over",
+            "/migration",
+            "it is left of an earlier try; with an offset above 0 a new quorum would skip the copy and empty ZooKeeper",
+            "Delete it while no controller runs.",
+            metadata_offset=offset,
+        )
+    for one in e.brokers:
+        if one.file_is_plain is False:
+            yield warning(
+                "broker-file-left-over",
+                one.name,
+                "its file still has the configuration of the migration",
+                "Put back the file from before the migration.",
+            )
+        if one.registration is not None:
+            yield note(
+                "broker-metadata-left-over",
+                one.name,
+                "it was registered with the quorum, so its disk may still have __cluster_metadata-0",
+                "Before another try with Kafka older than 3.7.1 remove that directory while the broker is stopped.",
+            )
