@@ -70,6 +70,7 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
     """Find the clusters, and what to read them with. They are read, and what comes before is played, one by one."""
     from kafkactl.adapters.dryrun_clusters import open_clusters
     from kafkactl.adapters.dryrun_sources import choose, in_process, on_spark, read_static, read_worlds
+    from kafkactl.commands.dryrun_details import check_details
     from kafkactl.commands.dryrun_html import check_html
     from kafkactl.commands.dryrun_run import engine_of
     from kafkactl.errors import KafkactlError
@@ -84,6 +85,7 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
     tags = _tags([one.title for one in clusters])
     for tag in tags:
         check_html(tagged(common.html, tag))
+    check_details(common.details, tags)
     chosen = [choose(one) for one in clusters]
 
     def each() -> Iterator[Opened | KafkactlError]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.commands.dryrun_answers import Opened, give, tagged
+from kafkactl.commands.dryrun_details import detail_tables, write_tables
 from kafkactl.commands.dryrun_html import page_part, write_html
 from kafkactl.commands.dryrun_run import CODES, Common, payload_of, scenario_options
 from kafkactl.commands.leaf import leaf_command
@@ -13,6 +14,7 @@ from kafkactl.commands.page import Page, Word
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.detail_tables import Table
     from kafkactl.dryrun.prediction import Verdict
     from kafkactl.dryrun.scenarios import World
 
@@ -37,19 +39,25 @@ def report(*, common: Common) -> None:
     from kafkactl.dryrun.scenarios import run
 
     def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
-        verdicts, predictions, parts = [], [], []
+        verdicts: list[Verdict] = []
+        tables: list[Table] = []
+        predictions, parts = [], []
         html = tagged(common.html, opened.tag)
         for scenario, asked in _scenarios(opened.world):  # a prediction can be large, and is let go before the next
             found = run(scenario, opened.world, asked)
             payload = payload_of(common, found, opened)
             verdicts.append(found.verdict)
             predictions.append({name: part for name, part in payload.items() if name not in opened.frame})
+            if common.details is not None:
+                tables += detail_tables(found, opened.world, f"{len(verdicts)}-{scenario}/")
             if html is not None:
                 parts.append(page_part(payload, found, opened.world))
         if html is not None:
             write_html(html, parts, opened.world, opened.chosen.log)
         verdict = heaviest(verdicts)
-        return {**opened.frame, "verdict": verdict, "html": html, "predictions": predictions}, verdict
+        details = write_tables(common.details, opened, tables)
+        answer = {**opened.frame, "verdict": verdict, "html": html, "details": details, "predictions": predictions}
+        return answer, verdict
 
     give(common, "dryrun.report", play, _show, restarts=True)
 

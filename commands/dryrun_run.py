@@ -9,14 +9,13 @@ import click
 
 from kafkactl.commands import exit_codes
 from kafkactl.commands.dryrun_answers import Opened, give, tagged
+from kafkactl.commands.dryrun_details import appended_records, detail_tables, write_tables
 from kafkactl.commands.dryrun_html import page_part, write_html
 from kafkactl.commands.dryrun_page import show_prediction
 from kafkactl.commands.options import Choice
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.prediction import Prediction, Verdict
-    from kafkactl.dryrun.scenarios import World
-    from kafkactl.metadata.frame import MetadataRecord
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = (
@@ -76,6 +75,7 @@ class Common:
         cluster_of: str | None,
         after: tuple[str, ...],
         records: bool,
+        details: str | None,
         html: str | None,
     ) -> None:
         self.sources = sources
@@ -87,6 +87,7 @@ class Common:
         self.cluster_of = cluster_of
         self.after = after
         self.records = records
+        self.details = details
         self.html = html
 
 
@@ -100,6 +101,7 @@ _COMMON = (
     "cluster_of",
     "after",
     "records",
+    "details",
     "html",
 )
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
@@ -137,6 +139,12 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Play this first: an earlier answer (-o json), or a TOML file of scenarios. Repeatable, in order.",
     ),
     click.option("--records", is_flag=True, help="List the records that would be appended, as log dump writes them."),
+    click.option(
+        "--details",
+        metavar="DIR",
+        type=click.Path(),
+        help="Write all partitions that change and all records as Parquet tables; of replay the whole state.",
+    ),
     click.option("--html", metavar="FILE", type=click.Path(), help="Write a report with pictures, too."),
 )
 
@@ -151,7 +159,8 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
         html = tagged(common.html, opened.tag)
         if html is not None:
             write_html(html, [page_part(payload, found, opened.world)], opened.world, opened.chosen.log)
-        return payload, found.verdict
+        details = write_tables(common.details, opened, detail_tables(found, opened.world))
+        return {**payload, "details": details}, found.verdict
 
     give(common, "dryrun.prediction", play, show_prediction, at=at, restarts=scenario == "restart")
 
@@ -159,8 +168,8 @@ def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int |
 def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, Any]:
     """The answer of one scenario."""
     payload = {**opened.frame, **found.to_dict()}
-    if common.records:
-        payload["effects"]["records_appended"] = _with_records(payload, found, opened.world)
+    if common.records and payload["effects"]["records_appended"] is not None:
+        payload["effects"]["records_appended"]["records"] = list(appended_records(found, opened.world))
     return payload
 
 
@@ -172,39 +181,3 @@ def engine_of(common: Common) -> str:
     if common.engine == "auto":
         return "local" if common.master is None else "spark"
     return common.engine
-
-
-def _with_records(payload: Mapping[str, Any], found: Prediction, world: World) -> Mapping[str, Any] | None:
-    """`records_appended` with the records themselves."""
-    from kafkactl.dryrun.appended import records_of
-
-    appended = payload["effects"]["records_appended"]
-    if appended is None:
-        return None
-    facts = world.facts
-    offset = facts.next_offset
-    lines = []
-    for record in records_of(found.operations or (), facts.rules):
-        lines.append(
-            {
-                "offset": offset,
-                "epoch": facts.leader_epoch,
-                "timestamp_ms": facts.timestamp_ms,
-                "kind": "record",
-                "type": record.type,
-                "version": record.version,
-                "data": _data(record),
-            }
-        )
-        offset += 1
-    return {**appended, "records": lines}
-
-
-def _data(record: MetadataRecord) -> dict[str, Any]:
-    """The record's fields as `log dump` writes them, without secrets."""
-    from kafkactl.metadata.redact import redacted
-    from kafkactl.protocol.json_form import definition_name, to_json
-    from kafkactl.schema.definitions import message
-
-    shown = to_json(message(record.type), record.version, record.data, naming=definition_name)
-    return redacted(record.type, shown)

@@ -263,6 +263,7 @@ class DryrunPrediction(Answer):
     findings: list[Finding]
     effects: Effects
     assumptions: list[str]
+    details: str | None = Field(description="The folder with the tables of --details.")
 
 
 class Played(Shape):
@@ -285,6 +286,7 @@ class DryrunReport(Answer):
     after: list[Earlier] = Field(description="What was played before, in order.")
     verdict: Verdict = Field(description="The heaviest.")
     html: str | None = Field(description="The page that was written.")
+    details: str | None = Field(description="The folder with the tables of --details, one below it for each scenario.")
     predictions: list[Played]
 
 

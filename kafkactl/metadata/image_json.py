@@ -38,9 +38,14 @@ _PIECE_BYTES = 64 * 1024
 
 def image_json(image: Image) -> dict[str, Any]:
     """The image as one object of JSON values."""
-    found = {name: part(image) for name, part in _PARTS.items()}
+    found = image_parts(image)
     found["topics"] = [_topic(topic) for topic in _topics(image)]
     return {name: found[name] for name in PART_NAMES}
+
+
+def image_parts(image: Image) -> dict[str, Any]:
+    """The same without the topics, which can be many."""
+    return {name: part(image) for name, part in _PARTS.items()}
 
 
 def image_text(image: Image) -> Iterator[str]:

@@ -1,0 +1,160 @@
+"""The tables of `--details`: every partition, record and part of the state as sorted rows, without secrets.
+
+A table is a name, its columns with their kinds, and rows as plain tuples; who writes them knows the file format. Equal
+states give equal rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kafkactl.dryrun.prediction import Change
+from kafkactl.metadata.image import Image, Topic
+from kafkactl.metadata.image_json import image_parts
+from kafkactl.metadata.redact import redacted_part
+from kafkactl.values import Uuid
+
+# Kinds of columns.
+TEXT, INT, BOOL, FLOAT, INTS, TEXTS, OUTCOMES = "text", "int", "bool", "float", "ints", "texts", "outcomes"
+
+
+class Table(NamedTuple):
+    """`columns` are names with kinds; `rows` has a value for each, None where there is none."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    rows: Iterable[tuple[Any, ...]]
+
+
+CHANGES: Final = (
+    ("topic", TEXT), ("partition", INT), ("leader_before", INT), ("leader_after", INT), ("isr_before", INTS),
+    ("isr_after", INTS), ("elr_after", INTS), ("last_known_elr_after", INTS), ("leader_epoch_after", INT),
+    ("recovering_after", BOOL), ("replicas_after", INTS), ("min_isr", INT), ("certain", BOOL),
+    ("alternatives", OUTCOMES),
+)  # fmt: skip
+RECORDS: Final = (
+    ("offset", INT), ("epoch", INT), ("timestamp_ms", INT), ("type", TEXT), ("version", INT), ("data", TEXT),
+)  # fmt: skip
+PARTITIONS: Final = (
+    ("topic", TEXT), ("partition", INT), ("topic_id", TEXT), ("replicas", INTS), ("isr", INTS),
+    ("removing_replicas", INTS), ("adding_replicas", INTS), ("leader", INT), ("leader_recovery_state", INT),
+    ("leader_epoch", INT), ("partition_epoch", INT), ("directories", TEXTS), ("elr", INTS), ("last_known_elr", INTS),
+)  # fmt: skip
+# Parts of an image (`image_json`): the column, its kind, and the field that it shows; what is nested is JSON text.
+_PARTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+    "voters": (
+        ("voter_id", INT, "VoterId"), ("directory_id", TEXT, "VoterDirectoryId"), ("endpoints", TEXT, "Endpoints"),
+        ("kraft_version", TEXT, "KRaftVersionFeature"),
+    ),
+    "brokers": (
+        ("broker_id", INT, "BrokerId"), ("broker_epoch", INT, "BrokerEpoch"), ("incarnation_id", TEXT, "IncarnationId"),
+        ("fenced", BOOL, "Fenced"), ("in_controlled_shutdown", BOOL, "InControlledShutdown"),
+        ("is_migrating_zk_broker", BOOL, "IsMigratingZkBroker"), ("rack", TEXT, "Rack"),
+        ("directories", TEXTS, "LogDirs"), ("cordoned_directories", TEXTS, "CordonedLogDirs"),
+        ("endpoints", TEXT, "EndPoints"), ("features", TEXT, "Features"),
+    ),
+    "controllers": (
+        ("controller_id", INT, "ControllerId"), ("incarnation_id", TEXT, "IncarnationId"),
+        ("zk_migration_ready", BOOL, "ZkMigrationReady"), ("endpoints", TEXT, "EndPoints"),
+        ("features", TEXT, "Features"),
+    ),
+    "acls": (
+        ("id", TEXT, "Id"), ("resource_type", INT, "ResourceType"), ("resource_name", TEXT, "ResourceName"),
+        ("pattern_type", INT, "PatternType"), ("principal", TEXT, "Principal"), ("host", TEXT, "Host"),
+        ("operation", INT, "Operation"), ("permission_type", INT, "PermissionType"),
+    ),
+    "scram": (("name", TEXT, "Name"), ("mechanism", INT, "Mechanism"), ("iterations", INT, "Iterations")),
+    "delegation_tokens": (
+        ("owner", TEXT, "Owner"), ("requester", TEXT, "Requester"), ("renewers", TEXTS, "Renewers"),
+        ("issue_timestamp_ms", INT, "IssueTimestamp"), ("max_timestamp_ms", INT, "MaxTimestamp"),
+        ("expiration_timestamp_ms", INT, "ExpirationTimestamp"),
+    ),
+}  # fmt: skip
+
+
+def changes_table(changes: Sequence[Change]) -> Table:
+    """Every partition that changes, by topic and number."""
+
+    def row(one: Change) -> tuple[Any, ...]:
+        outcomes = [tuple(other.to_dict().values()) for other in one.alternatives]
+        return (*(getattr(one, name) for name, _ in CHANGES[:-1]), outcomes)
+
+    ordered = sorted(changes, key=lambda one: (one.topic, one.partition))
+    return Table("changes", CHANGES, map(row, ordered))
+
+
+def records_table(records: Iterable[Mapping[str, Any]]) -> Table:
+    """Records that would be appended, as `log dump` writes them, in their order."""
+    names = [name for name, _ in RECORDS[:-1]]
+    rows = ((*(one[name] for name in names), _json(one["data"])) for one in records)
+    return Table("records", RECORDS, rows)
+
+
+def state_tables(image: Image, counts: Mapping[str, int], sha256: str) -> Iterator[Table]:
+    """The whole state, and the counts of records by type."""
+    topics = sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw))
+    parts = image_parts(image)
+    yield Table("state", (("name", TEXT), ("value", TEXT)), _scalars(parts, sha256))
+    yield Table("counts", (("type", TEXT), ("count", INT)), sorted(counts.items()))
+    yield Table(
+        "topics",
+        (("name", TEXT), ("topic_id", TEXT), ("partitions", INT)),
+        ((one.name, str(one.id), len(one.partitions)) for one in topics),
+    )
+    yield Table("partitions", PARTITIONS, _partitions(topics))
+    yield Table("features", (("name", TEXT), ("level", INT)), sorted(image.features.items()))
+    yield Table("configs", _CONFIGS, _configs(redacted_part("configs", parts["configs"])))
+    yield Table("client_quotas", (("entity", TEXT), ("key", TEXT), ("value", FLOAT)), _quotas(image))
+    for name, columns in _PARTS.items():
+        held = redacted_part(name, parts[name] or [])
+        yield Table(name, tuple((column, kind) for column, kind, _ in columns), _rows(held, columns))
+
+
+def _partitions(topics: Iterable[Topic]) -> Iterator[tuple[Any, ...]]:
+    known: dict[bytes, list[str]] = {}
+    for topic in topics:
+        states, id = topic.partitions.states, str(topic.id)
+        for number in sorted(states):
+            *front, directories, elr, last_known = states[number]
+            if directories not in known:
+                ids = range(0, len(directories), 16)
+                known[directories] = [str(Uuid(directories[at : at + 16])) for at in ids]
+            yield (topic.name, number, id, *front, known[directories], elr, last_known)
+
+
+_CONFIGS: Final = (("resource_type", INT), ("resource_name", TEXT), ("name", TEXT), ("value", TEXT))
+
+
+def _configs(held: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    for one in held:
+        for name, value in one["Configs"].items():
+            yield one["ResourceType"], one["ResourceName"], name, value
+
+
+def _quotas(image: Image) -> list[tuple[Any, ...]]:
+    rows = [
+        (_json([{"type": kind, "name": name} for kind, name in entity]), key, value)
+        for entity, quotas in image.client_quotas.items()
+        for key, value in quotas.items()
+    ]
+    return sorted(rows, key=lambda row: row[:2])
+
+
+def _rows(held: Iterable[Mapping[str, Any]], columns: Sequence[tuple[str, str, str]]) -> Iterator[tuple[Any, ...]]:
+    for one in held:
+        yield tuple(
+            _json(one[field]) if kind == TEXT and isinstance(one[field], list | dict) else one[field]
+            for _, kind, field in columns
+        )
+
+
+def _scalars(parts: Mapping[str, Any], sha256: str) -> list[tuple[str, str | None]]:
+    names = ("kraft_version", "producer_ids", "transaction", "zk_migration_state")
+    rows = [(name, None if parts[name] is None else _json(parts[name])) for name in names]
+    return sorted([*rows, ("image_sha256", sha256)])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
