@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafkactl.adapters.dryrun_sources import open_replicas, read_static, read_world
+from kafkactl.adapters.dryrun_clusters import open_clusters
+from kafkactl.adapters.dryrun_sources import choose, read_static, read_worlds
 from kafkactl.adapters.log_source import open_source
 from kafkactl.dryrun.appended import records_of
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.local import records_in
 from kafkactl.dryrun.prediction import Outcome, Prediction
 from kafkactl.dryrun.scenarios import World, run
+from kafkactl.errors import KafkactlError
 from kafkactl.features.releases import find_release
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import Image, Partition
@@ -58,14 +60,18 @@ class Stage:
             assert made.exit_code == 0, made.stderr + made.stdout
         self.settle(lambda image: len(image.topics) >= len(TOPICS) and _whole(image))
 
-    def world(self) -> World:
-        """The log of node 1 as it is on the disk now."""
-        sources = open_replicas([str(self.cluster.disks.metadata_log(1))])
-        return read_world(
-            sources,
+    def world(self, node_id: int = 1, *, restarts: bool = False) -> World:
+        """The log of a controller as it is on the disk now."""
+        (cluster,) = open_clusters([str(self.cluster.disks.metadata_log(node_id))])
+        (world,) = read_worlds(
+            [choose(cluster)],
             release=find_release(self.cluster.shape.release),
-            static=read_static(str(self.cluster.config_file(1))),
+            static=read_static(str(self.cluster.config_file(node_id))),
+            restarts=restarts,
         )
+        if isinstance(world, KafkactlError):
+            raise world
+        return world
 
     def settle(self, holds: Holds, timeout_s: float = 120) -> World:
         """Wait until the log says so and then says nothing new for a while."""

@@ -10,6 +10,7 @@ import pytest
 from kafkactl.errors import KafkactlError
 from tests.lab.cluster_fixtures import ClusterOf
 from tests.lab.dryrun_experiments import FEW, MORE
+from tests.lab.dryrun_levels import features_of, forget_users, play_voters
 from tests.lab.dryrun_proof import Row, write_section
 from tests.lab.dryrun_stage import SETTINGS, Stage
 from tests.lab.errors import LabError
@@ -61,3 +62,59 @@ def test_the_campaign(
     write_section(title, rows)
     assert not wrong, "\n\n".join(wrong)
     assert stage.checked == len(FEW) + len(MORE)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize(
+    "release, level",
+    [("3.9.2", "3.7-IV4"), ("4.0.2", "3.9-IV0"), ("4.3.1", "3.9-IV0"), ("4.4.0", "3.9-IV0")],
+)
+def test_levels(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, level: str) -> None:
+    """Every change of feature levels: answer, text, records and the levels afterwards."""
+    stage = stage_of(new_cluster, storage_tool, release, metadata_version=level)
+    wrong, rows = [], []
+    for name, play in features_of(release):
+        begun = time.monotonic()
+        try:
+            play(stage)
+            right = True
+        except (AssertionError, KafkactlError, LabError) as error:
+            wrong.append(f"{name}: {error}")
+            right = False
+        rows.append(Row(name, right, time.monotonic() - begun))
+    write_section(f"{release}, feature levels", rows)
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1", "4.4.0"])
+def test_voters(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+    """The scenario `controllers`, up to a quorum that never commits again."""
+    cluster = new_cluster(release, controllers=3, brokers=1)
+    cluster.start()
+    begun = time.monotonic()
+    played = play_voters(Stage(cluster, storage_tool))
+    each = (time.monotonic() - begun) / len(played)
+    write_section(f"{release}, voters", [Row(name, right, each) for name, right in played])
+    assert [name for name, right in played if not right] == []
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("gone", ["alice", "bob@x.com", "carol"])
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1", "4.4.0"])
+def test_users_that_a_restart_forgets(
+    new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, gone: str
+) -> None:
+    """The scenario `restart`: which SCRAM users are there after every node was killed and started."""
+    cluster = new_cluster(release, controllers=1, brokers=1, combined=True)
+    cluster.start()
+    begun = time.monotonic()
+    before, lost, after = forget_users(Stage(cluster, storage_tool), gone)
+    said = {name for name in before if any(name in one for one in lost)}
+    right = before - said == after
+    what = f"{gone} removed, all restarted: {', '.join(sorted(said)) or 'nobody'} forgotten"
+    write_section(f"{release}, restart ({gone})", [Row(what, right, time.monotonic() - begun)])
+    assert right, f"there were {before}, {said} were to be lost, {after} are there"
