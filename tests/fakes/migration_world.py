@@ -73,7 +73,7 @@ class FakeNode:
     registered: int = -1  # the start whose registration is in the log
     follows: int | None = None  # the controller in a broker's metadata cache
     strays: bool = False
-    log_of: int = 0  # which of the quorum's logs is on its disk
+    killed_ms: float = 0.0
 
     @property
     def name(self) -> str:
@@ -148,10 +148,19 @@ class FakeCluster:
             path=path, data=data, mzxid=self.zxid, mtime_ms=int(self.now_ms), ephemeral_owner=owner, **kept
         )
 
+    def remove(self, path: str) -> None:
+        """Delete a znode."""
+        if path == "/controller" and self.quorum and self.log.state in (MIGRATION, PRE_MIGRATION):
+            self.harm.append("/controller deleted while a controller lives")
+        del self.znodes[path]
+
     def controller_znode(self) -> dict[str, Any] | None:
         """The content of `/controller`."""
         found = self.znodes.get("/controller")
-        return None if found is None else json.loads(found.data or b"{}")
+        if found is None:
+            return None
+        known: dict[str, Any] = json.loads(found.data) if found.data and found.data.startswith(b"{") else {}
+        return known or {"brokerid": -1, "kraftControllerEpoch": -1}
 
     # --- processes ---
 
@@ -202,7 +211,7 @@ class FakeCluster:
 
     def kill(self, id: int) -> None:
         """SIGKILL; the session, if any, ends later."""
-        self.nodes[id].running = False
+        self.nodes[id].running, self.nodes[id].killed_ms = False, self.now_ms
         self.leader = None if id == self.leader else self.leader
 
     def _end_session(self, node: FakeNode) -> None:
@@ -211,13 +220,28 @@ class FakeCluster:
         if found is not None and found["brokerid"] == node.id and self.znodes["/controller"].ephemeral_owner:
             del self.znodes["/controller"]
 
+    def format(self, id: int, cluster_id: str) -> None:
+        """Formatted disks; where no other controller has any log, the quorum begins anew."""
+        if self.log.end_offset and not any(one.formatted for one in self.controllers):
+            self.logs.append(FakeLog())
+            self.copying, self.dual_write = 0, False
+            for node in self.nodes.values():
+                node.registered = -1
+        self.nodes[id].formatted = cluster_id
+
+    def wipe(self, id: int) -> None:
+        """The disks of a stopped node are emptied."""
+        if self.nodes[id].running:
+            self.harm.append(f"disks of {id} wiped while it runs")
+        self.nodes[id].formatted = None
+
     # --- what happens by itself ---
 
     def advance(self, duration_ms: float) -> None:
         """Time passes."""
         self.now_ms += duration_ms
         for node in self.brokers:  # sessions of killed processes
-            if not node.running and f"/brokers/ids/{node.id}" in self.znodes and duration_ms >= 6_000:
+            if not node.running and f"/brokers/ids/{node.id}" in self.znodes and self.now_ms >= node.killed_ms + 6_000:
                 self._end_session(node)
         if self.leader is not None:
             self.log.no_ops(min(20, max(1, int(duration_ms / 500))))

@@ -1,0 +1,144 @@
+"""The words of a migration while it runs: what the driver meets, how patient it is, what it tells, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Protocol
+
+from kafkactl.adapters.clock import Clock
+from kafkactl.adapters.migration_hooks import HookRun
+from kafkactl.frozen import frozen
+from kafkactl.migration.hook_words import Value, Verb
+from kafkactl.migration.observation import Observation
+from kafkactl.migration.tree import Tree
+from kafkactl.migration.znode import Znode
+from kafkactl.plan import Finding, Outcome
+
+
+@frozen
+class Request:
+    """One thing asked of a node by its hook. `text` goes by stdin; `told` is for an operator where there is no hook."""
+
+    verb: Verb
+    node: int
+    phase: str
+    seq: int
+    told: str
+    text: bytes = field(default=b"", repr=False)
+    extra: Mapping[str, Value] = field(default_factory=dict)
+
+
+class World(Protocol):
+    """A cluster in its migration, as the driver meets it: real, or played in a test."""
+
+    @property
+    def clock(self) -> Clock:
+        """Its time."""
+        ...
+
+    def observe(self) -> Observation:
+        """Everything that can be seen now. Raises UnreachableError where nothing can."""
+        ...
+
+    def ask(self, request: Request) -> HookRun:
+        """Have a hook run, or tell the operator. Never raises for what the hook does."""
+        ...
+
+    def has_hook(self, verb: Verb, node: int) -> bool:
+        """Whether there is a command for it; without one the operator is asked."""
+        ...
+
+    def listens(self, node: int) -> bool | None:
+        """Whether the node's port takes connections: no where it is refused, None where nobody can say."""
+        ...
+
+    def controller_of(self, broker: int) -> int | None:
+        """Which controller this broker's own Metadata answer names; None where it does not answer or names none."""
+        ...
+
+    def tree(self) -> Tree:
+        """ZooKeeper's whole tree as it is now. Raises UnreachableError."""
+        ...
+
+    def znode(self, path: str) -> Znode | None:
+        """One znode as it is now. Raises UnreachableError."""
+        ...
+
+    def set_znode(self, path: str, data: bytes, version: int) -> None:
+        """Change it if it still has this version. Raises RefusedError, UnreachableError, UnknownOutcomeError."""
+        ...
+
+    def delete_znode(self, path: str, version: int) -> None:
+        """Delete it if it still has this version. Raises as `set_znode` does."""
+        ...
+
+
+@frozen
+class Patience:
+    """How long the driver waits, in milliseconds.
+
+    `apart`: between the two looks that a gate has to pass. `look_every`: between looks while a gate is closed. `gate`:
+    for a gate after a hook that says done. `operator`: for one that waits for somebody's hands. `copy`: for the copy.
+    `gone`: for a process to be gone. `znode`: for ZooKeeper to do its part (end the session of a killed process).
+    """
+
+    apart_ms: int = 10_000
+    look_every_ms: int = 2_000
+    gate_ms: int = 600_000
+    operator_ms: int = 24 * 3_600_000
+    copy_ms: int = 600_000
+    gone_ms: int = 120_000
+    znode_ms: int = 60_000
+
+
+@frozen
+class Event:
+    """Something to tell whoever watches: `kind` is state, action, ask, wait, done, failed or note."""
+
+    kind: str
+    text: str
+    state: str | None = None
+
+
+Tell = Callable[[Event], None]
+
+
+@frozen
+class DoneStep:
+    """One action in the answer. `state`: done, skipped, pending, failed, unknown."""
+
+    number: int
+    action: str
+    target: str
+    gate: str
+    state: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in cli.md 7."""
+        return {name: getattr(self, name) for name in ("number", "action", "target", "gate", "state")}
+
+
+@frozen
+class RunResult:
+    """How a run ended: `state_before` and `state_after` are the first and the last state that was observed."""
+
+    outcome: Outcome
+    state_before: str | None
+    state_after: str | None
+    steps: tuple[DoneStep, ...]
+    findings: tuple[Finding, ...]
+    next_action: str = ""
+    interrupted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The payload of the answer."""
+        return {
+            "outcome": self.outcome.value,
+            "state_before": self.state_before,
+            "state": self.state_after,
+            "steps": [one.to_dict() for one in self.steps],
+            "findings": [one.to_dict() for one in self.findings],
+            "next_action": self.next_action,
+            "interrupted": self.interrupted,
+        }
