@@ -28,7 +28,7 @@ TRANSACTION_NAME: Final = "ZK Migration"
 MIGRATION: Final = 1  # ZkMigrationState.MIGRATION
 _MAX_ACLS: Final = 100  # of one resource in one batch
 _VERSION: Final = 0  # of every record of the copy, whatever the metadata.version
-_ENTITY_ORDER: Final = (("user",), ("client-id",), ("client-id", "user"), ("ip",))
+_KINDS: Final = (("user",), ("client-id",), ("client-id", "user"), ("ip",))
 _SAFE: Final = re.compile(rb"[A-Za-z0-9._-]")
 
 
@@ -47,7 +47,7 @@ def copy_batches(
     """
     if transactions:
         yield (_record("BeginTransactionRecord", Name=TRANSACTION_NAME),)
-    yield from joined(_parts(tree, rules, acl_id, decode_password), rules.min_batch_size)
+    yield from joined(copy_parts(tree, rules, acl_id=acl_id, decode_password=decode_password), rules.min_batch_size)
     state = _record("ZkMigrationStateRecord", ZkMigrationState=MIGRATION)
     yield (state, _record("EndTransactionRecord")) if transactions else (state,)
 
@@ -64,9 +64,11 @@ def joined(parts: Iterable[Batch], min_size: int) -> Iterator[Batch]:
         yield tuple(kept)
 
 
-def _parts(
-    tree: KafkaTree, rules: CopyRules, acl_id: Callable[[int], Uuid], decode: Callable[[str], str]
+def copy_parts(
+    tree: KafkaTree, rules: CopyRules, *, acl_id: Callable[[int], Uuid], decode_password: Callable[[str], str] = str
 ) -> Iterator[Batch]:
+    """What is put together to batches: a topic, the configs of a broker, a credential, the quotas of a client …"""
+    decode = decode_password
     gone = set(tree.pending_deletions) if rules.skips_pending_deletions else ()
     for name, topic in sorted(tree.topics.items()):
         if name not in gone and topic.id is not None:
@@ -130,27 +132,39 @@ def _configs(type_: int, name: str, config: Mapping[str, str], decode: Callable[
 
 
 def _clients(tree: KafkaTree, rules: CopyRules) -> Iterator[Batch]:
-    """Users (credentials, then quotas), clients, clients of users, addresses."""
-    for (mechanism, user), credential in sorted(tree.scram.items(), key=lambda one: (one[0][1], one[0][0])):
-        yield (
-            _record(
-                "UserScramCredentialRecord",
-                Name=user if rules.plain_names else sanitize(user),
-                Mechanism=mechanism,
-                Salt=credential.salt,
-                StoredKey=credential.stored_key,
-                ServerKey=credential.server_key,
-                Iterations=credential.iterations,
-            ),
-        )
-    for kinds in _ENTITY_ORDER:
-        for entity, quotas in tree.client_quotas.items():
-            if tuple(kind for kind, _ in entity) == kinds:
-                data = _entity(entity, rules)
-                yield tuple(
-                    _record("ClientQuotaRecord", Entity=data, Key=key, Value=value, Remove=False)
-                    for key, value in sorted(quotas.items())
-                )
+    """Users (each one's credentials, then its quotas), clients, clients of users, addresses."""
+    users = {user for _, user in tree.scram}
+    kept = {kinds: [one for one in tree.client_quotas if tuple(kind for kind, _ in one) == kinds] for kinds in _KINDS}
+    named: dict[str | None, QuotaEntity] = {entity[0][1]: entity for entity in kept["user",]}
+    for user in sorted(users | set(named), key=lambda name: name or ""):
+        for mechanism in sorted(one for one, whose in tree.scram if whose == user):
+            yield (_credential(mechanism, user or "", tree, rules),)
+        if user in named:
+            yield _quotas(named[user], tree, rules)
+    for kinds in _KINDS[1:]:
+        for entity in kept[kinds]:
+            yield _quotas(entity, tree, rules)
+
+
+def _credential(mechanism: int, user: str, tree: KafkaTree, rules: CopyRules) -> MetadataRecord:
+    credential = tree.scram[mechanism, user]
+    return _record(
+        "UserScramCredentialRecord",
+        Name=user if rules.plain_names else sanitize(user),
+        Mechanism=mechanism,
+        Salt=credential.salt,
+        StoredKey=credential.stored_key,
+        ServerKey=credential.server_key,
+        Iterations=credential.iterations,
+    )
+
+
+def _quotas(entity: QuotaEntity, tree: KafkaTree, rules: CopyRules) -> Batch:
+    data = _entity(entity, rules)
+    return tuple(
+        _record("ClientQuotaRecord", Entity=data, Key=key, Value=value, Remove=False)
+        for key, value in sorted(tree.client_quotas[entity].items())
+    )
 
 
 def _entity(entity: QuotaEntity, rules: CopyRules) -> list[dict[str, str | None]]:

@@ -1,4 +1,4 @@
-"""An administrator of a migrating cluster: runs the words of `MigrationChores.java` in a JVM of the cluster's release."""
+"""An administrator of a migrating cluster: runs the words of `MigrationChores.java` in a JVM of its release."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from kafkactl.metadata.frame import MetadataRecord, decode_record
 from kafkactl.protocol.record_batch import decode_header, decode_records
 
 NAME = "ZK Migration"
+# Nodes may register while the copy is under way, and then stand between its begin and end.
+NOT_COPIED = ("NoOpRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "RegisterControllerRecord")
 
 
 def batches(log: Path) -> Iterator[tuple[int, tuple[MetadataRecord, ...]]]:
@@ -34,13 +36,13 @@ def records(log: Path) -> Iterator[tuple[int, MetadataRecord]]:
 
 
 def copied_batches(log: Path) -> list[tuple[MetadataRecord, ...]]:
-    """The batches of the last copy, from the one with BeginTransaction to the one with EndTransaction, less no-ops."""
+    """The batches of the last copy, from the one with BeginTransaction to the one with EndTransaction, nothing else."""
     found: list[tuple[MetadataRecord, ...]] = []
     inside = False
     for _, batch in batches(log):
         if any(one.type == "BeginTransactionRecord" and one.data["Name"] == NAME for one in batch):
             found, inside = [], True
-        kept = tuple(one for one in batch if one.type != "NoOpRecord")
+        kept = tuple(one for one in batch if one.type not in NOT_COPIED)
         if inside and kept:
             found.append(kept)
         inside = inside and not any(one.type == "EndTransactionRecord" for one in batch)

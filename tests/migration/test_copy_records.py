@@ -44,8 +44,9 @@ def test_the_records_of_a_small_tree():
         *["ConfigRecord"] * 2,
         *["PartitionRecord"] * 2,
         *["ConfigRecord"] * 2,
-        *["UserScramCredentialRecord"] * 2,
-        *["ClientQuotaRecord"] * 6,
+        *("ClientQuotaRecord", "UserScramCredentialRecord", "ClientQuotaRecord"),  # the default user, alice
+        "UserScramCredentialRecord",  # bob
+        *["ClientQuotaRecord"] * 4,
         "ProducerIdsRecord",
         *["AccessControlEntryRecord"] * 4,
         "DelegationTokenRecord",
