@@ -1,0 +1,217 @@
+"""The way back to ZooKeeper from wherever a migration is, in the order that was proven on real clusters.
+
+Brokers on KRaft return to migration mode first, for only a living quorum takes them back. Then all controllers are
+stopped, by process: `/controller` deleted while one of them lives is a split brain without a log line. Then
+`/controller_epoch` is raised where it has to be, KRaft's `/controller` and `/migration` are deleted, a ZooKeeper broker
+is elected, every broker is seen to follow it, and only then they are restarted with their own files: one that still
+waits for the dead controllers cannot be stopped cleanly. At last the controllers' disks go, because a registration
+never expires before the copy. What is done already is found by looking, so a way back can be begun again anywhere.
+
+A ZooKeeper broker's `/controller` is ephemeral and never deleted: if it was there all the time, nothing was taken over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kafkactl.frozen import changed
+from kafkactl.migration.inventory import Inventory
+from kafkactl.migration.observation import Mode, NodeRole, Observation
+from kafkactl.migration.rollback_epoch import epoch_gate
+from kafkactl.migration.rollback_refusals import objections
+from kafkactl.migration.rollback_roll import back_to_migration_mode, back_to_zookeeper
+from kafkactl.migration.rollback_words import File, Move, Progress, RollbackPlan, RollbackStep
+from kafkactl.migration.state import Situation, situation_of
+from kafkactl.migration.state_brokers import answers
+from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory, Quorum, evidence_of, has_flag
+from kafkactl.migration.state_names import State
+from kafkactl.plan import Outcome, blockers
+
+__all__ = ["RollbackPlan", "RollbackStep", "plan_rollback", "rollback_of"]
+
+_PRESENT = (Memory.NOT_COPIED, Memory.COPIED, Memory.BROKEN)
+
+
+def plan_rollback(
+    observation: Observation, inventory: Inventory | None = None, *, accepted: frozenset[str] = frozenset()
+) -> RollbackPlan:
+    """The way back from what was observed. Never raises for what it holds.
+
+    Controllers that only the inventory names are among those to be stopped. `accepted` are ids of refusals that the
+    operator takes upon himself (`rollback_refusals.ACCEPTABLE`).
+    """
+    evidence = evidence_of(observation)
+    return rollback_of(evidence, situation_of(evidence), inventory, accepted=accepted)
+
+
+def rollback_of(
+    e: Evidence, situation: Situation, inventory: Inventory | None = None, *, accepted: frozenset[str] = frozenset()
+) -> RollbackPlan:
+    """The same from evidence that was gathered already."""
+    found = objections(e, situation, accepted)
+    if blockers(found):
+        return RollbackPlan(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=found)
+    steps = _numbered(_steps(e, situation, _controller_ids(e, inventory)))
+    is_pending = any(one.state is Progress.PENDING for one in steps)
+    findings = (*found, *situation.leftovers)
+    if not is_pending:
+        return RollbackPlan(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
+    return RollbackPlan(
+        outcome=Outcome.PLANNED,
+        state=situation.state,
+        steps=steps,
+        findings=findings,
+        consequences=tuple(_consequences(e, steps)),
+    )
+
+
+def _steps(e: Evidence, situation: Situation, controllers: tuple[int, ...]) -> Iterator[RollbackStep]:
+    if situation.state is State.M0 and not epoch_gate(e).needed:
+        return
+    if e.holder is Holder.KRAFT:
+        yield from _flags_back(e)
+        yield from back_to_migration_mode(e)
+    was_started = situation.state is not State.M2
+    if was_started:
+        yield _stop_controllers(e, controllers)
+    yield from _znodes(e)
+    if was_started:
+        yield _elected(e)
+        yield from back_to_zookeeper(e)
+    if situation.state is not State.M0:
+        yield from _wiped(e, controllers)
+
+
+def _numbered(steps: Iterable[RollbackStep]) -> tuple[RollbackStep, ...]:
+    return tuple(changed(one, number=number) for number, one in enumerate(steps, start=1))
+
+
+def _controller_ids(e: Evidence, inventory: Inventory | None) -> tuple[int, ...]:
+    """Every controller that anybody names."""
+    ids = {one.id for one in e.observation.controllers} | set(e.observation.logs)
+    ids |= set() if e.quorum is None else {one.id for one in e.quorum.voters}
+    ids |= set() if inventory is None else {one.id for one in inventory.controllers}
+    return tuple(sorted(ids))
+
+
+# --- the controllers ------------------------------------------------------------------------------------------------
+
+
+def _flags_back(e: Evidence) -> Iterator[RollbackStep]:
+    """A controller without the flag finalizes the migration if it is elected, be it by the stop of the others."""
+    if e.kraft_state != MIGRATION:
+        return
+    for one in e.observation.controllers:
+        if has_flag(one) is not False:
+            continue
+        shared = {"target": one.name, "node": one.id, "role": NodeRole.CONTROLLER, "file": File.MIGRATION}
+        yield RollbackStep(
+            action=Move.RESTORE_CONFIG,
+            gate="its file has zookeeper.metadata.migration.enable=true",
+            why="it runs without the migration flag: elected, it finalizes the migration at once",
+            **shared,  # type: ignore[arg-type]
+        )
+        yield RollbackStep(
+            action=Move.RESTART_NODE,
+            gate="it answers with ZkMigrationReady, and follows the leader",
+            why="no controller may be without the flag while others stop",
+            **shared,  # type: ignore[arg-type]
+        )
+
+
+def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> RollbackStep:
+    every = {one.id: answers(one) for one in e.observation.controllers}
+    is_done = e.controllers is Quorum.DOWN and all(every.get(id) is False for id in ids)
+    return RollbackStep(
+        action=Move.STOP_CONTROLLERS,
+        target=f"controllers {', '.join(map(str, ids))}" if ids else "controllers",
+        gate="no controller process is left, seen twice, and none is started again by its service manager",
+        why="with one alive, deleting /controller makes two controllers, and no log says so",
+        state=Progress.DONE if is_done else Progress.PENDING,
+        role=NodeRole.CONTROLLER,
+    )
+
+
+def _wiped(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
+    """The disks that something is known to be on: of a controller that is down and shows nothing, nothing is left."""
+    for id in ids:
+        node = e.observation.node(id, NodeRole.CONTROLLER)
+        log = e.observation.logs.get(id)
+        if (log is not None and log.end_offset > 0) or (node is not None and (node.meta_properties or answers(node))):
+            yield RollbackStep(
+                action=Move.WIPE_DISK,
+                target=f"controller {id}",
+                gate="its metadata directory is archived and empty",
+                why="its log has registrations that never expire; the next try needs a new quorum",
+                node=id,
+                role=NodeRole.CONTROLLER,
+            )
+
+
+# --- ZooKeeper ------------------------------------------------------------------------------------------------------
+
+
+def _znodes(e: Evidence) -> Iterator[RollbackStep]:
+    gate = epoch_gate(e)
+    if gate.needed and e.observation.tree is not None:
+        yield RollbackStep(
+            action=Move.RAISE_CONTROLLER_EPOCH,
+            target="/controller_epoch",
+            gate=f"it is at least {gate.value}, and above the epoch of every partition state",
+            why=f"it is {gate.epoch} and partition states carry up to {gate.highest}: a ZooKeeper controller could not"
+            " change them (KAFKA-20488)",
+            path="/controller_epoch",
+            version=_version(e, "/controller_epoch"),
+            value=gate.value,
+        )
+    if e.holder is Holder.KRAFT and e.tree is not None and e.tree.controller and not e.tree.controller.ephemeral:
+        yield RollbackStep(
+            action=Move.DELETE_CONTROLLER_ZNODE,
+            target="/controller",
+            gate="the persistent /controller of KRaft is gone",
+            why="it is persistent, so no ZooKeeper broker is elected while it is there",
+            path="/controller",
+            version=e.tree.controller.version,
+        )
+    if e.memory in _PRESENT or (e.observation.tree is not None and e.observation.tree.get("/migration") is not None):
+        yield RollbackStep(
+            action=Move.DELETE_MIGRATION_ZNODE,
+            target="/migration",
+            gate="it is gone",
+            why="a later try that finds it would skip the copy and empty ZooKeeper",
+            path="/migration",
+            version=_version(e, "/migration"),
+        )
+
+
+def _version(e: Evidence, path: str) -> int | None:
+    znode = None if e.observation.tree is None else e.observation.tree.get(path)
+    return None if znode is None else znode.version
+
+
+def _elected(e: Evidence) -> RollbackStep:
+    is_done = e.holder is Holder.ZOOKEEPER and e.controllers is Quorum.DOWN
+    return RollbackStep(
+        action=Move.WAIT_ZOOKEEPER_CONTROLLER,
+        target="/controller",
+        gate="it is ephemeral, and names a broker that is in /brokers/ids",
+        why="brokers in migration mode elect one of them within 50 ms; if none is there after 30 s, restart one broker",
+        state=Progress.DONE if is_done else Progress.PENDING,
+        path="/controller",
+    )
+
+
+def _consequences(e: Evidence, steps: tuple[RollbackStep, ...]) -> Iterator[str]:
+    actions = [one.action for one in steps if one.state is Progress.PENDING]
+    if Move.DELETE_CONTROLLER_ZNODE in actions:
+        yield (
+            "From stop-controllers until a ZooKeeper broker is elected nobody decides: no leader is elected, no topic"
+            " made. The election takes some 10 ms; what counts is how fast the controllers stop."
+        )
+    rolls = actions.count(Move.RESTART_NODE)
+    if rolls:
+        yield f"{rolls} restarts, one node at a time."
+    if any(one.runs_as is Mode.KRAFT for one in e.brokers):
+        yield "Brokers on KRaft are restarted twice: into migration mode, and out of it."
+    if e.memory is Memory.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
+        yield "What was changed while ZooKeeper was written is kept. The epochs are looked at again before the raise."

@@ -1,0 +1,93 @@
+"""The words of a way back: what is done to what, in which order, and how far it is (cli.md 7)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from kafkactl.frozen import frozen
+from kafkactl.migration.observation import NodeRole
+from kafkactl.migration.state_names import State
+from kafkactl.plan import Finding, Outcome
+
+
+class Move(StrEnum):
+    """What a step does."""
+
+    RESTORE_CONFIG = "restore-config"
+    RESTART_NODE = "restart-node"
+    STOP_NODE = "stop-node"
+    STOP_CONTROLLERS = "stop-controllers"
+    RAISE_CONTROLLER_EPOCH = "raise-controller-epoch"
+    DELETE_CONTROLLER_ZNODE = "delete-controller-znode"
+    DELETE_MIGRATION_ZNODE = "delete-migration-znode"
+    WAIT_ZOOKEEPER_CONTROLLER = "wait-zookeeper-controller"
+    WAIT_BROKER_FOLLOWS_CONTROLLER = "wait-broker-follows-controller"
+    WIPE_DISK = "wipe-disk"
+
+
+class Progress(StrEnum):
+    """How far a step is."""
+
+    DONE = "done"
+    PENDING = "pending"
+
+
+class File(StrEnum):
+    """Which file a node gets: its own from before the migration, or the one of migration mode."""
+
+    ORIGINAL = "original"
+    MIGRATION = "migration"
+
+
+@frozen
+class RollbackStep:
+    """One step. `gate` is what has to be observed before the next one begins.
+
+    `node` and `role` are those of a step about one node, `file` which file it gets or is restarted with, `path` and
+    `version` the znode that is changed if it still has that version, `value` the new `/controller_epoch`.
+    """
+
+    action: Move
+    target: str
+    gate: str
+    why: str
+    state: Progress = Progress.PENDING
+    number: int = 0
+    node: int | None = None
+    role: NodeRole | None = None
+    file: File | None = None
+    path: str | None = None
+    version: int | None = None
+    value: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `migrate.rollback` shows it."""
+        return {
+            "number": self.number,
+            "action": self.action.value,
+            "target": self.target,
+            "gate": self.gate,
+            "state": self.state.value,
+            "why": self.why,
+            "node_id": self.node,
+            "file": None if self.file is None else self.file.value,
+            "znode_version": self.version,
+            "value": self.value,
+        }
+
+
+@frozen
+class RollbackPlan:
+    """The way back from where a migration is. `consequences` are sentences about what happens on the way."""
+
+    outcome: Outcome
+    state: State
+    steps: tuple[RollbackStep, ...]
+    findings: tuple[Finding, ...]
+    consequences: tuple[str, ...] = ()
+
+    @property
+    def pending(self) -> tuple[RollbackStep, ...]:
+        """What is left to do."""
+        return tuple(one for one in self.steps if one.state is Progress.PENDING)
