@@ -22,8 +22,8 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import TOPIC_CONFIG, Image, LogRecord, ScramCredential, ScramKey
 from kafkactl.metadata.replay import Replaying
+from kafkactl.metadata.scram_replay import apply_in_one_go
 from kafkactl.protocol.batch_scan import Damage
-from kafkactl.protocol.java_text import hash_map_order, string_hash
 
 CONFIGS_SINCE: Final = (3, 8)
 READ_BYTES: Final = 8 * 1024 * 1024  # KafkaRaftClient.MAX_FETCH_SIZE_BYTES
@@ -143,17 +143,7 @@ class _Loader:
                 users[one.data["Name"]] = _credential(one.data) if one.api_key == _SCRAM else None
         for mechanism, users in changes.items():
             held = {name: one for (kind, name), one in self._scram.items() if kind == mechanism}
-            detached, left = False, held
-            names = list(users)
-            for at in hash_map_order([string_hash(name) for name in names]):
-                changed = users[names[at]]
-                if changed is not None:
-                    left[names[at]] = changed
-                    continue
-                left.pop(names[at], None)
-                if not left:
-                    detached = True  # the map is taken out, and what is put into it afterwards goes nowhere
-            kept = {} if detached else left
+            kept = apply_in_one_go(held, users)
             self._scram = {key: one for key, one in self._scram.items() if key[0] != mechanism}
             self._scram |= {(mechanism, name): one for name, one in kept.items()}
 

@@ -1,0 +1,54 @@
+"""Which known faults of the migration a version of Kafka has: schemas/migration_bugs.toml as values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from kafkactl.frozen import frozen
+from kafkactl.schema.source import read_data
+
+Version: TypeAlias = tuple[int, int, int]
+
+
+@frozen
+class Bug:
+    """A fault. `loses` is the kind of data that it loses or spoils in the copy, "" for none."""
+
+    issue: str
+    effect: str
+    fixed_in: tuple[Version, ...]
+    loses: str
+
+
+def bugs_of(version: Version) -> tuple[Bug, ...]:
+    """The faults that a version has, in the order of the table."""
+    return tuple(bug for bug in known_bugs() if not _has_correction(version, bug.fixed_in))
+
+
+@functools.cache
+def known_bugs() -> tuple[Bug, ...]:
+    """Every fault of the table."""
+    import tomli
+
+    rows = tomli.loads(read_data("migration_bugs.toml").decode("utf-8"))["bug"]
+    return tuple(
+        Bug(
+            issue=row["issue"],
+            effect=row["effect"],
+            fixed_in=tuple(_version(text) for text in row["fixed_in"]),
+            loses=row.get("loses", ""),
+        )
+        for row in rows
+    )
+
+
+def _has_correction(version: Version, fixed_in: Sequence[Version]) -> bool:
+    """A patch of the same line as a correction, from it on; or a line behind the last that was corrected."""
+    return version >= max(fixed_in) or any(version[:2] == fix[:2] and version >= fix for fix in fixed_in)
+
+
+def _version(text: str) -> Version:
+    major, minor, patch = text.split(".")
+    return int(major), int(minor), int(patch)

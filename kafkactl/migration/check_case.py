@@ -1,0 +1,205 @@
+"""What every check looks at: an observation with its tree read and its place in the migration found.
+
+A check is a function from a `CheckCase` to findings and `Unknown`s. It never raises for what was observed, and what was
+not observed is unknown: neither right nor wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image import Image
+from kafkactl.migration.log_facts import LogFacts
+from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.migration.tree_values import KafkaTree
+from kafkactl.plan import Finding
+
+# ZkMigrationState.java
+NONE, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)
+_STATES: Final = (POST_MIGRATION, MIGRATION, PRE_MIGRATION, NONE)
+
+
+class Stage(StrEnum):
+    """Where a migration is, as far as it decides which checks apply. `states` are those of the driver (5.1)."""
+
+    BEFORE = "before"  # M0 to M2: no KRaft controller is in office
+    QUORUM = "quorum"  # M3, M4, M4L: a quorum waits for the brokers
+    COPY = "copy"  # M5: KRaft holds /controller and the copy is not committed
+    DUAL = "dual"  # M6 to M9: KRaft decides and ZooKeeper is written, too
+    FINAL = "final"  # M10, M11: there is no way back
+    BURNT = "burnt"  # the quorum was started without the flag
+
+
+ALWAYS: Final = frozenset(Stage)
+FORWARD: Final = frozenset({Stage.BEFORE, Stage.QUORUM})  # the copy has not begun
+UNFINISHED: Final = frozenset(Stage) - {Stage.FINAL}
+RUNNING: Final = frozenset({Stage.QUORUM, Stage.COPY, Stage.DUAL})
+CLAIMED: Final = frozenset({Stage.COPY, Stage.DUAL})
+ON_ZOOKEEPER: Final = frozenset({Stage.BEFORE, Stage.QUORUM, Stage.COPY})
+
+
+@frozen(kw_only=False)
+class Unknown:
+    """A check that the observation cannot answer; `why` is a sentence without its end."""
+
+    why: str
+
+
+Said: TypeAlias = Iterable[Finding | Unknown]
+
+
+@frozen
+class CheckCase:
+    """An observation, the values of its tree, its newest log, and the stage. None: not observed.
+
+    `last_gate`: exactly one broker has not entered, so that its restart starts the copy (M4L). `known_brokers` are the
+    ids of all brokers that anybody names.
+    """
+
+    observation: Observation
+    tree: KafkaTree | None
+    log: LogFacts | None
+    quorum: QuorumSeen | None
+    state: int | None
+    stage: Stage
+    last_gate: bool
+
+    @property
+    def image(self) -> Image | None:
+        """The state that the newest log comes to."""
+        return None if self.log is None else self.log.image
+
+    @property
+    def brokers(self) -> tuple[NodeSeen, ...]:
+        """The observed brokers."""
+        return self.observation.brokers
+
+    @property
+    def controllers(self) -> tuple[NodeSeen, ...]:
+        """The observed controllers."""
+        return self.observation.controllers
+
+    @property
+    def metadata_version(self) -> int | None:
+        """The finalized level of the quorum: of the log, else of a controller's answer."""
+        if self.image is not None and self.image.metadata_version is not None:
+            return self.image.metadata_version
+        levels = (
+            one.api_versions.finalized_features.get("metadata.version")
+            for one in self.controllers
+            if one.api_versions is not None
+        )
+        return next((level for level in levels if level), None)
+
+    @property
+    def registered(self) -> Mapping[int, bool] | None:
+        """By broker id whether its registration is one of migration mode; None where no log was observed."""
+        return None if self.log is None else {id: one.migrating for id, one in self.log.registrations.items()}
+
+    @property
+    def on_zookeeper(self) -> frozenset[int]:
+        """Ids of brokers that are seen to run on ZooKeeper: by their znode, their registration or their answers."""
+        named = set() if self.tree is None else set(self.tree.brokers)
+        if self.stage in (Stage.DUAL, Stage.FINAL):
+            named |= {id for id, migrating in (self.registered or {}).items() if migrating}
+        return frozenset(named | {one.id for one in self.brokers if runs_on_zookeeper(one)})
+
+    @property
+    def controllers_down(self) -> bool:
+        """Whether every observed controller was seen not to answer."""
+        return bool(self.controllers) and all(one.alive is False for one in self.controllers)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether a KRaft controller holds `/controller`."""
+        return _claimed(self.tree)
+
+
+@frozen
+class Row:
+    """A check: its number in the list (`C-36`; `X-2.1` is section 2.1 of the measurements), title and stages."""
+
+    check: str
+    title: str
+    stages: frozenset[Stage]
+    look: Callable[[CheckCase], Said]
+
+
+def runs_on_zookeeper(broker: NodeSeen) -> bool:
+    """Whether a broker's own answers show it in ZooKeeper mode, migrating or not."""
+    return broker.mode in (Mode.ZK, Mode.MIGRATING) or (
+        broker.api_versions is not None and broker.api_versions.zk_migration_ready
+    )
+
+
+def case_of(observation: Observation) -> CheckCase:
+    """The case of an observation."""
+    tree = None if observation.tree is None else parse_tree(observation.tree)
+    log = observation.log
+    state = _state(observation, log)
+    stage = _stage(observation, tree, state)
+    return CheckCase(
+        observation=observation,
+        tree=tree,
+        log=log,
+        quorum=observation.quorum,
+        state=state,
+        stage=stage,
+        last_gate=stage is Stage.QUORUM and _one_is_missing(tree, log),
+    )
+
+
+def metric(node: NodeSeen, name: str) -> float | None:
+    """A node's metric, by its name alone or at the end of a JMX name."""
+    for known, value in (node.metrics or {}).items():
+        if known == name or known.endswith((f"name={name}", f".{name}", f":{name}")):
+            return value
+    return None
+
+
+def _claimed(tree: KafkaTree | None) -> bool:
+    return tree is not None and tree.controller is not None and tree.controller.is_kraft
+
+
+def _state(observation: Observation, log: LogFacts | None) -> int | None:
+    """ZkMigrationState: of the log, else of the controllers' metrics (-1: nothing yet, 4: a ZooKeeper broker)."""
+    if log is not None and log.migration_state is not None:
+        return log.migration_state
+    seen = {metric(one, "ZkMigrationState") for one in observation.controllers}
+    return next((state for state in _STATES if state in seen), None)
+
+
+def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) -> Stage:
+    if state == POST_MIGRATION:
+        return Stage.FINAL
+    if state == NONE:
+        return Stage.BURNT
+    if _claimed(tree):
+        copied = tree is not None and tree.migration is not None and tree.migration.metadata_offset > 0
+        return Stage.DUAL if state == MIGRATION or (state is None and copied) else Stage.COPY
+    controllers = observation.controllers
+    down = bool(controllers) and all(one.alive is False for one in controllers)
+    if state == MIGRATION:
+        return Stage.BEFORE if down and tree is not None else Stage.DUAL
+    if state == PRE_MIGRATION:
+        return Stage.BEFORE if down and _left_behind(observation, tree) else Stage.QUORUM
+    answering = any(one.api_versions is not None and one.api_versions.zk_migration_ready for one in controllers)
+    return Stage.QUORUM if answering or observation.quorum is not None else Stage.BEFORE
+
+
+def _left_behind(observation: Observation, tree: KafkaTree | None) -> bool:
+    """Whether a quorum that is down belongs to an attempt that was rolled back: nothing waits for it any more."""
+    if observation.tree is None or tree is None or "/migration" in observation.tree.znodes:
+        return False
+    return not any(one.api_versions is not None and one.api_versions.zk_migration_ready for one in observation.brokers)
+
+
+def _one_is_missing(tree: KafkaTree | None, log: LogFacts | None) -> bool:
+    if tree is None or log is None:
+        return False
+    entered = {id for id, one in log.registrations.items() if one.migrating}
+    return len(set(tree.brokers) - entered) == 1

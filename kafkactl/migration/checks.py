@@ -1,0 +1,110 @@
+"""`check`: every danger that an observation shows, all at once, in every state of the migration.
+
+The rows stand in check_*.py, each a small function with its number: C-01 to C-60 of the list of pre-flight checks, and
+X-… for what only measurements on real clusters told (X-2.1 is section 2.1 of theirs). A row says in which stages it is
+asked; what it cannot answer from the observation is a finding of its own, `check-unknown`, which warns and has to be
+accepted by name. So has every warning before a step is taken; a blocker cannot be accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kafkactl.frozen import changed
+from kafkactl.migration import (
+    check_access,
+    check_controllers,
+    check_data,
+    check_dual_write,
+    check_health,
+    check_identity,
+    check_nodes,
+    check_witnesses,
+)
+from kafkactl.migration.check_case import CheckCase, Row, Unknown, case_of
+from kafkactl.migration.check_data import NUMBERS
+from kafkactl.migration.observation import Observation
+from kafkactl.plan import Finding, Severity, warning
+
+UNKNOWN_ID: Final = "check-unknown"
+_WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 3}
+ROWS: Final[tuple[Row, ...]] = (
+    *check_identity.ROWS,
+    *check_nodes.ROWS,
+    *check_controllers.ROWS,
+    *check_access.ROWS,
+    *check_health.ROWS,
+    *check_data.ROWS,
+    *check_witnesses.ROWS,
+    *check_dual_write.ROWS,
+)
+
+
+def check(observation: Observation, *, accepted: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
+    """All findings, the numbers in order, each with `check` in its evidence.
+
+    `accepted` are numbers of checks (`C-41`) or ids of findings: their warnings become info with `accepted` in their
+    evidence. Never raises for what was observed.
+    """
+    return check_case(case_of(observation), accepted=accepted)
+
+
+def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
+    """The same of a case that is there already."""
+    found: dict[tuple[str, str], Finding] = {}
+    for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
+        found.setdefault((finding.id, finding.subject), finding)
+    return tuple(_accepted(one, accepted) for one in sorted(found.values(), key=_place))
+
+
+def open_questions(findings: Iterable[Finding]) -> list[Finding]:
+    """What still has to be accepted by name before a step is taken: every warning that is not."""
+    return [one for one in findings if one.severity is Severity.WARNING]
+
+
+def _of_the_observation(observation: Observation) -> Iterator[Finding]:
+    """What could not be read of it: C-30 for the machines' sake, as nothing else asks for it."""
+    for one in observation.findings:
+        yield _with_number(one, NUMBERS.get(one.id, "C-30"))
+    for log in observation.logs.values():
+        for one in log.findings:
+            yield _with_number(one, "C-08")
+
+
+def _of_rows(case: CheckCase) -> Iterator[Finding]:
+    for row in ROWS:
+        if case.stage in row.stages:
+            for said in row.look(case):
+                if isinstance(said, Unknown):
+                    yield _unknown(row, said)
+                else:
+                    yield _with_number(said, NUMBERS.get(said.id, row.check))
+
+
+def _unknown(row: Row, said: Unknown) -> Finding:
+    return warning(
+        UNKNOWN_ID,
+        f"{row.check} {row.title}",
+        f"unknown: {said.why}",
+        f"Observe it, or accept it by name: --accept {row.check}",
+        check=row.check,
+        unknown=said.why,
+    )
+
+
+def _with_number(finding: Finding, number: str) -> Finding:
+    return changed(finding, evidence={"check": number, **finding.evidence})
+
+
+def _place(finding: Finding) -> tuple[int, str]:
+    """Blockers first, then what warns, what is unknown, what only tells; within each by number."""
+    kind = 2 if finding.id == UNKNOWN_ID else _WEIGHT[finding.severity]
+    return kind, str(finding.evidence["check"])
+
+
+def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
+    named = {finding.id, str(finding.evidence["check"])} & accepted
+    if not named or finding.severity is not Severity.WARNING:
+        return finding
+    return changed(finding, severity=Severity.INFO, evidence={**finding.evidence, "accepted": True})
