@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, TypeVar
 
-from kafkactl.errors import InputError
+from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.migration.observation import Mode, NodeRole
-from kafkactl.plan import Finding, warning
+from kafkactl.plan import Finding, Severity, warning
 from kafkactl.protocol.properties import parse_properties
 
 KIND: Final = "migrate.observation"
@@ -54,12 +54,18 @@ class RawNode:
 
 @frozen
 class RawObservation:
-    """The file. `time_ms` is 0 where it does not say; `chroot` None where it does not."""
+    """The file. `time_ms` is 0 where it does not say; `chroot` None where it does not.
+
+    The zxids are those of the tree (`Tree.zxid_before`); `findings` are the observer's own: what it could not see.
+    """
 
     time_ms: int = 0
     connect: str | None = None
     chroot: str | None = None
+    zxid_before: int | None = None
+    zxid_after: int | None = None
     nodes: tuple[RawNode, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -71,8 +77,14 @@ def render_observation(raw: RawObservation) -> bytes:
         "kind": KIND,
         "schema_version": SCHEMA_VERSION,
         "time_ms": raw.time_ms,
-        "zookeeper": {"connect": raw.connect, "chroot": raw.chroot},
+        "zookeeper": {
+            "connect": raw.connect,
+            "chroot": raw.chroot,
+            "zxid_before": raw.zxid_before,
+            "zxid_after": raw.zxid_after,
+        },
         "nodes": [_node_table(one) for one in raw.nodes],
+        "findings": [one.to_dict() for one in raw.findings],
     }
     return json.dumps(table, indent=2).encode("ascii") + b"\n"
 
@@ -116,7 +128,10 @@ def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[
         time_ms=reading.value(table, "time_ms", "", _whole) or 0,
         connect=reading.value(zookeeper, "connect", "zookeeper.", _text),
         chroot=reading.value(zookeeper, "chroot", "zookeeper.", _text),
+        zxid_before=reading.value(zookeeper, "zxid_before", "zookeeper.", _whole),
+        zxid_after=reading.value(zookeeper, "zxid_after", "zookeeper.", _whole),
         nodes=nodes,
+        findings=reading.told(table.get("findings")),
     )
     return raw, tuple(reading.findings)
 
@@ -169,6 +184,19 @@ class _Reading:
 
     def table(self, table: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any] | None:
         return self.value(table, name, where, _table)
+
+    def told(self, value: object) -> tuple[Finding, ...]:
+        """What the observer had to say, in the one shape of findings."""
+        if value is not None and not isinstance(value, list):
+            self.note("findings", "list")
+            return ()
+        found = []
+        for number, one in enumerate(value or ()):
+            try:
+                found.append(_finding(one))
+            except ValueError as error:
+                self.note(f"findings[{number}]", str(error))
+        return tuple(found)
 
     def nodes(self, value: object) -> tuple[RawNode, ...]:
         if value is None:
@@ -269,6 +297,19 @@ def _mode(value: object) -> Mode:
     return Mode(str(value))
 
 
+def _finding(value: object) -> Finding:
+    table = _table(value)
+    words = {name: table.get(name) or "" for name in ("id", "subject", "message", "next_step")}
+    if not words["id"] or not all(isinstance(word, str) for word in words.values()):
+        raise ValueError("finding")
+    if table.get("severity") not in Severity.__members__.values():
+        raise ValueError("finding of a known severity")
+    evidence = table.get("evidence")
+    return Finding(
+        severity=Severity(table["severity"]), evidence=evidence if isinstance(evidence, dict) else {}, **words
+    )
+
+
 def _answer(value: object) -> RawAnswer:
     table = _table(value)
     version, body = table.get("version"), table.get("body")
@@ -287,8 +328,6 @@ def _meta_properties(value: object) -> Mapping[str, str]:
     if isinstance(value, list):
         value = value[0] if value else {}
     if isinstance(value, str):
-        from kafkactl.errors import DecodeError
-
         try:
             return dict(parse_properties(value.encode("utf-8", "surrogatepass")).mapping)
         except DecodeError:

@@ -49,7 +49,7 @@ def observation_of(
 
     `znodes` None: ZooKeeper was not looked at. `findings` are those of reading the files.
     """
-    found = list(findings)
+    found = [*raw.findings, *findings]
     nodes = []
     for one in raw.nodes:
         node, troubles = node_seen(one)
@@ -57,6 +57,8 @@ def observation_of(
         found += troubles
     chroot = _chroot(raw)
     tree = None if znodes is None else _tree(znodes, chroot, found)
+    if tree is not None:
+        tree = changed(tree, zxid_before=raw.zxid_before, zxid_after=raw.zxid_after)
     known = dict(sorted((logs or {}).items()))
     found += (one for log in known.values() for one in blockers(log.findings))
     observation = Observation(
