@@ -28,7 +28,7 @@ def stage_of(new_cluster: ClusterOf, tool: StorageToolServer, release: str, **sh
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("release, count", [("4.3.1", len(FEW)), ("3.9.2", 3)])
+@pytest.mark.parametrize("release, count", [("4.3.1", len(FEW)), pytest.param("3.9.2", 3, marks=pytest.mark.campaign)])
 def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, count: int) -> None:
     stage = stage_of(new_cluster, storage_tool, release)
     for _name, play in FEW[:count]:

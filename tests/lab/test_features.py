@@ -296,15 +296,16 @@ def dead_leader(cluster: KafkaCluster, leader: int) -> None:
     cluster.kill(leader)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "happens",
     [
         no_majority,
-        pytest.param(no_leader, marks=pytest.mark.campaign),
-        pytest.param(dead_leader, marks=pytest.mark.campaign),
+        no_leader,
+        dead_leader,
     ],
 )
-@pytest.mark.parametrize("release", ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
 def test_a_quorum_that_fails_while_a_change_is_sent_is_never_guessed_about(
     new_cluster: ClusterOf, release: str, happens: Callable[[KafkaCluster, int], None]
 ) -> None:

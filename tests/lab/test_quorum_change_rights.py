@@ -79,6 +79,7 @@ def test_right_after_right(site: Site, kafkactl: Kafkactl) -> None:
     assert (added.code, added.json["outcome"], _voters(site, kafkactl)) == (0, "done", [1, 2]), added
 
 
+@pytest.mark.campaign
 def test_a_removal_needs_alter_and_says_so(site: Site, kafkactl: Kafkactl) -> None:
     everybody = ["--bootstrap-controller", site.places["CONTROLLER"]]
     flags = ["--allow-size", "--accept-zero-tolerance", "--yes"]

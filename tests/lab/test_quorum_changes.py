@@ -73,6 +73,7 @@ def test_a_quorum_grows_shrinks_and_loses_its_leader_and_a_disk(
     assert _broker_serves(cluster)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("release", RELEASES)
 def test_five_voters_of_which_two_die(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
     cluster = new_cluster(release, controllers=5, brokers=0, voters=(1, 2, 3))
