@@ -114,7 +114,9 @@ def test_directory_ids_of_a_static_quorum_are_never_shown(
     assert (told["mode"], [one["directory_id"] for one in told["voters"]]) == ("static", [None])
 
 
-@pytest.mark.parametrize("release", ["4.4.0", pytest.param("3.9.2", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "release", ["4.4.0", *(pytest.param(one, marks=pytest.mark.campaign) for one in ("3.9.2", "4.0.2", "4.3.1"))]
+)
 def test_without_a_leader_controllers_and_disks_answer(release: str, cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
     cluster = cluster_of(release, controllers=3, brokers=1)
     healthy = cluster.quorum()
