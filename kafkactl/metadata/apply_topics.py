@@ -41,9 +41,14 @@ def add_partition(state: State, data: Message) -> None:
     topic = state.topics.get(data["TopicId"].raw)
     if topic is None:
         raise _unknown_topic(data["TopicId"], "PartitionRecord")
+    topic.own()[data["PartitionId"]] = registered(state, data, topic.name)
+
+
+def registered(state: State, data: Message, topic: str) -> PartitionState:
+    """The partition that a PartitionRecord tells of."""
     replicas = state.ids(data["Replicas"])
-    _check_recovery_state(data["LeaderRecoveryState"], topic.name, data["PartitionId"])
-    topic.own()[data["PartitionId"]] = (
+    _check_recovery_state(data["LeaderRecoveryState"], topic, data["PartitionId"])
+    return (
         replicas,
         state.ids(data["Isr"]),
         state.ids(data["RemovingReplicas"]),
@@ -52,7 +57,7 @@ def add_partition(state: State, data: Message) -> None:
         data["LeaderRecoveryState"],
         data["LeaderEpoch"],
         data["PartitionEpoch"],
-        directories_for(state, data["Directories"], len(replicas), topic.name, data["PartitionId"]),
+        directories_for(state, data["Directories"], len(replicas), topic, data["PartitionId"]),
         state.ids(data["EligibleLeaderReplicas"] or ()),
         state.ids(data["LastKnownElr"] or ()),
     )

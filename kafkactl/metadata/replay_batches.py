@@ -60,7 +60,11 @@ def replay_runs(
     Records below `first_offset` are passed over (the start already has them), and those from `end_offset` on. What is
     damaged is a finding.
     """
-    replaying = BatchReplaying(start, snapshot=snapshot, first_offset=first_offset, end_offset=end_offset)
+    return played(BatchReplaying(start, snapshot=snapshot, first_offset=first_offset, end_offset=end_offset), runs)
+
+
+def played(replaying: BatchReplaying, runs: Iterable[BatchRun | Damage]) -> Replay:
+    """What a replay finds in these batches."""
     with no_collection():
         for run in runs:
             if isinstance(run, Damage):
@@ -114,6 +118,8 @@ class BatchReplaying(Replaying):
         """Bytes that are no sound batch."""
         text = f"bytes {damage.position} to {damage.end} cannot be read ({damage.error.id}): what they say is missing"
         self.counts["undecodable"] += 1
+        if self.position is not None:
+            self.state.offset = self.position[0]  # the last one before the damage
         self.state.note("undecodable-record", Severity.BLOCKER, "metadata log", text)
         self._next_offset = None
 

@@ -1,0 +1,179 @@
+"""Partitions as columns: a row for each, those of a topic side by side, so that topic and number tell the row.
+
+A topic that is in the table is in it whole, and what the `State` holds of it is out of date until `flush`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from kafkactl.metadata.columns_bytes import Array, ByteNumbers
+from kafkactl.metadata.columns_meaning import Meanings
+from kafkactl.metadata.image import PartitionState
+from kafkactl.metadata.replay_state import State, TopicState
+
+_FLUSHED_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
+# The columns, by the field of a PartitionState that they are: numbers of lists, of directory lists, and plain ones.
+_LISTS: Final = {"replicas": 0, "isr": 1, "removing": 2, "adding": 3, "elr": 9, "last_known": 10}
+_PLAIN: Final = {"leader": (4, np.int32), "recovery": (5, np.int8), "leader_epoch": (6, np.int64)}
+_MORE: Final = {"epoch": (7, np.int64)}
+
+
+class PartitionTable:
+    """The table. Columns are attributes by name; `present` tells which rows are partitions."""
+
+    replicas: Array
+    isr: Array
+    removing: Array
+    adding: Array
+    elr: Array
+    last_known: Array
+    directories: Array
+    leader: Array
+    recovery: Array
+    leader_epoch: Array
+    epoch: Array
+    present: Array
+
+    def __init__(self, state: State, meanings: Meanings) -> None:
+        self._state = state
+        self._meanings = meanings
+        self.topics = ByteNumbers(self._new_topic)
+        self._raws: list[bytes] = []
+        self._forms: dict[str, type[Any]] = dict.fromkeys((*_LISTS, "directories"), np.int32)
+        self._forms |= {name: form for name, (_, form) in (_PLAIN | _MORE).items()} | {"present": np.bool_}
+        for name, form in self._forms.items():
+            setattr(self, name, np.zeros(1024, form))
+        self.used = 0
+        self._base, self._room = np.zeros(256, np.int64), np.zeros(256, np.int64)
+        self.is_live = np.zeros(256, bool)  # topics that the state has
+        self._is_sparse: set[int] = set()
+
+    # --- topics ---------------------------------------------------------------------------------------------------
+
+    def _new_topic(self, raw: bytes, _tag: int) -> None:
+        number = len(self._raws)
+        self._raws.append(raw)
+        if number == len(self._base):
+            self._base, self._room = (np.concatenate([one, np.zeros_like(one)]) for one in (self._base, self._room))
+            self.is_live = np.concatenate([self.is_live, np.zeros_like(self.is_live)])
+        topic = self._state.topics.get(raw)
+        self.is_live[number] = topic is not None
+        if topic is not None and topic.partitions:
+            self._load(number, topic.partitions)
+
+    def topic_made(self, raw: bytes) -> None:
+        """The state has it from now on."""
+        self.is_live[self.topics.number(raw)] = True
+
+    def topic_gone(self, raw: bytes) -> None:
+        """The state does not have it any more; nor does the table."""
+        number = self.topics.number(raw)
+        self.is_live[number] = False
+        self.present[self._rows_of(number)] = False
+
+    def _rows_of(self, topic: int) -> slice:
+        return slice(int(self._base[topic]), int(self._base[topic] + self._room[topic]))
+
+    # --- rows -----------------------------------------------------------------------------------------------------
+
+    def rows(self, topics: Array, numbers: Array) -> Array | None:
+        """The rows of these partitions, with room made for new ones; None where numbers are too far apart."""
+        if self._is_sparse or int(numbers.min(initial=0)) < 0:
+            return None
+        over = np.flatnonzero(numbers >= self._room[topics])
+        if len(over) and not self._make_room(topics[over], numbers[over]):
+            return None
+        found: Array = self._base[topics] + numbers
+        return found
+
+    def _make_room(self, topics: Array, numbers: Array) -> bool:
+        greatest = np.full(len(self._raws), -1)
+        np.maximum.at(greatest, topics, numbers)
+        met = np.bincount(topics, minlength=len(self._raws))
+        for topic in np.flatnonzero(met).tolist():
+            old, wanted = self._rows_of(topic), int(greatest[topic]) + 1
+            if wanted > 64 and wanted > 2 * (int(met[topic]) + int(self.present[old].sum())) + 64:
+                return False
+            size = old.stop - old.start
+            self._allot(topic, wanted if not size else max(wanted, size + size // 2))
+            if not size:
+                continue
+            new = slice(int(self._base[topic]), int(self._base[topic]) + size)
+            for name in self._forms:
+                column = getattr(self, name)
+                column[new] = column[old]
+            self.present[old] = False
+        return True
+
+    def _allot(self, topic: int, size: int) -> None:
+        self._base[topic], self._room[topic] = self.used, size
+        self.used += size
+        while self.used > len(self.present):
+            for name in self._forms:
+                column = getattr(self, name)
+                setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+
+    # --- to and from the state ------------------------------------------------------------------------------------
+
+    def _load(self, topic: int, partitions: dict[int, PartitionState]) -> None:
+        numbers = np.fromiter(partitions, np.int64, len(partitions))
+        if int(numbers.min()) < 0 or int(numbers.max()) >= 2 * len(partitions) + 64:
+            self._is_sparse.add(topic)
+            return
+        self._allot(topic, int(numbers.max()) + 1)
+        self.put(self._base[topic] + numbers, partitions.values())
+
+    def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
+        """These partitions into these rows."""
+        fields = list(zip(*states, strict=True))
+        for name, at in _LISTS.items():
+            getattr(self, name)[rows] = [self._meanings.list_number(one) for one in fields[at]]
+        for name, (at, _) in (_PLAIN | _MORE).items():
+            getattr(self, name)[rows] = fields[at]
+        self.directories[rows] = [self._meanings.directory_number(one) for one in fields[8]]
+        self.present[rows] = True
+
+    def states(self, rows: Any) -> list[PartitionState]:
+        """The partitions in these rows."""
+        lists, joined = self._meanings.lists.__getitem__, self._meanings.directories.__getitem__
+        fields: list[Any] = [()] * 11
+        for name, at in _LISTS.items():
+            fields[at] = map(lists, getattr(self, name)[rows].tolist())
+        for name, (at, _) in (_PLAIN | _MORE).items():
+            fields[at] = getattr(self, name)[rows].tolist()
+        fields[8] = map(joined, self.directories[rows].tolist())
+        return list(zip(*fields, strict=True))
+
+    def flush(self) -> None:
+        """Put everything into the state. The table stays as it is."""
+        taken: list[tuple[TopicState, Array, int]] = []
+        waiting = 0
+        for topic in np.flatnonzero(self.is_live[: len(self._raws)] & (self._room[: len(self._raws)] > 0)).tolist():
+            rows = self._rows_of(topic)
+            present = np.flatnonzero(self.present[rows])
+            taken.append((self._state.topics[self._raws[topic]], present, rows.start))
+            taken[-1][0].shared = False
+            waiting += len(present)
+            if waiting >= _FLUSHED_AT_ONCE:
+                self._into_state(taken)
+                taken, waiting = [], 0
+        self._into_state(taken)
+
+    def _into_state(self, taken: list[tuple[TopicState, Array, int]]) -> None:
+        if not taken:
+            return
+        states = iter(self.states(np.concatenate([numbers + base for _, numbers, base in taken])))
+        for topic, numbers, _ in taken:
+            topic.partitions = dict(zip(numbers.tolist(), states, strict=False))
+
+    def clear_elr(self, raw: bytes | None) -> None:
+        """A ClearElrRecord, of one topic or of all (`apply_topics.clear_elr`)."""
+        rows = slice(0, self.used) if raw is None else self._rows_of(self.topics.number(raw))
+        nothing = self._meanings.list_number(())
+        held = self.present[rows] & ((self.elr[rows] != nothing) | (self.last_known[rows] != nothing))
+        self.epoch[rows] += held
+        self.elr[rows] = self.last_known[rows] = nothing
