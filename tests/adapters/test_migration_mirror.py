@@ -1,0 +1,127 @@
+"""Real migrations of 3.7.2, 3.8.1 and 3.9.2 (tests/golden/migrations): ZooKeeper and KRaft say the same."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.adapters.log_source import open_source
+from kafkactl.adapters.migration_files import Captured, observation_from
+from kafkactl.adapters.migration_mirror import compare_captured, mirror_of
+from kafkactl.features.releases import KafkaVersion
+from kafkactl.migration.compare import Comparison
+from kafkactl.migration.compare_copy import compare_copy
+from kafkactl.migration.compare_phase import LAG_ALLOWED_MS, Phase
+from kafkactl.migration.copy_rules import copy_rules
+from kafkactl.migration.observation import NodeRole, NodeSeen
+from kafkactl.migration.observation_raw import RawObservation
+from kafkactl.migration.tree import tree_of
+from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.migration.znode import decode_znodes
+from tests.lab.make_migration_goldens import INTO as GOLDENS
+from tests.lab.make_migration_goldens import RELEASES
+from tests.lab.migration_configs import ENCODER_SECRET as SECRET
+
+CONTROLLER = NodeSeen(id=3001, role=NodeRole.CONTROLLER, config={"password.encoder.secret": SECRET}, alive=True)
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    """By release."""
+    return {release: _captured(release, tmp_path_factory.mktemp(release)) for release in RELEASES}
+
+
+def _captured(release, place) -> Captured:
+    log = place / "__cluster_metadata-0"
+    log.mkdir()
+    (log / f"{0:020}.log").write_bytes(gzip.decompress((GOLDENS / release / "metadata.log.gz").read_bytes()))
+    znodes = decode_znodes((GOLDENS / release / "zk.jsonl.gz").read_bytes(), file="zk.jsonl.gz").znodes
+    return Captured(raw=RawObservation(), znodes=znodes, logs={3001: open_source(str(log))})
+
+
+def _compared(captured, *, nodes=(CONTROLLER,), changed=None) -> Comparison:
+    """With the data of some znodes changed, or the znodes taken away (None)."""
+    changed = changed or {}
+    observation = replace(observation_from(captured), nodes=nodes)
+    kept = [one for one in captured.znodes if not (one.path in changed and changed[one.path] is None)]
+    written = [replace(one, data=changed.get(one.path, one.data)) for one in kept]
+    return compare_captured(replace(observation, tree=tree_of(written)), captured.logs)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_real_migration_has_no_difference(captured, release):
+    answer = _compared(captured[release])
+    assert answer.phase is Phase.DUAL_WRITE
+    assert answer.differences == ()
+    assert answer.unknown == ()  # the passwords that Kafka encrypted are opened
+    assert answer.findings == ()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_without_the_secret_its_passwords_are_unknown(captured, release):
+    answer = _compared(captured[release], nodes=())
+    assert answer.differences == ()
+    assert {one.entity for one in answer.unknown} == {"broker-config"}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_its_copy_is_as_predicted(captured, release):
+    observation = observation_from(captured[release])
+    rules = copy_rules(KafkaVersion(*map(int, release.split("."))))
+    records = observation.log.copy_records
+    tree = parse_tree(observation.tree)
+    assert compare_copy(tree, records, rules, secrets=(SECRET,)) == ()
+    assert len(compare_copy(tree, records[:-3], rules, secrets=(SECRET,))) == 3
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_is_done_behind_its_back_is_found(captured, release):
+    """Each config znode emptied in turn, and each ACL and token taken away."""
+    found = captured[release]
+    names = [one.path for one in found.znodes]
+    configs = [one.path for one in found.znodes if b'"config":{"' in (one.data or b"")]
+    tokens = [name for name in names if name.startswith("/delegation_token/tokens/")]
+    acls = [one.path for one in found.znodes if b'"acls":[{' in (one.data or b"")]
+    assert min(len(configs), len(tokens), len(acls)) > 0
+    for path in configs:
+        emptied = {path: json.dumps({"version": 1, "config": {}}).encode()}
+        assert {one.znode for one in _compared(found, changed=emptied).unexplained} == {path}
+    for path in (*tokens, *acls):
+        assert [one.znode for one in _compared(found, changed={path: None}).unexplained] == [path]
+
+
+def test_what_is_younger_than_the_mirror_is_lag_for_a_while(captured):
+    """The mirror stands where the copy ended; what the log says since is explained as long as that is young."""
+    found = captured["3.9.2"]
+    observation = observation_from(found)
+    path = "/migration"
+    at = next(one for one in found.znodes if one.path == path)
+    fields = json.loads(at.data)
+    earlier = json.dumps({**fields, "kraft_metadata_offset": observation.log.copy_end}).encode()
+    tree = tree_of(replace(one, data=earlier if one is at else one.data) for one in found.znodes)
+    mirror = mirror_of(replace(observation, tree=tree), found.logs).mirror
+    assert mirror.offset == observation.log.copy_end
+    assert mirror.behind_ms > 0
+    assert mirror.image.topics == observation.log.image.topics
+
+
+@pytest.mark.parametrize("behind_ms", [LAG_ALLOWED_MS, LAG_ALLOWED_MS + 1])
+def test_lag_is_explained_by_the_state_at_the_mirror(captured, behind_ms):
+    """KRaft has moved on in one topic; ZooKeeper still holds what the log said before."""
+    from kafkactl.migration.compare import compare_observation
+    from kafkactl.migration.compare_phase import Mirror
+
+    observation = replace(observation_from(captured["3.9.2"]), nodes=(CONTROLLER,))
+    image = observation.log.image
+    key = next(key for key in image.configs if key[0] == 2)
+    later = replace(image, configs={**image.configs, key: {"retention.ms": "77"}})
+    moved = replace(observation, logs={3001: replace(observation.log, image=later)})
+    answer = compare_observation(moved, mirror=Mirror(offset=9, image=image, behind_ms=behind_ms))
+    (one,) = answer.differences
+    assert (one.entity, one.rule) == (
+        "topic-config",
+        "younger-than-the-mirror" if behind_ms <= LAG_ALLOWED_MS else None,
+    )
