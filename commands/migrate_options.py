@@ -1,0 +1,117 @@
+"""What a command of `kafkactl migrate` looks at: a live cluster by its inventory, or an observation that was saved.
+
+@leaf_command("status", ...)
+@observation_options
+def command(*, source: ObservationArguments) -> None:
+    inventory = open_inventory(source)      # None where only an observation was given
+    observation = open_observation(source)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from kafkactl.commands.options import ConnectionOption
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.migration_files import Captured
+    from kafkactl.migration.inventory import Inventory
+    from kafkactl.migration.observation import Observation
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+# The nodes are given up before the command is, so that it can still say who did not answer.
+_SHARE_OF_TIME = 0.8
+
+
+class ObservationArguments(NamedTuple):
+    """What was said about the cluster; no file is read yet."""
+
+    inventory: str | None = None
+    observation: str | None = None
+
+
+def inventory_option(function: Function) -> Function:
+    """Decorator: `--inventory FILE`, for what cannot do without a live cluster."""
+    return _option("--inventory", "FILE", "Nodes, ZooKeeper, hooks and journal (TOML): docs/migration-inventory.md.")(
+        function
+    )
+
+
+def observation_options(function: Function) -> Function:
+    """Decorator: `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
+
+    @wraps(function)
+    def call(**parameters: Any) -> Any:
+        given = {name: parameters.pop(name) for name in ObservationArguments._fields}
+        return function(source=ObservationArguments(**given), **parameters)
+
+    decorated: Any = call
+    decorated = _option("--observation", "DIR", "A saved observation in place of the cluster (migrate observe).")(
+        decorated
+    )
+    return inventory_option(decorated)  # type: ignore[no-any-return]
+
+
+def open_observation(source: ObservationArguments) -> Observation:
+    """The observation that was saved, or one that is made now.
+
+    Raises InputError `observation-or-inventory-missing`, and those of the folder, the inventory and its files.
+    """
+    from kafkactl.adapters.migration_files import observation_from
+
+    return observation_from(open_captured(source))
+
+
+def open_captured(source: ObservationArguments) -> Captured:
+    """The same before anything is made of its logs, for what has to read them in another way. Raises as above."""
+    from kafkactl.adapters.migration_files import load_captured
+
+    if source.observation is not None:
+        return load_captured(source.observation)
+    from kafkactl.adapters.migration_observe import observe
+    from kafkactl.commands.settings import current_settings
+
+    inventory = open_inventory(source)
+    if inventory is None:
+        raise _nothing_named()
+    return observe(inventory, timeout_ms=_SHARE_OF_TIME * current_settings().timeout_ms)
+
+
+def open_inventory(source: ObservationArguments) -> Inventory | None:
+    """The inventory; None where only an observation was given.
+
+    Raises InventoryError, InputError `input-file-unreadable`, and `observation-or-inventory-missing` for neither.
+    """
+    if source.inventory is None:
+        if source.observation is None:
+            raise _nothing_named()
+        return None
+    return read_inventory(source.inventory)
+
+
+def read_inventory(path: str) -> Inventory:
+    """The inventory in a file. Raises InventoryError, InputError `input-file-unreadable`."""
+    from pathlib import Path
+
+    from kafkactl.adapters.input_files import read_input
+    from kafkactl.migration.inventory import parse_inventory
+
+    return parse_inventory(read_input(Path(path), "inventory"), file=path)
+
+
+def _nothing_named() -> Exception:
+    from kafkactl.errors import InputError
+
+    return InputError(
+        "neither a cluster nor an observation is named",
+        id="observation-or-inventory-missing",
+        next_step="Give --inventory FILE for the cluster, or --observation DIR for a saved observation.",
+    )
+
+
+def _option(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
+    return click.option(name, cls=ConnectionOption, metavar=metavar, help=text)
