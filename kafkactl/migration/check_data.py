@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final
-from urllib.parse import quote
 
 from kafkactl.migration.check_case import (
     CLAIMED,
@@ -29,6 +28,7 @@ from kafkactl.plan import Finding, blocker, note, warning
 
 _BLOCK: Final = 1000  # ids in a block of producer ids
 _NO_OPS_PER_S: Final = 2
+_PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_")
 
 # The numbers of what the reading of the tree says.
 NUMBERS: Final[Mapping[str, str]] = {
@@ -260,7 +260,9 @@ def _entity_names(tree: Tree) -> Iterator[tuple[str, str]]:
 def _sanitized(name: str) -> str | None:
     """The znode name of the same entity as `Sanitizer.sanitize` writes it."""
     plain = desanitize(name)
-    return None if plain is None else quote(plain, safe=".-_", errors="replace").replace("~", "%7E")
+    if plain is None:
+        return None
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in plain.encode("utf-8", "replace"))
 
 
 def _producer_ids(case: CheckCase) -> Iterator[Finding]:

@@ -1,0 +1,158 @@
+"""Each danger is named, a healthy cluster in any state is not alarmed, and what was not seen is unknown."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkactl.frozen import changed
+from kafkactl.migration.check_case import Stage, case_of
+from kafkactl.migration.check_data import NUMBERS
+from kafkactl.migration.checks import ROWS, UNKNOWN_ID, check, open_questions
+from kafkactl.migration.observation import Observation
+from kafkactl.migration.tree import tree_of
+from kafkactl.migration.znode import Hidden
+from kafkactl.plan import Severity
+from tests.migration.check_cases import CASES, Case
+from tests.migration.observations import STATES, TIME_MS, world
+
+# zk-migration.md 4: the numbers that there are.
+ALL_NUMBERS = [f"C-{number:02}" for number in (*range(1, 9), *range(10, 23), *range(30, 43), *range(50, 61))]
+ALWAYS_UNKNOWN = {"C-05", "C-30", "C-40", "C-41", "C-42", "X-5.2"}  # C-05: before the first start of a controller
+
+
+def _ids(findings):
+    return {(one.evidence["check"], one.id, one.severity.value) for one in findings}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_healthy_cluster_is_not_alarmed(state):
+    findings = check(world(state).observation())
+    assert [one for one in findings if one.severity is Severity.BLOCKER] == []
+    assert {one.evidence["check"] for one in findings if one.severity is Severity.WARNING} <= ALWAYS_UNKNOWN
+    assert {one.id for one in open_questions(findings)} <= {UNKNOWN_ID}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.check}-{case.id}-{case.state}")
+def test_each_danger_is_named(case: Case):
+    found = check(case.change(world(case.state)).observation())
+    assert (case.check, case.id, case.severity) in _ids(found)
+
+
+@pytest.mark.parametrize(
+    "case", [one for one in CASES if one.severity != "info" and one.id != UNKNOWN_ID], ids=lambda case: case.id
+)
+def test_and_only_where_it_is(case: Case):
+    assert case.id not in {one.id for one in check(world(case.state).observation())}
+
+
+def test_every_number_has_a_check_and_a_case():
+    checked = {row.check for row in ROWS} | set(NUMBERS.values())
+    assert [number for number in ALL_NUMBERS if number not in checked] == []
+    tried = {case.check for case in CASES}
+    assert [number for number in (*ALL_NUMBERS, *sorted(checked)) if number not in tried] == []
+
+
+def test_every_stage_is_asked_and_every_row_has_a_place():
+    assert {stage for row in ROWS for stage in row.stages} == set(Stage)
+    assert all(row.stages for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("state", "stage"),
+    [("M0", "before"), ("M2", "before"), ("M3", "quorum"), ("M4L", "quorum"), ("M5", "copy"), ("M6", "dual"),
+     ("M8", "dual"), ("M11", "final")],
+)  # fmt: skip
+def test_the_stage_is_found(state, stage):
+    assert case_of(world(state).observation()).stage == stage
+
+
+def test_after_a_rollback_the_disks_are_leftovers_and_nothing_else():
+    rolled = world("M0").but(controllers={3001: False}, state=1, files=world("M3").files | world("M0").files)
+    rolled.logged(copy_begin=81, copy_end=236)
+    found = check(rolled.observation())
+    assert [one.id for one in found if one.severity is Severity.BLOCKER] == ["controller-disk-of-earlier-attempt"]
+
+
+# --- unknown --------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_observed_is_unknown_and_never_wrong():
+    found = check(Observation(time_ms=TIME_MS))
+    assert {one.id for one in found} == {UNKNOWN_ID}
+    assert all(one.severity is Severity.WARNING and one.evidence["unknown"] for one in found)
+
+
+def test_hidden_values_are_unknown():
+    observation = world("M3").observation()
+    znodes = [changed(one, data=None, hidden=Hidden.REDACTED) for one in observation.tree.znodes.values()]
+    found = check(changed(observation, tree=tree_of(znodes)))
+    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+
+
+def test_warnings_are_accepted_by_number_or_id_and_blockers_are_not():
+    seen = world("M0").but(versions={2: "3.9.1"}).no_znode("/brokers/ids/2")
+    accepted = frozenset(
+        {"C-30", "C-40", "C-41", "C-42", "nodes-of-several-releases", "C-32", "broker-not-in-zookeeper"}
+    )
+    found = check(seen.observation(), accepted=accepted)
+    assert open_questions(found) == []
+    assert {one.id for one in found if one.evidence.get("accepted")} == {UNKNOWN_ID, "nodes-of-several-releases"}
+    assert "broker-not-in-zookeeper" in {one.id for one in found if one.severity is Severity.BLOCKER}
+
+
+_NODE_FIELDS = ("alive", "kafka_version", "mode", "config", "config_text", "meta_properties", "api_versions", "quorum")
+_FACTS = {field.name for field in dataclasses.fields(world("M6").observation().log)} - {"image", "end_offset", "epoch"}
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_no_check_raises_whatever_is_missing(data):
+    case = data.draw(st.sampled_from(CASES))
+    observation = case.change(world(case.state)).observation()
+    nodes = []
+    for node in observation.nodes:
+        gone = data.draw(st.sets(st.sampled_from(_NODE_FIELDS)))
+        if data.draw(st.booleans()):
+            nodes.append(changed(node, **dict.fromkeys(gone)))
+    tree = observation.tree
+    if tree is not None:
+        lost = data.draw(st.sets(st.sampled_from(sorted(tree.znodes)), max_size=12))
+        hidden = data.draw(st.sets(st.sampled_from(sorted(tree.znodes)), max_size=12))
+        tree = data.draw(st.sampled_from([None, tree_of(
+            changed(one, data=None, hidden=Hidden.NO_PERMISSION) if path in hidden else one
+            for path, one in tree.znodes.items() if path not in lost
+        )]))  # fmt: skip
+    empty = {name: type(value)() for name, value in _optional(observation).items() if data.draw(st.booleans())}
+    logs = {id: changed(log, **empty) for id, log in observation.logs.items() if data.draw(st.booleans())}
+    for finding in check(changed(observation, nodes=tuple(nodes), tree=tree, logs=logs)):
+        assert finding.evidence["check"]
+        assert finding.next_step
+        assert finding.subject
+
+
+def _optional(observation: Observation) -> dict[str, object]:
+    log = observation.log
+    if log is None:
+        return {}
+    return {name: getattr(log, name) for name in sorted(_FACTS) if isinstance(getattr(log, name), (tuple, dict))}
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), junk=st.binary(max_size=40))
+def test_no_check_raises_whatever_stands_in_a_znode(data, junk):
+    observation = world(data.draw(st.sampled_from(STATES))).observation()
+    path = data.draw(st.sampled_from(sorted(observation.tree.znodes)))
+    znodes = [changed(one, data=junk) if one.path == path else one for one in observation.tree.znodes.values()]
+    check(changed(observation, tree=tree_of(znodes)))
+
+
+def test_no_secret_is_told():
+    seen = world("M3").file(3001, "password.encoder.secret", "hunter2").file(1, "super.users", "User:x")
+    seen.znode(
+        "/config/brokers/1", b'{"version":1,"config":{"listener.name.sasl.ssl.key.password":"encryptedPassword:zz"}}'
+    )
+    assert "hunter2" not in str([one.to_dict() for one in check(seen.observation())])
