@@ -36,9 +36,9 @@ class ObservationArguments(NamedTuple):
 
 def inventory_option(function: Function) -> Function:
     """Decorator: `--inventory FILE`, for what cannot do without a live cluster."""
-    return _option("--inventory", "FILE", "Nodes, ZooKeeper, hooks and journal (TOML): docs/migration-inventory.md.")(
-        function
-    )
+    text = "Nodes, ZooKeeper, hooks and journal (TOML): docs/migration-inventory.md."
+    decorated: Any = _option("--inventory", "FILE", text)(function)
+    return decorated  # type: ignore[no-any-return]
 
 
 def observation_options(function: Function) -> Function:
@@ -49,11 +49,9 @@ def observation_options(function: Function) -> Function:
         given = {name: parameters.pop(name) for name in ObservationArguments._fields}
         return function(source=ObservationArguments(**given), **parameters)
 
-    decorated: Any = call
-    decorated = _option("--observation", "DIR", "A saved observation in place of the cluster (migrate observe).")(
-        decorated
-    )
-    return inventory_option(decorated)  # type: ignore[no-any-return]
+    text = "A saved observation in place of the cluster (migrate observe)."
+    decorated: Any = inventory_option(_option("--observation", "DIR", text)(call))
+    return decorated  # type: ignore[no-any-return]
 
 
 def open_observation(source: ObservationArguments) -> Observation:
@@ -73,12 +71,18 @@ def open_captured(source: ObservationArguments) -> Captured:
     if source.observation is not None:
         return load_captured(source.observation)
     from kafkactl.adapters.migration_observe import observe
-    from kafkactl.commands.settings import current_settings
 
     inventory = open_inventory(source)
     if inventory is None:
         raise _nothing_named()
-    return observe(inventory, timeout_ms=_SHARE_OF_TIME * current_settings().timeout_ms)
+    return observe(inventory, timeout_ms=time_for_nodes_ms())
+
+
+def time_for_nodes_ms() -> float:
+    """How long a look at the whole cluster may take within --timeout."""
+    from kafkactl.commands.settings import current_settings
+
+    return _SHARE_OF_TIME * current_settings().timeout_ms
 
 
 def open_inventory(source: ObservationArguments) -> Inventory | None:

@@ -1,0 +1,26 @@
+"""`kafkactl migrate`: the table of its verbs. Each verb is a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.commands.lazy_group import Entry, LazyGroup
+
+VERBS = {
+    "observe": Entry(
+        "kafkactl.commands.migrate_observe", "command", "Save everything that the migration is judged by."
+    ),
+}
+
+
+@click.group(
+    "migrate",
+    cls=LazyGroup,
+    entries=VERBS,
+    examples=("kafkactl migrate observe --inventory migration.toml --out observation",),
+)
+def command() -> None:
+    """Move a cluster from ZooKeeper to KRaft, step by step, and back.
+
+    Each command looks at the live cluster (--inventory), or at a saved observation of one (--observation).
+    """

@@ -1,0 +1,272 @@
+"""A live cluster observed: the ZooKeeper tree, what every node answers, the controllers' logs. Nothing is changed.
+
+The law: an observation always comes about. What could not be seen is unknown, and a finding says why; only an inventory
+whose own files cannot be read is an error.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from kafkactl.adapters.client import Client, Limits
+from kafkactl.adapters.client_config import load_client_config
+from kafkactl.adapters.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.cluster_view import Role
+from kafkactl.adapters.connection import Access
+from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.log_source import CHECKPOINT, SEGMENT, LogFile, LogSource
+from kafkactl.adapters.migration_files import Captured
+from kafkactl.adapters.migration_observe_nodes import NodeAnswers, ask_nodes
+from kafkactl.adapters.migration_observe_places import Places
+from kafkactl.adapters.transport import parse_addresses
+from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.frozen import changed, frozen
+from kafkactl.migration.inventory import Inventory, InventoryNode
+from kafkactl.migration.observation import NodeRole
+from kafkactl.migration.observation_raw import RawNode, RawObservation
+from kafkactl.migration.observation_reading import node_seen
+from kafkactl.migration.tree import Tree
+from kafkactl.migration.tree_json import BrokenError, parse_json
+from kafkactl.migration.znode import Znode
+from kafkactl.plan import Finding, blocker, note, warning
+from kafkactl.protocol.properties import parse_properties
+
+_PATIENCE_MS: Final = 15_000.0  # for one part of it, so that a silent one does not eat the time of the others
+_PARTS: Final = 3
+_ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROLLER}
+_OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "znode-told-twice"})  # said again by whoever reads it
+_CLUSTER_ID: Final = "/cluster/id"
+
+
+def observe(
+    inventory: Inventory,
+    *,
+    timeout_ms: float,
+    asks_zookeeper_brokers: bool = True,
+    with_logs: bool = True,
+    clock: Clock | None = None,
+) -> Captured:
+    """Look at everything that the inventory names.
+
+    A broker on ZooKeeper logs an error for each DescribeQuorum: who looks again and again leaves that question out
+    (`asks_zookeeper_brokers`). Raises InputError for files that the inventory names and that cannot be read: those of
+    ZooKeeper's and of the clients' settings.
+    """
+    looking = _Looking(inventory, timeout_ms, clock or SystemClock())
+    now_ms = time.time_ns() // 1_000_000
+    tree = looking.tree()
+    answers = looking.answers(asks_zookeeper_brokers=asks_zookeeper_brokers)
+    nodes = tuple(looking.node(one, answers[one.id]) for one in inventory.nodes)
+    logs = looking.logs(nodes) if with_logs else {}
+    looking.compare_clusters(tree, answers)
+    connect, _, _ = inventory.zookeeper.connect.partition("/")
+    raw = RawObservation(
+        time_ms=now_ms,
+        connect=inventory.zookeeper.connect,
+        chroot=inventory.zookeeper.connect.removeprefix(connect).rstrip("/"),
+        zxid_before=None if tree is None else tree.zxid_before,
+        zxid_after=None if tree is None else tree.zxid_after,
+        nodes=nodes,
+        findings=(*looking.findings, *looking.places.findings),
+    )
+    return Captured(raw=raw, znodes=None if tree is None else _absolute(tree), logs=logs)
+
+
+def _absolute(tree: Tree) -> tuple[Znode, ...]:
+    """The znodes under their whole paths, as ZooKeeper has them."""
+    if not tree.chroot:
+        return tuple(tree.znodes.values())
+    return tuple(changed(one, path=(tree.chroot + path).rstrip("/")) for path, one in tree.znodes.items())
+
+
+@frozen
+class _Unmet:
+    """A node that was not met, and why."""
+
+    error: KafkactlError
+
+
+class _Looking:
+    """One look at a cluster; `findings` are what it could not see."""
+
+    def __init__(self, inventory: Inventory, timeout_ms: float, clock: Clock) -> None:
+        self.findings: list[Finding] = []
+        self._inventory = inventory
+        self._folder = Path(inventory.file).parent
+        self._clock = clock
+        self._share_ms = min(_PATIENCE_MS, timeout_ms / _PARTS)
+        self.places = Places(inventory, self._share_ms)
+        self._access = {
+            NodeRole.BROKER: self._access_by(inventory.command_config),
+            NodeRole.CONTROLLER: self._access_by(inventory.controller_command_config or inventory.command_config),
+        }
+
+    def _access_by(self, path: str | None) -> Access:
+        return load_client_config(None if path is None else str(self._folder / path)).access()
+
+    # --- ZooKeeper ---
+
+    def tree(self) -> Tree | None:
+        """The whole tree; None where ZooKeeper is not reached."""
+        from kafkactl.adapters.zookeeper import open_zookeeper, zookeeper_settings
+
+        place = self._inventory.zookeeper
+        properties: Mapping[str, str] = {}
+        if place.config is not None:
+            path = self._folder / place.config
+            properties = parse_properties(read_input(path, "ZooKeeper settings"), file=str(path)).mapping
+        settings = zookeeper_settings(properties, read_only=True)
+        try:
+            with open_zookeeper(
+                place.connect, settings=settings, timeout_ms=self._share_ms, clock=self._clock
+            ) as zookeeper:
+                tree = zookeeper.read_tree()
+        except UnreachableError as error:
+            text = f"its tree is unknown: {error.message}"
+            subject = f"ZooKeeper {place.connect}"
+            self.findings.append(
+                warning("zookeeper-not-observed", subject, text, error.next_step or "", reason=error.id)
+            )
+            return None
+        self.findings += (one for one in tree.findings if one.id not in _OF_THE_TREE_ITSELF)
+        return tree
+
+    # --- nodes ---
+
+    def answers(self, *, asks_zookeeper_brokers: bool) -> dict[int, NodeAnswers | _Unmet]:
+        """By node id, all asked at once, brokers and controllers each with their own way in."""
+        found: dict[int, NodeAnswers | _Unmet] = {}
+        for nodes in (self._inventory.brokers, self._inventory.controllers):
+            places = {one.id: parse_addresses(one.address)[0] for one in nodes}
+            answers = ask_nodes(
+                tuple(places.values()),
+                self._access[nodes[0].role],
+                Deadline.after(self._share_ms, self._clock),
+                asks_zookeeper_brokers=asks_zookeeper_brokers,
+            )
+            for id, address in places.items():
+                answer = answers[address]
+                found[id] = _Unmet(error=answer) if isinstance(answer, KafkactlError) else answer
+        return found
+
+    def node(self, node: InventoryNode, answer: NodeAnswers | _Unmet) -> RawNode:
+        """A node from its answers and from its places."""
+        config = self.places.config(node)
+        meta, metrics = self.places.meta_properties(node, config), self.places.metrics(node)
+        raw = RawNode(
+            id=node.id,
+            role=node.role,
+            kafka_version=node.kafka_version,
+            config=config,
+            meta_properties=meta,
+            metrics=metrics,
+        )
+        if isinstance(answer, _Unmet):
+            self._note_unmet(node, answer.error)
+            return changed(raw, alive=False if answer.error.id in _SILENT else None)
+        if answer.role is not _ROLES[node.role]:
+            text = f"{node.address} is a {answer.role.word} listener; what this node says is unknown"
+            step = "Correct the address in the inventory: of a broker a client listener, of a controller its own."
+            self.findings.append(blocker("node-of-another-role", node.name, text, step))
+            return raw
+        met = changed(
+            raw,
+            alive=True,
+            api_versions=answer.api_versions,
+            describe_quorum=answer.describe_quorum,
+            quorum_error=answer.quorum_error,
+        )
+        seen, _ = node_seen(met)
+        return changed(met, kafka_version=seen.kafka_version, mode=seen.mode)
+
+    def _note_unmet(self, node: InventoryNode, error: KafkactlError) -> None:
+        tell = note if error.id == "connection-refused" else warning
+        text = f"it does not answer, so what it says is unknown: {error.message}"
+        self.findings.append(tell("node-not-observed", node.name, text, error.next_step or "", reason=error.id))
+
+    def compare_clusters(self, tree: Tree | None, answers: Mapping[int, NodeAnswers | _Unmet]) -> None:
+        """An inventory may point at the ZooKeeper, or the chroot, of another cluster than its nodes'."""
+        found = None if tree is None else _cluster_id(tree)
+        wanted = self._inventory.cluster_id
+        subject = f"ZooKeeper {self._inventory.zookeeper.connect}"
+        step = "Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
+        if found is not None and wanted is not None and found != wanted:
+            text = f"it is that of the cluster {found}, the inventory is about {wanted}"
+            self.findings.append(blocker("zookeeper-of-another-cluster", subject, text, step, found=found))
+        for node in self._inventory.nodes:
+            answer = answers[node.id]
+            told = answer.cluster_id if isinstance(answer, NodeAnswers) else None
+            expected = found or wanted
+            if told is not None and expected is not None and told != expected:
+                text = f"it is a node of the cluster {told}, this is about {expected}"
+                self.findings.append(blocker("node-of-another-cluster", node.name, text, step, found=told))
+
+    # --- logs ---
+
+    def logs(self, nodes: Sequence[RawNode]) -> dict[int, LogSource]:
+        """The logs that can be read from here, and, fetched, that of the leader if it is not among them."""
+        found = {}
+        for node in self._inventory.controllers:
+            source = self.places.log(node)
+            if source is not None:
+                found[node.id] = source
+        met = {one.id: node_seen(one)[0].quorum for one in nodes if one.role is NodeRole.CONTROLLER and one.alive}
+        leaders = {one.leader_id for one in met.values() if one is not None and one.leader_id is not None}
+        if met and not (leaders and leaders <= set(found)):
+            fetched = self._fetched([one for one in self._inventory.controllers if one.id in met])
+            if fetched is not None:
+                found.setdefault(*fetched)
+        return dict(sorted(found.items()))
+
+    def _fetched(self, controllers: Sequence[InventoryNode]) -> tuple[int, LogSource] | None:
+        from kafkactl.adapters.metadata_fetch import fetch_metadata_log
+
+        addresses = [parse_addresses(one.address)[0] for one in controllers]
+        limits = Limits(timeout_ms=self._share_ms, request_timeout_ms=self._share_ms)
+        client = Client(
+            addresses, Role.CONTROLLER, access=self._access[NodeRole.CONTROLLER], limits=limits, clock=self._clock
+        )
+        try:
+            with client:
+                log = fetch_metadata_log(client)
+        except KafkactlError as error:
+            text = f"it was not fetched: {error.message}"
+            self.findings.append(note("metadata-log-not-observed", "metadata log", text, error.next_step or ""))
+            return None
+        files = []
+        if log.snapshot is not None:
+            name = f"{log.snapshot.end_offset:020}-{log.snapshot.epoch:010}.checkpoint"
+            files.append(_kept(name, CHECKPOINT, log.snapshot.end_offset, log.snapshot.epoch, [log.snapshot.data]))
+        if log.pieces:
+            first = log.pieces[0].base_offset
+            files.append(_kept(f"{first:020}.log", SEGMENT, first, None, [one.data for one in log.pieces]))
+        segments, checkpoints = ([one for one in files if one.kind == kind] for kind in (SEGMENT, CHECKPOINT))
+        return log.leader_id, LogSource(
+            name=f"controller {log.leader_id}",
+            segments=tuple(segments),
+            checkpoints=tuple(checkpoints),
+            is_folder=True,
+        )
+
+
+_SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-failed", "unknown-host"})
+
+
+def _kept(name: str, kind: str, offset: int, epoch: int | None, pieces: Iterable[bytes]) -> LogFile:
+    held = list(pieces)
+    return LogFile(name=name, kind=kind, base_offset=offset, epoch=epoch, pieces=lambda: held)
+
+
+def _cluster_id(tree: Tree) -> str | None:
+    znode = tree.get(_CLUSTER_ID)
+    if znode is None or znode.data is None:
+        return None
+    try:
+        table = parse_json(znode.data)
+    except BrokenError:
+        return None
+    id = table.get("id") if isinstance(table, dict) else None
+    return id if isinstance(id, str) else None

@@ -1,0 +1,145 @@
+"""What hooks and files of this machine tell of a node: its configuration, meta.properties, metadata log and metrics.
+
+The law: what no hook gives and no path names is unknown. A hook that fails is told, and what it was to give is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from kafkactl.adapters.log_source import LogSource, open_source
+from kafkactl.adapters.migration_hooks import HookLimits, run_hook
+from kafkactl.errors import DecodeError, FailedError, InputError
+from kafkactl.migration.hook_words import Verb, words_of
+from kafkactl.migration.inventory import Inventory, InventoryNode
+from kafkactl.plan import Finding, warning
+from kafkactl.protocol.properties import parse_properties
+from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG
+
+MBEANS: Final[Mapping[str, str]] = {
+    "ZkMigrationState": "kafka.controller:type=KafkaController,name=ZkMigrationState",
+    "MigratingZkBrokerCount": "kafka.controller:type=KafkaController,name=MigratingZkBrokerCount",
+    "ZkWriteBehindLag": "kafka.controller:type=KafkaController,name=ZkWriteBehindLag",
+    "ActiveControllerCount": "kafka.controller:type=KafkaController,name=ActiveControllerCount",
+}
+"""What is asked of a node's `jmx` hook, one at a time: the last number that it prints is the value."""
+_NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_LOG_DIR_KEYS: Final = ("metadata.log.dir", "log.dirs", "log.dir")
+
+
+class Places:
+    """The files and hooks of an inventory's nodes. `findings` grow with what could not be read."""
+
+    def __init__(self, inventory: Inventory, timeout_ms: float) -> None:
+        self.findings: list[Finding] = []
+        self._folder = Path(inventory.file).parent
+        self._timeout_ms = int(timeout_ms)
+
+    def config(self, node: InventoryNode) -> str | None:
+        """The text of its server.properties: by hook, else from the copy, else, where it is local, from its place."""
+        data = self._by_hook(node, Verb.GET_CONFIG)
+        if data is None and node.copy is not None:
+            data = self._file(node, self._folder / node.copy)
+        if data is None and node.copy is None and node.hooks.is_local:
+            data = self._file(node, self._folder / node.config)
+        return None if data is None else _text(data)
+
+    def meta_properties(self, node: InventoryNode, config: str | None) -> Mapping[str, str] | None:
+        """The first meta.properties of its directories that can be read from here."""
+        for path in self._meta_files(node, config):
+            try:
+                return dict(parse_properties(path.read_bytes(), file=str(path)).mapping)
+            except FileNotFoundError:
+                continue
+            except (OSError, DecodeError) as error:
+                self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
+        return None
+
+    def log(self, node: InventoryNode) -> LogSource | None:
+        """Its metadata log, or a copy of it, where the inventory names one."""
+        if node.log is None:
+            return None
+        try:
+            return open_source(str(self._folder / node.log))
+        except (InputError, FailedError) as error:
+            self._note(node, f"its metadata log is not there: {error.message}")
+            return None
+
+    def metrics(self, node: InventoryNode) -> Mapping[str, float] | None:
+        """What its `jmx` hook prints; None without one."""
+        if Verb.JMX not in node.hooks.commands:
+            return None
+        found = {}
+        for name, mbean in MBEANS.items():
+            data = self._by_hook(node, Verb.JMX, mbean=mbean)
+            numbers = _NUMBER.findall((data or b"").decode("utf-8", "replace"))
+            if numbers:
+                found[name] = float(numbers[-1])
+        return found
+
+    def _meta_files(self, node: InventoryNode, config: str | None) -> Iterator[Path]:
+        if node.hooks.is_local:
+            for folder in node.log_dirs or _log_dirs(config):
+                yield self._folder / folder / META_PROPERTIES
+        if node.log is not None:
+            log = self._folder / node.log
+            yield (log.parent if log.name == METADATA_LOG else log) / META_PROPERTIES
+
+    def _file(self, node: InventoryNode, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except (OSError, ValueError) as error:
+            self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
+            return None
+
+    def _by_hook(self, node: InventoryNode, verb: Verb, **extra: str) -> bytes | None:
+        """What a hook printed; None where there is none, or where it failed."""
+        template = node.hooks.commands.get(verb)
+        if template is None:
+            return None
+        values = {
+            "node_id": str(node.id),
+            "role": node.role.value,
+            "host": node.host,
+            "config_path": node.config,
+            "phase": "original",
+            "journal_seq": "0",
+            **extra,
+            **node.hooks.variables,
+        }
+        try:
+            words = words_of(template, values, where=f"{node.name}: {verb}")
+        except InputError as error:
+            self._note(node, error.message)
+            return None
+        limits = HookLimits(timeout_ms=min(self._timeout_ms, node.hooks.timeout_s * 1000), try_again_ms=0)
+        run = run_hook(words, limits=limits)
+        if run.is_done and not run.truncated:
+            return run.stdout
+        self._note(node, f"its hook {verb} did not give what it was asked for: {run.told}")
+        return None
+
+    def _note(self, node: InventoryNode, words: str) -> None:
+        text = f"{words}; what it would tell is unknown"
+        step = "Correct the path or the hook in the inventory, or go on without."
+        self.findings.append(warning("node-place-unreadable", node.name, text, step))
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _log_dirs(config: str | None) -> list[str]:
+    """The directories that a configuration names, that of the metadata log first."""
+    try:
+        keys = parse_properties((config or "").encode("utf-8", "surrogatepass")).mapping
+    except DecodeError:
+        return []
+    named = [part.strip() for key in _LOG_DIR_KEYS for part in keys.get(key, "").split(",")]
+    return list(dict.fromkeys(part for part in named if part))
