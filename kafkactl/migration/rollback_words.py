@@ -1,4 +1,4 @@
-"""The words of a way back: what is done to what, in which order, and how far it is (cli.md 7)."""
+"""The words of the ways forward and back: what is done to what, in which order, and how far it is (cli.md 7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from kafkactl.plan import Finding, Outcome
 
 
 class Move(StrEnum):
-    """What a step does."""
+    """What a step does; the first seven are of the way forward only."""
+
+    PUT_CONFIG = "put-config"
+    FORMAT_DISK = "format-disk"
+    START_NODE = "start-node"
+    WAIT_QUORUM = "wait-quorum"
+    WAIT_BROKER_REGISTERED = "wait-broker-registered"
+    WAIT_COPY = "wait-copy"
+    WAIT_FINALIZED = "wait-finalized"
 
     RESTORE_CONFIG = "restore-config"
     RESTART_NODE = "restart-node"
@@ -34,18 +42,28 @@ class Progress(StrEnum):
 
 
 class File(StrEnum):
-    """Which file a node gets: its own from before the migration, or the one of migration mode."""
+    """Which file a node gets: its own, that of migration mode, a broker's for KRaft, a controller's last one."""
 
     ORIGINAL = "original"
     MIGRATION = "migration"
+    KRAFT = "kraft"
+    FINAL = "final"
+
+
+class Barrier(StrEnum):
+    """What an operator has to allow before a step: what begins by itself from there, and what cannot be undone."""
+
+    LAST_BROKER = "last-broker"
+    FINALIZE = "finalize"
 
 
 @frozen
 class RollbackStep:
-    """One step. `gate` is what has to be observed before the next one begins.
+    """One step, back or forward. `gate` is what has to be observed before the next one begins.
 
     `node` and `role` are those of a step about one node, `file` which file it gets or is restarted with, `path` and
     `version` the znode that is changed if it still has that version, `value` the new `/controller_epoch`.
+    `phase` is the state of the way forward that the step belongs to.
     """
 
     action: Move
@@ -60,6 +78,8 @@ class RollbackStep:
     path: str | None = None
     version: int | None = None
     value: int | None = None
+    barrier: Barrier | None = None
+    phase: State | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As `migrate.rollback` shows it."""

@@ -1,0 +1,127 @@
+"""The way forward: every step from where a migration is to its end, those that are done already marked as done.
+
+The order is that of Kafka's documentation made stricter: the quorum before any broker, brokers one at a time with the
+ZooKeeper controller last, a barrier before the last one because the copy then begins by itself, no KRaft file on a
+broker's disk before the copy is verified, the leader of the quorum last of all. What a step waits for is its gate; what
+has to hold between two states are the gates of `gate.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from kafkactl.frozen import changed, frozen
+from kafkactl.migration.inventory import Inventory
+from kafkactl.migration.observation import Observation
+from kafkactl.migration.rollback_words import Barrier, File, Move, Progress, RollbackStep
+from kafkactl.migration.state import Situation, situation_of
+from kafkactl.migration.state_evidence import Evidence, evidence_of
+from kafkactl.migration.state_names import State
+from kafkactl.migration.step_brokers import copy_step, entering_steps, kraft_steps
+from kafkactl.migration.step_controllers import final_steps, quorum_steps, started
+from kafkactl.plan import Finding, Outcome, Severity, blockers
+
+_RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
+_Steps = Callable[[Evidence, tuple[int, ...]], Iterable[RollbackStep]]
+# A stage with the last state that it can be in: what lies behind is not shown again.
+_STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
+    (State.M4L, quorum_steps),
+    (State.M4L, lambda e, _: entering_steps(e)),
+    (State.M5, lambda e, _: (copy_step(e),)),
+    (State.M7, lambda e, _: kraft_steps(e)),
+    (State.M10, final_steps),
+)
+
+
+@frozen
+class ForwardPlan:
+    """The way forward. Refused where the state is one that has to be repaired first; see the findings."""
+
+    outcome: Outcome
+    state: State
+    steps: tuple[RollbackStep, ...]
+    findings: tuple[Finding, ...]
+    consequences: tuple[str, ...] = ()
+
+    @property
+    def pending(self) -> tuple[RollbackStep, ...]:
+        """What is left to do."""
+        return tuple(one for one in self.steps if one.state is Progress.PENDING)
+
+
+def plan_forward(observation: Observation, inventory: Inventory | None = None) -> ForwardPlan:
+    """The way forward from what was observed. Never raises for what it holds; the gates are not part of it."""
+    evidence = evidence_of(observation)
+    return forward_of(evidence, situation_of(evidence), inventory)
+
+
+def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> ForwardPlan:
+    """The same from evidence that was gathered already."""
+    findings = tuple(_repairable(one, situation) for one in situation.findings)
+    if blockers(findings):
+        return ForwardPlan(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=findings)
+    steps = tuple(changed(one, number=number) for number, one in enumerate(_steps(e, situation, inventory), start=1))
+    if all(one.state is Progress.DONE for one in steps):
+        return ForwardPlan(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
+    return ForwardPlan(
+        outcome=Outcome.PLANNED,
+        state=situation.state,
+        steps=steps,
+        findings=findings,
+        consequences=tuple(_consequences(steps)),
+    )
+
+
+def next_actions(
+    state: State, observation: Observation, inventory: Inventory | None = None
+) -> tuple[RollbackStep, ...]:
+    """The steps that are next: pending ones up to the first that belongs to a later state than the first of them."""
+    pending = changed_to(state, plan_forward(observation, inventory)).pending
+    return tuple(one for one in pending if one.phase is pending[0].phase)
+
+
+def changed_to(state: State, plan: ForwardPlan) -> ForwardPlan:
+    """A plan without what lies behind a state that only a journal knows (M1, M9)."""
+    if state.place is None:
+        return plan
+    behind = [one for one in plan.steps if one.phase is not None and (one.phase.place or 0) < state.place]
+    kept = tuple(one for one in plan.steps if one not in behind or one.state is Progress.PENDING)
+    return changed(plan, steps=kept)
+
+
+def _repairable(finding: Finding, situation: Situation) -> Finding:
+    """Controllers that are merely down are started: the copy begins again from zero, the dual write goes on."""
+    if situation.state in _RESTARTABLE and finding.id == situation.state.value:
+        return changed(finding, severity=Severity.WARNING)
+    return finding
+
+
+def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[RollbackStep]:
+    ids = tuple(
+        sorted(
+            {one.id for one in e.observation.controllers}
+            | (set() if inventory is None else {one.id for one in inventory.controllers})
+        )
+    )
+    place = situation.state.place
+    if place is None:
+        yield from started(e, ids, State.M5)
+        place = State.M5.place or 0
+    for last, steps in _STAGES:
+        if place <= (last.place or 0):
+            yield from steps(e, ids)
+
+
+def _consequences(steps: tuple[RollbackStep, ...]) -> Iterator[str]:
+    pending = [one for one in steps if one.state is Progress.PENDING]
+    files = [one.file for one in pending if one.action is Move.RESTART_NODE]
+    entering, to_kraft, final = (files.count(file) for file in (File.MIGRATION, File.KRAFT, File.FINAL))
+    if entering:
+        yield f"{entering} restarts of brokers into migration mode. Clients see what they see of any rolling restart."
+    if any(one.barrier is Barrier.LAST_BROKER for one in pending):
+        yield "With the last of them the copy begins by itself, and KRaft takes /controller: hold here and check again."
+    if to_kraft:
+        yield f"{to_kraft} restarts of brokers onto KRaft. Until the end the way back stays open."
+    if final:
+        yield f"{final} restarts of controllers. From the first of them on there is no way back."
