@@ -23,6 +23,9 @@ SCENARIOS = {
     "replay": Entry(_CLUSTER, "replay", "What the log holds and leads to."),
     "restart": Entry(_CLUSTER, "restart", "What a node that replays this log will believe."),
     "growth": Entry(_CLUSTER, "growth", "Log and snapshots after some days; how long a start takes."),
+    "zk-migration": Entry(
+        "kafkactl.commands.dryrun_zk_migration", "zk_migration", "The copy from ZooKeeper: records, time, what fails."
+    ),
     "report": Entry(
         "kafkactl.commands.dryrun_report", "report", "All that needs no argument, as one page with pictures."
     ),

@@ -11,6 +11,7 @@ from kafkactl.commands.output import say
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun_answers import Opened
     from kafkactl.dryrun.detail_tables import Table
+    from kafkactl.dryrun.facts import Facts
     from kafkactl.dryrun.prediction import Prediction
     from kafkactl.dryrun.scenarios import World
     from kafkactl.metadata.frame import MetadataRecord
@@ -58,9 +59,14 @@ def detail_tables(found: Prediction, world: World, within: str = "") -> Iterator
 
 def appended_records(found: Prediction, world: World) -> Iterator[dict[str, Any]]:
     """The records that would be appended, as `log dump` writes them."""
+    return records_listed(found, world.facts)
+
+
+def records_listed(found: Prediction, facts: Facts | None = None) -> Iterator[dict[str, Any]]:
+    """The same where there is no log that they would be appended to: as the prediction's own facts number them."""
     from kafkactl.dryrun.appended import records_of
 
-    facts = world.facts
+    facts = facts or found.facts
     for offset, record in enumerate(records_of(found.operations or (), facts.rules), start=facts.next_offset):
         yield {
             "offset": offset,

@@ -27,9 +27,14 @@ def show_prediction(page: Page, answer: Mapping[str, Any]) -> None:
 
 def _facts(answer: Mapping[str, Any], effects: Mapping[str, Any]) -> list[tuple[str, Any]]:
     source, partitions, appended = answer["source"], effects["partitions"], effects["records_appended"]
-    where = f"offset {source['last_offset']} of {', '.join(source['paths'])}"
+    paths = ", ".join(source["paths"])
+    where = f"offset {source['last_offset']} of {paths}"
     after = "; ".join(f"{one['scenario']} ({one['verdict']})" for one in answer["after"])
     rows: list[tuple[str, Any]] = [("log", where), ("after", after or None)]
+    if effects["batches"] is not None:
+        holds = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in effects["state"].items() if count)
+        rows = [("ZooKeeper", f"{source['records']} znodes of {paths}"), ("holds", holds)]
+        rows.append(("the copy", f"{effects['batches']} batches, about {effects['seconds']} s"))
     if partitions is not None:
         rows += [
             ("partitions", f"{partitions['total']}, {effects['changes_total']} change"),

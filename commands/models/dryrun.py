@@ -248,6 +248,8 @@ class Effects(Shape):
     log: LogSize | None
     snapshot: SnapshotSize | None
     controller_load: Load | None
+    batches: int | None = Field(description="In which a copy from ZooKeeper hands its records over, as Kafka counts.")
+    seconds: float | None = Field(description="How long the copy would take, roughly.")
 
 
 class DryrunPrediction(Answer):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _POLL_S: Final = 0.05
 _ATTEMPTS: Final = 3
+_FAILURES: Final = 4
 _NEXT: Final = (
     "Check that the servers of zookeeper.connect run and can be reached from here (`echo srvr | nc HOST PORT`)."
 )
@@ -51,6 +52,7 @@ class Link:
         self.tls = _tls(settings)
         self._settings = settings
         self._failures: dict[str, BaseException] = {}
+        self._failed: dict[str, int] = {}
         self._socket: socket.socket | None = None
         self._proven = False
         self._client = self._made(deadline)
@@ -154,24 +156,34 @@ class Link:
         """A connected socket, under TLS where it is asked for: kazoo's own TLS checks no host names."""
         name = Address(hostname, address[1])
         seconds = max(0.1, min(timeout, deadline.left_ms / 1000)) if not deadline.passed else timeout
-        plain = socket.create_connection(address, timeout=seconds)
+        try:
+            plain = socket.create_connection(address, timeout=seconds)
+        except OSError as error:
+            self._note_failure(str(name), error)
+            raise
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             secured = plain if self.tls is None else self.tls.wrap(plain, name)
         except OSError as error:
             plain.close()
             explained = None if self.tls is None else self.tls.explain(error, name, shaking_hands=True)
-            self._failures[str(name)] = explained or error
+            self._note_failure(str(name), explained or error)
             raise
         self._failures.pop(str(name), None)
+        self._failed.pop(str(name), None)
         self._socket = secured
         return secured
+
+    def _note_failure(self, server: str, failure: BaseException) -> None:
+        self._failures[server] = failure
+        self._failed[server] = self._failed.get(server, 0) + 1
 
     def _start(self, deadline: Deadline) -> None:
         live = self._client.start_async()
         stopped = self._client._connection.connection_stopped
         while not live.wait(min(_POLL_S, deadline.left_ms / 1000)):
-            if len(self._failures) == len(self.connect.servers):
+            # Each has failed several times: a host can have several numbers, and a server may be just starting.
+            if all(self._failed.get(str(one), 0) >= _FAILURES for one in self.connect.servers):
                 raise self._unreachable()
             if stopped.is_set() and self._settings.login is not None:
                 raise self._refused()

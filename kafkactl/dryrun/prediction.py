@@ -254,6 +254,8 @@ _NO_EFFECTS: Final[Mapping[str, Any]] = {
     "log": None,
     "snapshot": None,
     "controller_load": None,
+    "batches": None,
+    "seconds": None,
 }
 _NO_STEP: Final[Mapping[str, Any]] = {
     "number": None,

@@ -16,10 +16,11 @@ from typing import Any, Final, TypeAlias
 
 from kafkactl.errors import SchemaError
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, DelegationToken, QuotaEntity
+from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, DelegationToken, QuotaEntity, ScramCredential
 from kafkactl.migration.copy_rules import CopyRules
 from kafkactl.migration.tree_settings import is_password_config
 from kafkactl.migration.tree_values import KafkaTree, ZkAcl, ZkPartition, ZkTopic
+from kafkactl.protocol.form import default_value
 from kafkactl.schema.definitions import message
 from kafkactl.values import Uuid
 
@@ -29,6 +30,7 @@ MIGRATION: Final = 1  # ZkMigrationState.MIGRATION
 _MAX_ACLS: Final = 100  # of one resource in one batch
 _VERSION: Final = 0  # of every record of the copy, whatever the metadata.version
 _KINDS: Final = (("user",), ("client-id",), ("client-id", "user"), ("ip",))
+_UNKNOWN: Final = ScramCredential(salt=b"", stored_key=b"", server_key=b"", iterations=0)  # one that is not shown
 _SAFE: Final = re.compile(rb"[A-Za-z0-9._-]")
 
 
@@ -133,21 +135,23 @@ def _configs(type_: int, name: str, config: Mapping[str, str], decode: Callable[
 
 def _clients(tree: KafkaTree, rules: CopyRules) -> Iterator[Batch]:
     """Users (each one's credentials, then its quotas), clients, clients of users, addresses."""
-    users = {user for _, user in tree.scram}
     kept = {kinds: [one for one in tree.client_quotas if tuple(kind for kind, _ in one) == kinds] for kinds in _KINDS}
     named: dict[str | None, QuotaEntity] = {entity[0][1]: entity for entity in kept["user",]}
-    for user in sorted(users | set(named), key=lambda name: name or ""):
-        for mechanism in sorted(one for one, whose in tree.scram if whose == user):
-            yield (_credential(mechanism, user or "", tree, rules),)
-        if user in named:
-            yield _quotas(named[user], tree, rules)
+    mechanisms: dict[str | None, list[int]] = {user: [] for user in named}
+    for mechanism, user in sorted({*tree.scram, *tree.hidden_scram}):
+        mechanisms.setdefault(user, []).append(mechanism)
+    for name in sorted(mechanisms, key=lambda one: one or ""):
+        yield from ((_credential(mechanism, name or "", tree, rules),) for mechanism in mechanisms[name])
+        if name in named:
+            yield _quotas(named[name], tree, rules)
     for kinds in _KINDS[1:]:
         for entity in kept[kinds]:
             yield _quotas(entity, tree, rules)
 
 
 def _credential(mechanism: int, user: str, tree: KafkaTree, rules: CopyRules) -> MetadataRecord:
-    credential = tree.scram[mechanism, user]
+    """One that the observation does not show is a record without its keys."""
+    credential = tree.scram.get((mechanism, user), _UNKNOWN)
     return _record(
         "UserScramCredentialRecord",
         Name=user if rules.plain_names else sanitize(user),
@@ -220,7 +224,13 @@ def _token(token: DelegationToken) -> MetadataRecord:
 
 
 def _record(type_: str, **data: Any) -> MetadataRecord:
-    return MetadataRecord(type=type_, api_key=_api_key(type_), version=_VERSION, data=data)
+    return MetadataRecord(type=type_, api_key=_api_key(type_), version=_VERSION, data={**_defaults(type_), **data})
+
+
+@functools.cache
+def _defaults(type_: str) -> Mapping[str, Any]:
+    """The fields that a later version has are there as in a record that was read."""
+    return {one.name: default_value(one) for one in message(type_).fields}
 
 
 @functools.cache

@@ -36,6 +36,7 @@ def parse_tree(tree: Tree) -> KafkaTree:
         preferred_elections=tree_admin.read_preferred_elections(reading),
         notifications=tree_admin.read_notifications(reading),
         hidden=tuple(sorted(set(reading.hidden))),
+        hidden_scram=clients.hidden_scram,
         findings=(*tree.findings, *reading.findings, *_hidden(reading.hidden)),
     )
 

@@ -44,6 +44,7 @@ class ClientSettings:
 
     quotas: Mapping[QuotaEntity, Mapping[str, float]]
     scram: Mapping[ScramKey, ScramCredential] = field(repr=False)
+    hidden_scram: tuple[ScramKey, ...] = ()  # there, with a value that was taken out
 
 
 def is_password_config(key: str) -> bool:
@@ -128,6 +129,7 @@ def read_client_settings(reading: Reading) -> ClientSettings:
     quotas: dict[QuotaEntity, Mapping[str, float]] = {}
     scram: dict[ScramKey, ScramCredential] = {}
     seen: set[QuotaEntity] = set()
+    hidden: list[ScramKey] = []
     for path, parts, plain in _entities(reading):
         entity = _entity(reading, path, parts)
         if entity is None:
@@ -136,6 +138,9 @@ def read_client_settings(reading: Reading) -> ClientSettings:
         if plain:
             user = desanitize(parts[0][1]) or ""
             scram.update(_credentials(reading, path, user, config))
+            hidden += [
+                (MECHANISMS[name].type, user) for name in MECHANISMS if config.get(name) == Hidden.REDACTED.value
+            ]
             config = {key: value for key, value in config.items() if key not in MECHANISMS}
         numbers = _numbers(reading, path, config)
         if entity in seen:
@@ -144,7 +149,7 @@ def read_client_settings(reading: Reading) -> ClientSettings:
         seen.add(entity)
         if numbers:
             quotas[entity] = numbers
-    return ClientSettings(quotas=quotas, scram=scram)
+    return ClientSettings(quotas=quotas, scram=scram, hidden_scram=tuple(hidden))
 
 
 def _entities(reading: Reading) -> Iterator[tuple[str, tuple[tuple[str, str], ...], bool]]:

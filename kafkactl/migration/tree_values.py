@@ -132,7 +132,8 @@ class KafkaTree:
 
     Configs are by entity, "" for the default; their password values are as they stand (encrypted, or in plain where
     no encoder secret is set). `pending_deletions` are the topics in `/admin/delete_topics`; `notifications` counts
-    the znodes of each kind that wait to be read. `hidden` are the paths whose data the observation does not show.
+    the znodes of each kind that wait to be read. `hidden` are the paths whose data the observation does not show, and
+    behind a blank the key of a config where only its value is not shown; `hidden_scram` the credentials among them.
     """
 
     cluster_id: str | None = None
@@ -154,4 +155,5 @@ class KafkaTree:
     preferred_elections: tuple[tuple[str, int], ...] = ()
     notifications: Mapping[str, int] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
+    hidden_scram: tuple[ScramKey, ...] = ()
     findings: tuple[Finding, ...] = ()

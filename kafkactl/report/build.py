@@ -159,4 +159,5 @@ ABOUT: Final[Mapping[str, str]] = {
     "reassignment": "Replicas move to other brokers.",
     "features": "Feature levels change.",
     "controllers": "Voters are lost, added or removed: does the quorum live on?",
+    "zk-migration": "What the copy from ZooKeeper to KRaft writes; the cluster below is the one after it.",
 }

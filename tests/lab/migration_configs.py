@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.lab.config import _SMALL, Config
 from tests.lab.ports import HOST
 
-LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="admin"'
+LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="s3cret-admin"'
 ENCODER_SECRET = "lab-encoder-secret"
 TOKEN_SECRET = "lab-token-secret"
 BROKER_PHASES = ("zk", "migration", "kraft")
@@ -27,7 +27,7 @@ _COMMON: Config = {
 _BROKER: Config = {
     "inter.broker.listener.name": "PLAINTEXT",
     "listener.name.sasl_plaintext.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
-    "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} user_admin="admin";',
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} user_admin="s3cret-admin";',
     "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": (
         "org.apache.kafka.common.security.scram.ScramLoginModule required;"
     ),

@@ -1,0 +1,92 @@
+"""Where a copy is predicted from, a live ZooKeeper or a saved tree, and the predicted records as a log on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.log_source import LogSource, open_source
+from kafkactl.errors import InputError
+from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.frame import MetadataRecord, encode_record
+from kafkactl.migration.tree import Tree, tree_of
+from kafkactl.migration.znode import decode_znodes
+from kafkactl.plan import Finding
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.schema.definitions import message
+
+SAVED_TREE: Final = "zk.jsonl.gz"
+_MOST_IN_A_BATCH: Final = 10_000
+
+
+@frozen
+class CopySource:
+    """A tree and what there is to say of the file that it came from. `name` is the source as it was named."""
+
+    name: str
+    tree: Tree
+    findings: tuple[Finding, ...] = ()
+
+
+def read_copy_source(
+    source: str, *, chroot: str | None, properties: Mapping[str, str], timeout_ms: float
+) -> CopySource:
+    """The tree behind a SOURCE: a saved tree, a folder with one (an observation), or `host:port/chroot`.
+
+    `properties` are those of a node, for TLS and SASL. Raises InputError, and UnreachableError for a live one.
+    """
+    path = Path(source)
+    if path.is_dir():
+        path = path / SAVED_TREE
+    if path.exists() or not _is_connect(source):
+        saved = decode_znodes(read_input(path, "saved ZooKeeper tree"), file=str(path))
+        return CopySource(name=source, tree=tree_of(saved.znodes, chroot), findings=saved.findings)
+    return CopySource(name=source, tree=_live(source, chroot, properties, timeout_ms))
+
+
+def _is_connect(source: str) -> bool:
+    from kafkactl.adapters.zookeeper_settings import parse_connect
+
+    try:
+        return ":" in source and bool(parse_connect(source))
+    except InputError:
+        return False
+
+
+def _live(source: str, chroot: str | None, properties: Mapping[str, str], timeout_ms: float) -> Tree:
+    from kafkactl.adapters.zookeeper import open_zookeeper
+    from kafkactl.adapters.zookeeper_settings import parse_connect, zookeeper_settings
+
+    connect = parse_connect(source)
+    if chroot is not None and connect.chroot and chroot.rstrip("/") != connect.chroot:
+        raise InputError(
+            f"the chroot is named twice: {connect.chroot} and {chroot}",
+            id="invalid-chroot",
+            next_step="Name it once, behind the servers or by --chroot.",
+        )
+    if chroot:
+        connect = changed(connect, chroot="/" + chroot.strip("/") if chroot.strip("/") else "")
+    settings = zookeeper_settings(properties, read_only=True)
+    with open_zookeeper(connect, settings=settings, timeout_ms=timeout_ms) as zookeeper:
+        return zookeeper.read_tree(acls=False)
+
+
+@contextmanager
+def predicted_log(batches: Sequence[Sequence[MetadataRecord]]) -> Iterator[LogSource]:
+    """The records as the log of a quorum that has nothing else, in a folder that lasts as long as the block."""
+    with tempfile.TemporaryDirectory(prefix="kafkactl-copy-") as folder:
+        log = Path(folder, "__cluster_metadata-0")
+        log.mkdir()
+        offset = 0
+        with Path(log, f"{0:020}.log").open("wb") as file:
+            for batch in batches:
+                for at in range(0, len(batch), _MOST_IN_A_BATCH):
+                    part = batch[at : at + _MOST_IN_A_BATCH]
+                    framed = [(None, encode_record(message(one.type), one.version, one.data)) for one in part]
+                    file.write(encode_batch(framed, base_offset=offset, timestamp_ms=0, partition_leader_epoch=1))
+                    offset += len(part)
+        yield open_source(str(log))
