@@ -7,6 +7,8 @@ import click
 from kafkactl.commands.lazy_group import Entry, LazyGroup
 
 VERBS = {
+    "check": Entry("kafkactl.commands.migrate_check", "command", "Every danger that can be seen, in any state."),
+    "compare": Entry("kafkactl.commands.migrate_compare", "command", "ZooKeeper against KRaft, entity by entity."),
     "observe": Entry(
         "kafkactl.commands.migrate_observe", "command", "Save everything that the migration is judged by."
     ),

@@ -9,6 +9,9 @@ from __future__ import annotations
 _CONFIG = "kafkactl.commands.models.config"
 _DRYRUN = "kafkactl.commands.models.dryrun"
 _LOG = "kafkactl.commands.models.log"
+_MIGRATE_CHECK = "kafkactl.commands.models.migrate_check"
+_MIGRATE_COMPARE = "kafkactl.commands.models.migrate_compare"
+_MIGRATE = "kafkactl.commands.models.migrate"
 _NODES = "kafkactl.commands.models.nodes"
 _QUORUM = "kafkactl.commands.models.quorum"
 _FEATURES = "kafkactl.commands.models.features"
@@ -41,6 +44,9 @@ KINDS: dict[str, tuple[str, str]] = {
     "log.image": (_LOG, "LogImage"),
     "log.lint": (_LOG, "LogLint"),
     "log.verify": (_LOG, "LogVerify"),
+    "migrate.check": (_MIGRATE_CHECK, "MigrateCheck"),
+    "migrate.compare": (_MIGRATE_COMPARE, "MigrateCompare"),
+    "migrate.observe": (_MIGRATE, "MigrateObserve"),
     "nodes.list": (_NODES, "NodesList"),
     "nodes.unregister": (_NODES, "NodesUnregister"),
     "quorum.change": (_QUORUM, "QuorumChange"),

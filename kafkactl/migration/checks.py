@@ -1,7 +1,8 @@
 """`check`: every danger that an observation shows, all at once, in every state of the migration.
 
 The rows stand in check_*.py, each a small function with its number: C-01 to C-60 of the list of pre-flight checks, and
-X-… for what only measurements on real clusters told (X-2.1 is section 2.1 of theirs). A row says in which stages it is
+X-… for what only measurements on real clusters told (X-2.1 is section 2.1 of theirs; X-STATE is the situation as a
+whole). A row says in which stages it is
 asked; what it cannot answer from the observation is a finding of its own, `check-unknown`, which warns and has to be
 accepted by name. So has every warning before a step is taken; a blocker cannot be accepted.
 """
@@ -25,9 +26,12 @@ from kafkactl.migration import (
 from kafkactl.migration.check_case import CheckCase, Row, Unknown, case_of
 from kafkactl.migration.check_data import NUMBERS
 from kafkactl.migration.observation import Observation
-from kafkactl.plan import Finding, Severity, warning
+from kafkactl.migration.state import observed_state
+from kafkactl.migration.state_names import State
+from kafkactl.plan import Finding, Severity, blockers, warning
 
 UNKNOWN_ID: Final = "check-unknown"
+STATE_CHECK: Final = "X-STATE"
 _WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 3}
 ROWS: Final[tuple[Row, ...]] = (
     *check_identity.ROWS,
@@ -55,12 +59,27 @@ def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tu
     found: dict[tuple[str, str], Finding] = {}
     for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
         found.setdefault((finding.id, finding.subject), finding)
+    told = {id for id, _ in found}
+    found |= {(one.id, one.subject): one for one in _of_the_state(case.observation) if one.id not in told}
     return tuple(_accepted(one, accepted) for one in sorted(found.values(), key=_place))
 
 
 def open_questions(findings: Iterable[Finding]) -> list[Finding]:
     """What still has to be accepted by name before a step is taken: every warning that is not."""
     return [one for one in findings if one.severity is Severity.WARNING]
+
+
+def check_numbers() -> tuple[str, ...]:
+    """Every number that a finding can carry."""
+    return tuple(sorted({row.check for row in ROWS} | set(NUMBERS.values()) | {STATE_CHECK}))
+
+
+def _of_the_state(observation: Observation) -> Iterator[Finding]:
+    """The situation as a whole, where no step of the procedure leads to it."""
+    situation = observed_state(observation)
+    if situation.state.is_broken and situation.state is not State.NOT_ENOUGH_EVIDENCE:
+        for one in blockers(situation.findings):
+            yield _with_number(one, STATE_CHECK)
 
 
 def _of_the_observation(observation: Observation) -> Iterator[Finding]:

@@ -21,6 +21,8 @@ COMMANDS = {ctx.command_path: (ctx, command) for ctx, command in make_reference.
 LEAVES = [name for name, (_, command) in COMMANDS.items() if isinstance(command, LeafCommand)]
 # A room of the library may explain its ids, and a decision may be taken, before the commands are registered.
 COMING = {"features", "quorum", "nodes", "log", "dryrun", "migrate", "config"} - {name.split()[-1] for name in COMMANDS}
+_MIGRATE = ("check", "plan", "status", "run", "rollback", "finalize", "compare", "render")
+VERBS_COMING = {f"kafkactl migrate {verb}" for verb in _MIGRATE} - set(COMMANDS)
 REMEDY = "run `make docs`"
 
 
@@ -52,6 +54,8 @@ def test_links_lead_somewhere(path):
 @pytest.mark.parametrize("path", DOCS, ids=shown)
 def test_every_command_line_in_the_docs_is_one(path):
     lines = [line for line in _command_lines(path) if line.split()[1] not in COMING]
+    lines = [line for line in lines if not (COMING_VERBS and line.startswith(COMING_VERBS))]
+    lines = [line for line in lines if " ".join(line.split()[:3]) not in VERBS_COMING]
     wrong = [f"{line}: {trouble}" for line in lines if (trouble := _trouble(line))]
     assert not wrong
 

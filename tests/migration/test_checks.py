@@ -17,7 +17,7 @@ from kafkactl.migration.tree import tree_of
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Severity
 from tests.migration.check_cases import CASES, Case
-from tests.migration.observations import STATES, TIME_MS, world
+from tests.migration.observations import STATES, TIME_MS, holder, world
 
 # zk-migration.md 4: the numbers that there are.
 ALL_NUMBERS = [f"C-{number:02}" for number in (*range(1, 9), *range(10, 23), *range(30, 43), *range(50, 61))]
@@ -75,6 +75,13 @@ def test_after_a_rollback_the_disks_are_leftovers_and_nothing_else():
     rolled.logged(copy_begin=81, copy_end=236)
     found = check(rolled.observation())
     assert [one.id for one in found if one.severity is Severity.BLOCKER] == ["controller-disk-of-earlier-attempt"]
+
+
+def test_a_broken_situation_is_named_once():
+    split = check(world("M6").znode("/controller", holder(1)).observation())
+    assert [one.subject for one in split if one.id == "split-brain"] == ["/controller"]
+    lost = check(world("M6").but(controllers={3001: False}).observation())
+    assert ("X-STATE", "lost-quorum", "blocker") in _ids(lost)
 
 
 # --- unknown --------------------------------------------------------------------------------------------------------
