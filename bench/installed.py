@@ -21,16 +21,19 @@ _DIGEST_LETTERS = 12
 _held: dict[Path, int] = {}
 
 
-def installed_bin() -> Path:
-    """The `bin` folder of a virtual environment with the wheel of this tree; built where there is none yet."""
+def installed_bin(extra: str = "") -> Path:
+    """The `bin` folder of a virtual environment with the wheel of this tree; built where there is none yet.
+
+    `extra` names one of the package's extras that is installed, too.
+    """
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wheel = _built_wheel()
-        place = HOME / f"venv-{_content_digest(wheel)[:_DIGEST_LETTERS]}"
+        place = HOME / f"venv-{_content_digest(wheel)[:_DIGEST_LETTERS]}{extra and '-' + extra}"
         _hold(place)
         _remove_unused()
-        _install(wheel, place)
+        _install(f"{wheel}[{extra}]" if extra else str(wheel), place)
     return place / "bin"
 
 
@@ -56,14 +59,14 @@ def _remove_unused() -> None:
             _lock_of(place).unlink()
 
 
-def _install(wheel: Path, place: Path) -> None:
+def _install(what: str, place: Path) -> None:
     mark = place / "complete"
     if mark.exists():
         return
     shutil.rmtree(place, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     pip = [str(place / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, str(wheel)], check=True)
+    subprocess.run([*pip, what], check=True)
     mark.touch()
 
 

@@ -19,6 +19,7 @@ from kafkactl.metadata.dump_records import log_records
 from kafkactl.metadata.image import EMPTY, Image
 from kafkactl.metadata.replay import Leader, Position
 from kafkactl.metadata.replay_batches import BatchReplaying, no_collection
+from kafkactl.metadata.replay_fast import FastReplaying
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType
@@ -117,7 +118,7 @@ def replay_files(files: Iterable[LogFile], point: Point, *, name: str) -> Loaded
     with no_collection():
         for file in files:
             replaying.take(file)
-    return replaying.result(name)
+        return replaying.result(name)
 
 
 class _Loading:
@@ -137,7 +138,7 @@ class _Loading:
 
     def _started(self, image: Image, first_offset: int) -> BatchReplaying:
         end_offset = None if self._point.offset is None else self._point.offset + 1
-        return BatchReplaying(image, first_offset=first_offset, end_offset=end_offset, on_gap=self._note_gap)
+        return FastReplaying(image, first_offset=first_offset, end_offset=end_offset, on_gap=self._note_gap)
 
     def take(self, file: LogFile) -> None:
         if file.kind == CHECKPOINT:
@@ -154,7 +155,7 @@ class _Loading:
                     self._replaying.take(*record)
             self._close(0)
             return
-        self._replaying = BatchReplaying(EMPTY, snapshot=True)
+        self._replaying = FastReplaying(EMPTY, snapshot=True)
         for found in walk_runs(file.pieces(), file=file.name):
             if isinstance(found, Damage):
                 self._replaying.take_damage(found)

@@ -20,6 +20,7 @@ from kafkactl.metadata.frame import decode_record
 from kafkactl.metadata.image import EMPTY, Image, LogRecord
 from kafkactl.metadata.replay import Leader, Position, Replay, Replaying
 from kafkactl.metadata.replay_batches import BATCH_HEAD, BatchReplaying, no_collection
+from kafkactl.metadata.replay_fast import FastReplaying
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
@@ -132,7 +133,7 @@ def _records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple
 class Reading:
     """Segments on their way into a state: what both engines say about a log beside what its records do."""
 
-    REPLAYING: type[BatchReplaying] = BatchReplaying
+    REPLAYING: type[BatchReplaying] = FastReplaying
 
     def __init__(self, start: Start, at: int | None) -> None:
         self.replaying = self.REPLAYING(

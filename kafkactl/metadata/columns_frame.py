@@ -14,7 +14,7 @@ from kafkactl.metadata.columns_bytes import Array, Window
 from kafkactl.metadata.replay_batches import UNUSUAL_BITS, framed
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
 
-_FEW: Final = 64  # batches that still have records; fewer are quicker one by one
+_FEW: Final = 16  # batches that still have records; fewer are quicker one by one
 _LONG: Final = 1 << 14
 _SHORTEST: Final = 2 * 3
 _ONE_BYTE: Final = 64  # offset deltas below this take one byte

@@ -5,7 +5,7 @@ A topic that is in the table is in it whole, and what the `State` holds of it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -139,13 +139,13 @@ class PartitionTable:
 
     def states(self, rows: Any) -> list[PartitionState]:
         """The partitions in these rows."""
-        lists, joined = self._meanings.lists.__getitem__, self._meanings.directories.__getitem__
-        fields: list[Any] = [()] * 11
+        fields: list[list[Any]] = [[]] * 11
+        lists, joined = _objects(self._meanings.lists), _objects(self._meanings.directories)
         for name, at in _LISTS.items():
-            fields[at] = map(lists, getattr(self, name)[rows].tolist())
+            fields[at] = lists[getattr(self, name)[rows]].tolist()
         for name, (at, _) in (_PLAIN | _MORE).items():
             fields[at] = getattr(self, name)[rows].tolist()
-        fields[8] = map(joined, self.directories[rows].tolist())
+        fields[8] = joined[self.directories[rows]].tolist()
         return list(zip(*fields, strict=True))
 
     def flush(self) -> None:
@@ -177,3 +177,8 @@ class PartitionTable:
         held = self.present[rows] & ((self.elr[rows] != nothing) | (self.last_known[rows] != nothing))
         self.epoch[rows] += held
         self.elr[rows] = self.last_known[rows] = nothing
+
+
+def _objects(held: Sequence[Any]) -> Array:
+    """As a column of references."""
+    return np.fromiter(held, object, len(held))

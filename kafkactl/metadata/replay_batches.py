@@ -86,6 +86,9 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():  # what was made counts as old: to look it through once is a waste, too
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -172,15 +172,16 @@ class FastReplaying(BatchReplaying):
         assert columns is not None
         self.counts.update(stretch.counts())
         offset = int(heads.offset[first])
-        batches = (records.first.searchsorted(stretch.others.places, "right") - 1 + first).tolist()
+        batches = records.first.searchsorted(stretch.others.places, "right") - 1 + first
+        places = zip(heads.epoch[batches].tolist(), heads.timestamp[batches].tolist(), strict=True)
         bounds = iter([*stretch.clears(), NEVER])
         columns.fold(window, stretch, -1, next(bounds))
-        for (at, key, one, aborted), batch in zip(stretch.others.rows(), batches, strict=True):
+        for (at, key, one, aborted), (epoch, timestamp) in zip(stretch.others.rows(), places, strict=True):
             if aborted:
                 continue
             if key == ABORT and self.transaction is not None:
                 self.transaction.records.extend(stretch.withheld(window, records, at, offset))
-            self._take_other((offset + at, int(heads.epoch[batch]), int(heads.timestamp[batch])), one)
+            self._take_other((offset + at, epoch, timestamp), one)
             if isinstance(one, MetadataRecord):
                 columns.followed(one)
             if key == CLEAR_ELR:
