@@ -150,7 +150,7 @@ def compare_observation(
                 one.id: one.config[_IBP].strip() for one in brokers if one.config and _is_on_zookeeper(one)
             },
             cluster_ids=_cluster_ids(observation.controllers),
-            secrets=_secrets(observation.nodes),
+            secrets=encoder_secrets(observation.nodes),
         ),
     )
 
@@ -219,7 +219,7 @@ def _cluster_ids(nodes: Iterable[NodeSeen]) -> dict[str, str]:
     return {name: id for name, id in found.items() if id is not None}
 
 
-def _secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
+def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
     """The encoder secrets of all nodes, for whichever encrypted a value; those that are not shown are none."""
     given = (one.config.get(key) for one in nodes if one.config is not None for key in _SECRET_KEYS)
     return tuple(dict.fromkeys(text for text in given if text and text != REDACTED))
@@ -260,6 +260,7 @@ def _findings(facts: PhaseFacts, told: Iterable[Difference]) -> Iterator[Finding
 def _unknown_findings(unknown: tuple[Unknown, ...]) -> Iterator[Finding]:
     if unknown:
         named = [f"{one.entity} {one.key}: {one.reason}" for one in unknown[:_NAMED]]
-        text = f"{len(unknown)} things were not compared, because the observation does not show them ({named[0]} …)"
+        count = "one value was" if len(unknown) == 1 else f"{len(unknown)} values were"
+        text = f"{count} not compared, because the observation does not show what they are ({named[0]} …)"
         next_step = "Observe with the brokers' ZooKeeper identity, and with --include-secrets where that is allowed."
         yield warning("comparison-incomplete", "comparison", text, next_step, count=len(unknown), first=named)

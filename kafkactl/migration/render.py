@@ -19,7 +19,7 @@ from kafkactl.migration.observation import NodeRole
 from kafkactl.migration.properties_edit import Edits, edited, shown_diff
 from kafkactl.migration.render_broker import broker_edits
 from kafkactl.migration.render_controller import controller_edits
-from kafkactl.migration.render_facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, is_withheld
+from kafkactl.migration.render_facts import FLAG, PHASES, ClusterFacts, ConfigPhase, NodeFile, is_withheld
 from kafkactl.plan import Finding, Severity, blocker
 from kafkactl.storage.node_config import ConfigError, read_node_config
 
@@ -47,7 +47,7 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
     if phase not in PHASES[node.role]:
         raise ValueError(f"{phase} is no phase of a {node.role}")
     if phase is ConfigPhase.ORIGINAL:
-        return Rendered(node=node.id, role=node.role, phase=phase, content=node.content)
+        return _original(node)
     findings: list[Finding] = []
     make = broker_edits if node.role is NodeRole.BROKER else controller_edits
     edits = make(node, phase, facts, findings)
@@ -65,6 +65,18 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
         removed=tuple(sorted({*edits.remove, *edits.rename} & set(node.given))),
         findings=tuple(findings),
     )
+
+
+def _original(node: NodeFile) -> Rendered:
+    """The file as it is; that of a broker which has entered the migration is not what a way back needs."""
+    entered = [key for key in (FLAG, "process.roles") if node.role is NodeRole.BROKER and node.given.get(key)]
+    made = Rendered(node=node.id, role=node.role, phase=ConfigPhase.ORIGINAL, content=node.content)
+    if not entered:
+        return made
+    text = f"its file has {entered[0]}: it is not the one from before the migration, which a way back needs"
+    next_step = "Render from the file that it had before; an earlier rendering, and the driver's journal, have kept it."
+    found = blocker("render-original-needed", node.name, text, next_step, key=entered[0])
+    return changed(made, content=None, findings=(found,))
 
 
 def render_cluster(nodes: Iterable[NodeFile], facts: ClusterFacts) -> tuple[Rendered, ...]:

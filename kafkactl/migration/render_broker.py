@@ -59,7 +59,9 @@ def broker_edits(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts, findin
         return None
     if phase is ConfigPhase.MIGRATION and roles:
         text = "its file is that of a broker on KRaft: the settings for ZooKeeper are gone from it"
-        next_step = "Render from the file that it had before, which the first rendering kept as `original`."
+        next_step = (
+            "Render from the file that it had before the migration, which the first rendering kept as `original`."
+        )
         findings.append(blocker("render-original-needed", node.name, text, next_step))
         return None
     if not _id_fits(node, findings):
