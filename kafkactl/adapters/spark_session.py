@@ -35,8 +35,11 @@ _OURS: Final = {
     "spark.app.name": "kafkactl dryrun",
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
-    "spark.sql.shuffle.partitions": "8",
+    # A command is over before a second compiler or a change of plan in the middle pays: half the JVM's processor time.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled": "false",
 }
+_SHUFFLES: Final = "spark.sql.shuffle.partitions"
 
 
 @contextmanager
@@ -122,7 +125,10 @@ def _session(master: str | None) -> SparkSession:
         conf.setMaster(master)
     conf.setIfMissing("spark.master", LOCAL_MASTER)
     conf.set("spark.ui.showConsoleProgress", "false")  # pyspark turns it on, whatever the settings say
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if not conf.contains(_SHUFFLES):
+        session.conf.set(_SHUFFLES, max(2, session.sparkContext.defaultParallelism))
+    return session
 
 
 def write_zip(path: Path) -> Path:

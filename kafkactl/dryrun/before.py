@@ -56,9 +56,10 @@ def type_of(value: bytes | None) -> str:
     """The type of a record by its frame alone; `undecodable` where that does not tell one."""
     if value is None or len(value) < 3 or value[0] != FRAME_VERSION:
         return UNDECODABLE
-    return _types().get(value[1], UNDECODABLE)
+    return record_types().get(value[1], UNDECODABLE)
 
 
 @functools.cache
-def _types() -> dict[int | None, str]:
+def record_types() -> dict[int | None, str]:
+    """Names of metadata records by their api keys."""
     return {message(name).api_key: name for name in metadata_record_names()}

@@ -9,27 +9,28 @@ one, keeps its bytes and its place, to be replayed one by one.
 from __future__ import annotations
 
 import functools
-from array import array
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
+import numpy as np
 
-from kafkactl.dryrun.before import type_of
+from kafkactl.dryrun.before import UNDECODABLE, record_types
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.columns_bytes import Array, ByteNumbers
+from kafkactl.metadata.columns_bytes import Window as Bytes
+from kafkactl.metadata.columns_frame import Heads, Records, heads, records
 from kafkactl.metadata.frame import FRAME_VERSION, decode_record
-from kafkactl.metadata.replay_batches import BATCH_HEAD, UNUSUAL_BITS, framed
-from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
+from kafkactl.metadata.replay import ABORT, BEGIN, END
+from kafkactl.protocol.record_batch import LENGTH_END
 
 VALUE, BATCH = 0, 1  # kinds of `others`: the value of a record, a whole batch that is unusual
 PARTITION, CHANGE = 3, 5
 KEY_BYTES: Final = 20
 _HEAD_END: Final = 3 + KEY_BYTES
 _NEWEST: Final = 2  # version of both partition records
+_MARKERS: Final = (BEGIN, END, ABORT)
 
 
 @frozen
@@ -46,15 +47,6 @@ class Window:
     exact: frozenset[bytes] = frozenset()
     all_exact: bool = False
 
-    def keeps(self, offset: int) -> bool:
-        """Whether the record at an offset is withheld."""
-        at = bisect_right(self.withheld, (offset, 1 << 63))
-        return at > 0 and self.withheld[at - 1][1] >= offset
-
-    def may_keep(self, first: int, last: int) -> bool:
-        """Whether one of a range may be."""
-        return any(begin <= last and end >= first for begin, end in self.withheld)
-
 
 class Other(NamedTuple):
     """A record, or a batch, as it stands. `position` is that of its batch in the file, `number` its place in it."""
@@ -68,100 +60,208 @@ class Other(NamedTuple):
     content: bytes
 
 
-@dataclass(slots=True)
+class Rows(NamedTuple):
+    """Partition records in the order of the log: offsets, and the numbers of keys and bodies."""
+
+    offset: Array
+    key: Array
+    body: Array
+
+
 class Columns:
-    """What was decoded; the columns have a row for each partition record, in the order of the log.
+    """What was decoded of a stretch of the log, piece by piece.
 
-    `before` counts the types of the records before the window.
+    `keys` and `bodies` are what the numbers in the rows stand for; `before` counts the types of the records before the
+    window, `aborted` are the offsets (first and last) of transactions that were seen to be aborted and kept out of the
+    rows.
     """
 
-    keys: dict[bytes, int] = field(default_factory=dict)
-    bodies: dict[bytes, int] = field(default_factory=dict)
-    key: array[int] = field(default_factory=lambda: array("i"))
-    body: array[int] = field(default_factory=lambda: array("i"))
-    offset: array[int] = field(default_factory=lambda: array("q"))
-    others: list[Other] = field(default_factory=list)
-    before: Counter[str] = field(default_factory=Counter)
+    def __init__(self, window: Window) -> None:
+        self.keys: list[bytes] = []
+        self.bodies: list[bytes] = []
+        self.others: list[Other] = []
+        self.before: Counter[str] = Counter()
+        self.aborted: list[tuple[int, int]] = []
+        self._window = window
+        self._bytes = Bytes()
+        self._rows: list[Rows] = []
+        self._key_numbers = ByteNumbers(lambda key, _: self.keys.append(key))
+        self._body_numbers = ByteNumbers(self._new_body)
+        self._is_wrong: list[bool] = []
 
-    def partitions(self) -> pa.RecordBatch:
-        """The partition records as Arrow columns: offset, key, body."""
-        return pa.record_batch(
-            {
-                "offset": pa.array(self.offset, pa.int64()),
-                "key": pa.DictionaryArray.from_arrays(
-                    pa.array(self.key, pa.int32()), pa.array(list(self.keys), pa.binary(KEY_BYTES))
-                ),
-                "body": pa.DictionaryArray.from_arrays(
-                    pa.array(self.body, pa.int32()), pa.array(list(self.bodies), pa.binary())
-                ),
-            }
-        )
+    def rows(self) -> Rows:
+        """All rows."""
+        if not self._rows:
+            nothing = np.zeros(0, np.int64)
+            return Rows(nothing, nothing, nothing)
+        return Rows(*(np.concatenate(parts) for parts in zip(*self._rows, strict=True)))
+
+    def _new_body(self, rest: bytes, tag: int) -> None:
+        body = tag.to_bytes(2, "big") + rest
+        self.bodies.append(body)
+        self._is_wrong.append(body_of(body) is None)
+
+    def take(self, data: bytes, positions: Sequence[int], base: int, *, is_last: bool = True) -> int:
+        """The next batches, at these positions of `data`, whole and of a right CRC; `base` is the place of `data` in
+        the file. Returns how much of `data` was taken: all, but from a transaction on that goes on behind it, which is
+        to be read again with what follows (unless it begins here, or this is the last piece).
+        """
+        window = self._bytes
+        window.show(data)
+        taken = heads(window, positions)
+        self._take_before(window, taken.only(taken.last < self._window.first), base)
+        taken = taken.only((taken.last >= self._window.first) & (taken.offset < self._window.end))
+        whole = (taken.offset >= self._window.first) & (taken.last < self._window.end) & taken.is_usual
+        usual = taken.only(whole)
+        found, bad = records(window, usual)
+        piece = _Piece(window, usual, found, ~bad, base)
+        aborted, open_at = piece.transactions()
+        stop = None
+        if open_at is not None and not is_last and int(usual.at[open_at]) > positions[0]:
+            stop = int(usual.at[open_at])
+        odd = np.sort(np.concatenate([taken.at[~whole], usual.at[bad]]))
+        self._batches(window, odd if stop is None else odd[odd < stop], base)
+        self._take_usual(piece, aborted, stop)
+        if stop is not None:
+            return stop
+        return positions[-1] + LENGTH_END + int(window.i4[positions[-1] + 8])
+
+    def _take_before(self, window: Bytes, taken: Heads, base: int) -> None:
+        found, bad = records(window, taken.only(taken.is_usual))
+        odd = np.concatenate([taken.at[~taken.is_usual], taken.at[taken.is_usual][bad]])
+        self._batches(window, np.sort(odd), base)
+        piece = _Piece(window, taken.only(taken.is_usual), found, ~bad, base)
+        start = found.start[piece.sound]
+        known = (window.u1[start] == FRAME_VERSION) & (found.end[piece.sound] - start >= 3)
+        names = record_types()
+        for kind, count in enumerate(np.bincount(window.u1[start[known] + 1], minlength=1).tolist()):
+            if count:
+                self.before[names.get(kind, UNDECODABLE)] += count
+        if wrong := int((~known).sum()):
+            self.before[UNDECODABLE] += wrong
+
+    def _batches(self, window: Bytes, places: Array, base: int) -> None:
+        """Batches that have to be looked at by the codecs."""
+        for at in places.tolist():
+            offset, epoch = int(window.i8[at]), int(window.i4[at + 12])
+            end = at + LENGTH_END + int(window.i4[at + 8])
+            timestamp = int(window.i8[at + 27])
+            self.others.append(Other(base + at, 0, BATCH, offset, epoch, timestamp, window.data[at:end]))
+
+    def _take_usual(self, piece: _Piece, aborted: list[tuple[int, int]], stop: int | None) -> None:
+        """Partition records into rows, unless they have to stay as they stand; other records as they stand."""
+        rows = piece.sound if stop is None else piece.sound[piece.batch_at(piece.sound) < stop]
+        self.aborted += aborted
+        is_row = piece.is_partition(rows)
+        staying = [rows[~is_row]]
+        rows = rows[is_row]
+        keeps = self._keeps(piece, rows, aborted)
+        staying.append(rows[keeps])
+        rows = rows[~keeps]
+        start, end = piece.found.start[rows], piece.found.end[rows]
+        tags = piece.window.u1[start + 1].astype(np.int64) << 8 | piece.window.u1[start + 2]
+        body = self._body_numbers.numbers(piece.window, start + _HEAD_END, end - start - _HEAD_END, tags)
+        wrong = np.array(self._is_wrong, bool)[body]
+        staying.append(rows[wrong])
+        rows, body = rows[~wrong], body[~wrong]
+        key = self._key_numbers.numbers(piece.window, start[~wrong] + 3, np.full(len(rows), KEY_BYTES))
+        self._rows.append(Rows(piece.offsets(rows), key.astype(np.int32), body.astype(np.int32)))
+        self.others += piece.others(np.sort(np.concatenate(staying)))
+
+    def _keeps(self, piece: _Piece, rows: Array, aborted: Sequence[tuple[int, int]]) -> Array:
+        """Which of the rows are withheld, or of topics that are exact."""
+        window = self._window
+        if window.all_exact:
+            return np.ones(len(rows), bool)
+        keeps = np.zeros(len(rows), bool)
+        for ranges in (window.withheld, aborted):
+            keeps |= _within(piece.offsets(rows), ranges)
+        if window.exact:
+            start = piece.found.start[rows].tolist()
+            keeps |= np.array([piece.window.data[at + 7 : at + _HEAD_END] in window.exact for at in start], bool)
+        return keeps
 
 
-def decode(data: bytes, positions: Sequence[int], base: int, window: Window, *, partitions: bool) -> Columns:
-    """The batches at these positions of `data`, whole and of a right CRC; `base` is the place of `data` in the file.
+class _Piece:
+    """Records of the usual batches of a piece. `sound` are the numbers of those that were read."""
 
-    With `partitions` the partition records, as columns or as they stand; without, everything but them.
-    """
-    found = Columns()
-    for at in positions:
-        offset, length, epoch, attributes, delta, timestamp, _, count = BATCH_HEAD.unpack_from(data, at)
-        last, stop = offset + delta, at + LENGTH_END + length
-        if offset >= window.end:
-            continue
-        places = None
-        if not attributes & UNUSUAL_BITS and delta == count - 1 and last < window.end:
-            places = framed(data, at + HEADER_BYTES, stop, count)
-        if places and last < window.first:
-            if not partitions:
-                values = iter(places)
-                found.before.update(type_of(data[a:z]) for a, z in zip(values, values, strict=True))
-        elif not places or offset < window.first:
-            if not partitions:
-                found.others.append(Other(base + at, 0, BATCH, offset, epoch, timestamp, data[at:stop]))
-        elif partitions:
-            _take_partitions(found, data, places, Other(base + at, 0, VALUE, offset, epoch, timestamp, b""), window)
-        else:
-            _take_others(found, data, places, Other(base + at, 0, VALUE, offset, epoch, timestamp, b""))
+    def __init__(self, window: Bytes, heads: Heads, found: Records, is_sound: Array, base: int) -> None:
+        self.window = window
+        self.found = found
+        self._heads = heads
+        self._base = base
+        self._batch = np.repeat(np.arange(len(heads.at)), heads.counts)
+        self.sound = np.flatnonzero(is_sound[self._batch])
+
+    def offsets(self, rows: Array) -> Array:
+        """Of some records."""
+        batch = self._batch[rows]
+        found: Array = self._heads.offset[batch] + (rows - self.found.first[batch])
+        return found
+
+    def batch_at(self, rows: Array) -> Array:
+        """Where the batches of some records begin."""
+        found: Array = self._heads.at[self._batch[rows]]
+        return found
+
+    def is_partition(self, rows: Array) -> Array:
+        """Which records are partition records by their beginning and size."""
+        start = self.found.start[rows]
+        kind = self.window.u4[start] & 0xFFFF
+        is_kind = (kind == FRAME_VERSION | PARTITION << 8) | (kind == FRAME_VERSION | CHANGE << 8)
+        found: Array = is_kind & (self.window.u1[start + 2] <= _NEWEST) & (self.found.end[rows] - start >= _HEAD_END)
+        return found
+
+    def transactions(self) -> tuple[list[tuple[int, int]], int | None]:
+        """Offsets of transactions that are aborted in this piece, and the batch in which one begins that does not end
+        in it (`outline` reads the same)."""
+        start = self.found.start[self.sound]
+        kind = self.window.u4[start] & 0xFFFF
+        marks = self.sound[(kind >= FRAME_VERSION | BEGIN << 8) & (kind <= FRAME_VERSION | ABORT << 8)]
+        aborted: list[tuple[int, int]] = []
+        begun: int | None = None
+        for row, offset in zip(marks.tolist(), self.offsets(marks).tolist(), strict=True):
+            value = self.window.data[int(self.found.start[row]) : int(self.found.end[row])]
+            if value[1] not in _MARKERS or not _is_sound(value):
+                continue
+            if value[1] == BEGIN:
+                begun = row if begun is None else begun
+            else:
+                if begun is not None and value[1] == ABORT:
+                    aborted.append((int(self.offsets(np.array([begun]))[0]), offset))
+                begun = None
+        return aborted, None if begun is None else int(self._batch[begun])
+
+    def others(self, rows: Array) -> Iterator[Other]:
+        """Some records as they stand."""
+        heads, data = self._heads, self.window.data
+        batch = self._batch[rows]
+        columns = (
+            heads.at[batch] + self._base, rows - self.found.first[batch], self.offsets(rows), heads.epoch[batch],
+            heads.timestamp[batch], self.found.start[rows], self.found.end[rows],
+        )  # fmt: skip
+        for position, number, offset, epoch, timestamp, start, end in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            yield Other(position, number, VALUE, offset, epoch, timestamp, data[start:end])
+
+
+def _within(offset: Array, ranges: Sequence[tuple[int, int]]) -> Array:
+    """Which offsets lie in one of the ranges, which ascend and do not overlap."""
+    if not ranges:
+        return np.zeros(len(offset), bool)
+    first, last = (np.array(bounds, np.int64) for bounds in zip(*ranges, strict=True))
+    at = np.searchsorted(first, offset, "right") - 1
+    found: Array = (at >= 0) & (offset <= last[at])
     return found
 
 
-def _take_others(found: Columns, data: bytes, places: list[int], first: Other) -> None:
-    values = iter(places)
-    for index, (start, stop) in enumerate(zip(values, values, strict=True)):
-        if not _is_partition(data, start, stop):
-            content = data[start:stop]
-            found.others.append(first._replace(number=index, offset=first.offset + index, content=content))
-
-
-def _is_partition(data: bytes, start: int, stop: int) -> bool:
-    return (
-        data[start + 1] in (CHANGE, PARTITION)
-        and data[start] == FRAME_VERSION
-        and data[start + 2] <= _NEWEST
-        and stop - start >= _HEAD_END
-    )
-
-
-def _take_partitions(found: Columns, data: bytes, places: list[int], first: Other, window: Window) -> None:
-    keys, bodies, exact = found.keys, found.bodies, window.exact
-    add_key, add_body, add_offset = found.key.append, found.body.append, found.offset.append
-    offset = first.offset
-    careful = window.all_exact or window.may_keep(offset, offset + len(places) // 2)
-    values = iter(places)
-    for start, stop in zip(values, values, strict=True):
-        if _is_partition(data, start, stop):
-            key = data[start + 3 : start + _HEAD_END]
-            stays = (careful and (window.all_exact or window.keeps(offset))) or (exact and key[4:] in exact)
-            body = data[start + 1 : start + 3] + data[start + _HEAD_END : stop]
-            if not stays and (body in bodies or body_of(body) is not None):
-                add_key(keys.setdefault(key, len(keys)))
-                add_body(bodies.setdefault(body, len(bodies)))
-                add_offset(offset)
-            else:
-                index = offset - first.offset
-                found.others.append(first._replace(number=index, offset=offset, content=data[start:stop]))
-        offset += 1
+def _is_sound(value: bytes) -> bool:
+    try:
+        decode_record(value)
+    except DecodeError:
+        return False
+    return True
 
 
 # --- bodies -------------------------------------------------------------------------------------------------------
@@ -209,11 +309,3 @@ def body_of(body: bytes) -> Body | None:
         unusual = unusual or len(directories) != 16 * len(lists[0])
     epochs = (data["LeaderEpoch"], data["PartitionEpoch"]) if is_reset else (0, 0)
     return Body(is_reset, unusual, epochs[0], epochs[1], (*lists, leader, recovery, directories, *late))
-
-
-def batches_in(data: bytes) -> Iterator[int]:
-    """Where the batches begin in a stretch of whole ones."""
-    at = 0
-    while at + HEADER_BYTES <= len(data):
-        yield at
-        at += LENGTH_END + int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True)

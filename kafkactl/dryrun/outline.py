@@ -27,7 +27,7 @@ class Outline:
     """`withheld`: first and last offsets of transactions that were aborted or never ended. `born` and `gone`: where
     topics (raw ids) were created, each time, and first removed. `clears`: offset and topic of each ClearElrRecord, None
     for all topics. `unversioned`: ranges of offsets without a metadata.version. `exact`: topics with partition records
-    among the others.
+    among the others that take effect.
     """
 
     withheld: tuple[tuple[int, int], ...]
@@ -68,9 +68,7 @@ class _Outlining:
 
     def take(self, offset: int, record: MetadataRecord) -> None:
         key = record.api_key
-        if key in (PARTITION, CHANGE):
-            self._exact.add(record.data["TopicId"].raw)
-        elif key == BEGIN:
+        if key == BEGIN:
             self._begun = offset if self._begun is None else self._begun
         elif key in (END, ABORT):
             self._close(offset, aborted=key == ABORT)
@@ -90,7 +88,9 @@ class _Outlining:
 
     def _apply(self, offset: int, record: MetadataRecord) -> None:
         data = record.data
-        if record.api_key == _TOPIC:
+        if record.api_key in (PARTITION, CHANGE):
+            self._exact.add(data["TopicId"].raw)
+        elif record.api_key == _TOPIC:
             raw, name = data["TopicId"].raw, data["Name"]
             self._born[raw] = (*self._born.get(raw, ()), offset)
             self._ids[name], self._names[raw] = raw, name

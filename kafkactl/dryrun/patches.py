@@ -10,13 +10,13 @@ Source of the rule: `metadata/.../controller/PartitionRegistration.java` (`merge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from kafkactl.dryrun.columns import Columns, body_of
+from kafkactl.dryrun.columns import Body, Columns, Rows, body_of
+from kafkactl.metadata.columns_bytes import Array
 from kafkactl.metadata.image import PartitionState
 
 # In the order of `columns.Body.fields`, which is that of a PartitionState without the epochs.
@@ -24,7 +24,7 @@ FIELDS: Final = (
     "replicas", "isr", "removing_replicas", "adding_replicas", "leader", "recovery", "directories", "elr", "last_known",
 )  # fmt: skip
 COUNTERS: Final = ("resets", "changes", "leader_changes", "leader_epoch", "partition_epoch", "unusual")
-_NONE: Final = 1 << 62
+_OF_RESETS: Final = ("resets", "leader_epoch", "partition_epoch")
 _PLACE: Final = 32  # bits of the number of a body
 
 
@@ -47,60 +47,47 @@ class Patch(NamedTuple):
     fields: tuple[int, ...]
 
 
-def fold(columns: Columns, split: int, eras: Sequence[int]) -> pa.Table:
-    """A patch for each partition and era of these columns, which are those of the stretch number `split` of the log.
+def fold(columns: Columns, split: int, eras: Sequence[int]) -> Iterator[dict[str, Array]]:
+    """The patches of each era of these columns, which are those of the stretch number `split` of the log, as columns:
+    `key` is the number of a key, `era` that of the era.
 
     `eras` are the ascending offsets at which one ends.
     """
-    offset = np.asarray(columns.offset, np.int64)
-    key, body = np.asarray(columns.key, np.int32), np.asarray(columns.body, np.int32)
-    meaning = _meaning(columns)
-    bounds = np.searchsorted(offset, np.asarray(eras, np.int64))
-    begins, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(offset)]
-    tables = [
-        _folded(_Rows(offset[begin:end], key[begin:end], body[begin:end]), meaning, split, era)
-        for era, (begin, end) in enumerate(zip(begins, ends, strict=True))
-        if begin < end
-    ]
-    if not tables:
-        return pa.table({})
-    raw = pa.array(list(columns.keys), pa.binary(20))
-    table = pa.concat_tables(tables)
-    return table.set_column(0, "key", raw.take(table["key"].combine_chunks()))
+    rows = columns.rows()
+    meaning = _meaning(columns.bodies)
+    bounds = np.searchsorted(rows.offset, np.asarray(eras, np.int64)).tolist()
+    for era, (begin, end) in enumerate(zip([0, *bounds], [*bounds, len(rows.offset)], strict=True)):
+        if begin < end:
+            yield _folded(Rows(*(column[begin:end] for column in rows)), meaning, split, era)
 
 
 class _Meaning(NamedTuple):
     """Of the bodies by number: which fields each gives, and its numbers."""
 
-    gives: np.ndarray[Any, Any]
-    numbers: dict[str, np.ndarray[Any, Any]]
+    gives: Array
+    numbers: dict[str, Array]
 
 
-def _meaning(columns: Columns) -> _Meaning:
-    bodies = [body_of(one) for one in columns.bodies]
-    gives = np.array([[one is not None for one in body.fields] for body in bodies if body], bool)
-    leader = gives[:, FIELDS.index("leader")] if bodies else gives
-    resets = np.array([body.is_reset for body in bodies if body], bool)
+def _meaning(texts: Sequence[bytes]) -> _Meaning:
+    """Bodies that cannot be decoded are in no row."""
+    bodies = [body_of(one) or _NOTHING for one in texts]
+    gives = np.array([[one is not None for one in body.fields] for body in bodies], bool).reshape(-1, len(FIELDS))
+    resets = np.array([body.is_reset for body in bodies], bool)
     numbers = {
         "resets": resets,
         "changes": ~resets,
-        "leader_changes": leader & ~resets,
-        "leader_epoch": np.array([body.leader_epoch for body in bodies if body], np.int64),
-        "partition_epoch": np.array([body.partition_epoch for body in bodies if body], np.int64),
-        "unusual": np.array([body.is_unusual for body in bodies if body], bool),
+        "leader_changes": gives[:, FIELDS.index("leader")] & ~resets,
+        "leader_epoch": np.array([body.leader_epoch for body in bodies], np.int64),
+        "partition_epoch": np.array([body.partition_epoch for body in bodies], np.int64),
+        "unusual": np.array([body.is_unusual for body in bodies], bool),
     }
     return _Meaning(gives, numbers)
 
 
-class _Rows(NamedTuple):
-    """A few of the rows of `Columns`."""
-
-    offset: np.ndarray[Any, Any]
-    key: np.ndarray[Any, Any]
-    body: np.ndarray[Any, Any]
+_NOTHING: Final = Body(False, True, 0, 0, (None,) * len(FIELDS))
 
 
-def _folded(taken: _Rows, meaning: _Meaning, split: int, era: int) -> pa.Table:
+def _folded(taken: Rows, meaning: _Meaning, split: int, era: int) -> dict[str, Array]:
     """One stretch within one era. Where an index stands twice in an assignment, numpy keeps the last."""
     offset, key, body = taken
     count, rows = int(key.max()) + 1, np.arange(len(key))
@@ -108,23 +95,25 @@ def _folded(taken: _Rows, meaning: _Meaning, split: int, era: int) -> pa.Table:
     last[key] = rows
     first[key[::-1]] = rows[::-1]
     there = np.flatnonzero(last >= 0)
-    made = {"key": pa.array(there.astype(np.int32)), "era": pa.array(np.full(len(there), era, np.int32))}
-    made["first_offset"], made["last_offset"] = pa.array(offset[first[there]]), pa.array(offset[last[there]])
-    reset = _last(rows[meaning.numbers["resets"][body]], key, count)
-    made["reset_at"] = pa.array(np.where(reset[there] >= 0, offset[reset[there]], -1))
+    made = {"key": there, "era": np.full(len(there), era)}
+    made["first_offset"], made["last_offset"] = offset[first[there]], offset[last[there]]
+    resets = rows[meaning.numbers["resets"][body]]
+    reset = _last(resets, key, count)[there]
+    made["reset_at"] = np.where(reset >= 0, offset[reset], -1)
     for name in COUNTERS:
-        weights = meaning.numbers[name][body].astype(np.int64)
-        sums = np.zeros(count, np.int64)
-        np.add.at(sums, key, weights)
-        made[name] = pa.array(sums[there])
+        weights = meaning.numbers[name]
+        if name in _OF_RESETS:
+            sums = np.bincount(key[resets], weights[body[resets]], minlength=count)
+        else:
+            sums = np.bincount(key, weights[body], minlength=count)
+        made[name] = sums[there].astype(np.int64)  # floats, which are exact up to 2**53
     for at, name in enumerate(FIELDS):
         given = _last(rows[meaning.gives[body, at]], key, count)[there]
-        packed = np.where(given >= 0, ((split + 1) << _PLACE) | body[given].astype(np.int64), 0)
-        made[name] = pa.array(packed)
-    return pa.table(made)
+        made[name] = np.where(given >= 0, ((split + 1) << _PLACE) | body[given].astype(np.int64), 0)
+    return made
 
 
-def _last(rows: Any, key: Any, count: int) -> Any:
+def _last(rows: Array, key: Array, count: int) -> Array:
     """The last of these rows for each key; -1 for none."""
     found = np.full(count, -1)
     found[key[rows]] = rows

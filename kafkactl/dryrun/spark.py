@@ -1,8 +1,9 @@
 """The Spark source `kraftlog`: stretches of metadata logs, decoded and folded where Spark's workers are.
 
-A split is a run of whole batches of one segment, checked by their CRC before anything of them is used. Two passes:
-`records` gives every record that is not a partition record, `patches` the patches of partitions (`patches.fold`) with
-the bodies that they point to, and those partition records that have to be replayed one by one.
+A split is a run of whole batches of one segment, checked by their CRC before anything of them is used. Its rows are the
+patches of partitions (`patches.fold`), and beside them, packed into few rows, the bodies that they point to and every
+record that has to be replayed as it stands. All kinds of rows go through one aggregate: what is no patch has a key of
+its own.
 
 The one file of this room that touches the world: it reads byte ranges of files, in the workers.
 """
@@ -10,36 +11,41 @@ The one file of this room that touches the world: it reads byte ranges of files,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import Final
+from typing import Any, BinaryIO, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kafkactl.dryrun.columns import Columns, Other, Window, batches_in, decode
+from kafkactl.dryrun.columns import KEY_BYTES, Columns, Other, Window
 from kafkactl.dryrun.patches import COUNTERS, FIELDS, fold
 from kafkactl.errors import FailedError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.crc32c import crc32c
-from kafkactl.protocol.record_batch import CRC_END, CRC_START, LENGTH_END
+from kafkactl.protocol.record_batch import CRC_END, CRC_START, HEADER_BYTES, LENGTH_END
 
-RECORDS, PATCHES = "records", "patches"
-# Kinds of rows beside `columns.VALUE` and `BATCH`: a body with its number; counts of records before the window as JSON;
-# a batch whose CRC is wrong; a patch.
-BODY, BEFORE, WRONG, PATCH = 2, 3, 4, 5
-_PLACE: Final = (
-    ("log", pa.int32()), ("split", pa.int32()), ("file", pa.int32()), ("kind", pa.int32()),
-    ("position", pa.int64()), ("number", pa.int32()), ("offset", pa.int64()), ("epoch", pa.int32()),
-    ("timestamp_ms", pa.int64()), ("content", pa.binary()),
-)  # fmt: skip
-PATCH_KEYS: Final = ("key", "era")
+# Kinds of rows: a patch; records that stand as they are; bodies; JSON: counts of records before the window, offsets of
+# transactions that were kept out; a batch whose CRC is wrong: its file.
+PATCH, OTHERS, BODIES, BEFORE, ABORTED, WRONG = range(6)
 PATCH_OFFSETS: Final = ("first_offset", "last_offset", "reset_at")
-_PATCH: Final = (
-    ("key", pa.binary()), ("era", pa.int32()), *((name, pa.int64()) for name in (*PATCH_OFFSETS, *COUNTERS, *FIELDS)),
+PATCH_NUMBERS: Final = (*PATCH_OFFSETS, *COUNTERS, *FIELDS)
+GROUP: Final = ("log", "kind", "key", "era")
+SCHEMA: Final = pa.schema(
+    [
+        ("log", pa.int32()), ("kind", pa.int32()), ("key", pa.binary()), ("era", pa.int32()),
+        *((name, pa.int64()) for name in PATCH_NUMBERS),
+    ]
 )  # fmt: skip
-SCHEMAS: Final = {RECORDS: pa.schema(_PLACE), PATCHES: pa.schema((*_PLACE, *_PATCH))}
 _SQL_TYPES: Final = {pa.int32(): "int", pa.int64(): "long", pa.binary(): "binary"}
+_PLACE: Final = struct.Struct(">ii")  # the number of the stretch, and that of the row among those of its kind
+_OTHER: Final = struct.Struct(">qiiqiqi")  # an Other, its content by its length
+_LENGTH: Final = struct.Struct(">i")
+_ROWS: Final = 50_000  # of an Arrow batch
+_ROW_BYTES: Final = 256 * 1024
+_PIECE_BYTES: Final = 16 * 1024 * 1024
 
 
 @frozen
@@ -60,7 +66,8 @@ class Stretch:
 
 @frozen
 class Job:
-    """What is read: stretches of several logs, and for each log its window and the offsets of its ClearElrRecords.
+    """What is read: stretches of several logs, and for each log its window and the offsets of those ClearElrRecords
+    that are known.
 
     Small stretches share a task, up to `task_bytes`.
     """
@@ -109,7 +116,7 @@ _STRETCH = ("log", "number", "file", "path", "start", "end", "is_before")
 
 
 class KraftLog(DataSource):  # type: ignore[misc]
-    """`spark.read.format("kraftlog")` with the options `mode` (`records` or `patches`) and `job` (`Job.to_json`)."""
+    """`spark.read.format("kraftlog")` with the option `job` (`Job.to_json`)."""
 
     @classmethod
     def name(cls) -> str:
@@ -117,12 +124,12 @@ class KraftLog(DataSource):  # type: ignore[misc]
         return "kraftlog"
 
     def schema(self) -> str:
-        """The columns of the mode."""
-        return ", ".join(f"{one.name} {_SQL_TYPES[one.type]}" for one in SCHEMAS[self.options["mode"]])
+        """The columns; see SCHEMA."""
+        return ", ".join(f"{one.name} {_SQL_TYPES[one.type]}" for one in SCHEMA)
 
     def reader(self, schema: object) -> KraftLogReader:
         """What plans the splits and reads them."""
-        return KraftLogReader(self.options["mode"], Job.from_json(self.options["job"]))
+        return KraftLogReader(Job.from_json(self.options["job"]))
 
 
 class _Split(InputPartition):  # type: ignore[misc]
@@ -134,8 +141,7 @@ class _Split(InputPartition):  # type: ignore[misc]
 class KraftLogReader(DataSourceReader):  # type: ignore[misc]
     """One split for each large stretch, or for several small ones."""
 
-    def __init__(self, mode: str, job: Job) -> None:
-        self._mode = mode
+    def __init__(self, job: Job) -> None:
         self._job = job
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -143,8 +149,6 @@ class KraftLogReader(DataSourceReader):  # type: ignore[misc]
         splits: list[InputPartition] = []
         pending: list[Stretch] = []
         for one in self._job.stretches:
-            if self._mode == PATCHES and one.is_before:
-                continue
             if pending and one.end - one.start + sum(it.end - it.start for it in pending) > self._job.task_bytes:
                 splits.append(_Split(tuple(pending)))
                 pending = []
@@ -157,40 +161,69 @@ class KraftLogReader(DataSourceReader):  # type: ignore[misc]
             yield from self._rows_of(stretch)
 
     def _rows_of(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
-        data = _bytes_of(stretch)
+        columns = Columns(self._job.windows[stretch.log])
+        with open(stretch.path, "rb", buffering=0) as file:  # noqa: PTH123
+            wrong = _read_all(file, stretch, columns)
+        if wrong is not None:
+            yield _blobs(stretch, [(WRONG, json.dumps([stretch.path, wrong]).encode())])
+            return
+        eras = self._job.eras[stretch.log] if self._job.eras else ()
+        yield _blobs(stretch, _packed(columns))
+        keys = np.frombuffer(b"".join(columns.keys), np.dtype((np.void, KEY_BYTES)))
+        for patches in fold(columns, stretch.number, eras):
+            rows = _patches(stretch, keys, patches)
+            yield from (rows.slice(at, _ROWS) for at in range(0, rows.num_rows, _ROWS))
+
+
+def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> int | None:
+    """Take in the batches of a stretch, piece by piece; where one has a wrong CRC, or None."""
+    at, size = stretch.start, _PIECE_BYTES
+    while at < stretch.end:
+        data = _bytes_of(file, stretch, at, min(size, stretch.end - at))
         positions = list(batches_in(data))
+        if not positions and at + len(data) < stretch.end:  # the next batch is longer than that
+            size *= 2
+            continue
+        if not positions:
+            raise _changed(stretch, at)
         wrong = _wrong_crc(data, positions)
         if wrong is not None:
-            place = Other(stretch.start + wrong, 0, WRONG, 0, 0, 0, stretch.path.encode())
-            yield from _batches(_rows(stretch, [place]), self._mode)
-            return
-        window, with_patches = self._job.windows[stretch.log], self._mode == PATCHES
-        columns = decode(data, positions, stretch.start, window, partitions=with_patches)
-        if not with_patches:
-            before = json.dumps(columns.before).encode()
-            counted = [Other(stretch.start, 0, BEFORE, 0, 0, 0, before)] if columns.before else []
-            yield from _batches(_rows(stretch, [*columns.others, *counted]), RECORDS)
-            return
-        yield from _batches(_rows(stretch, [*columns.others, *_bodies(columns)]), PATCHES)
-        yield from _batches(_patches(stretch, columns, self._job.eras[stretch.log]), PATCHES)
+            return at + wrong
+        is_last = at + len(data) >= stretch.end
+        at += columns.take(data, positions, at, is_last=is_last)
+        size = _PIECE_BYTES
+    return None
 
 
-def _bytes_of(stretch: Stretch) -> bytes:
+def _bytes_of(file: BinaryIO, stretch: Stretch, start: int, size: int) -> bytes:
     """Raises FailedError `log-changed-while-read`."""
-    size = stretch.end - stretch.start
-    with open(stretch.path, "rb", buffering=0) as file:  # noqa: PTH123
-        file.seek(stretch.start)
-        parts = []
-        while size and (part := file.read(size)):
-            parts.append(part)
-            size -= len(part)
+    file.seek(start)
+    parts = []
+    while size and (part := file.read(size)):
+        parts.append(part)
+        size -= len(part)
     if size:
-        raise FailedError(
-            f"{stretch.path} became shorter while it was read: byte {stretch.end} is gone",
-            id="log-changed-while-read",
-            next_step="Ask again, or copy the log first: a node may have cut or deleted the segment.",
-        )
+        raise _changed(stretch, stretch.end - size)
     return b"".join(parts)
+
+
+def _changed(stretch: Stretch, at: int) -> FailedError:
+    return FailedError(
+        f"{stretch.path} changed while it was read: what stood at byte {at} is gone",
+        id="log-changed-while-read",
+        next_step="Ask again, or copy the log first: a node may have cut or deleted the segment.",
+    )
+
+
+def batches_in(data: bytes) -> Iterator[int]:
+    """Where the whole batches begin in a stretch of whole ones, the last of which may be cut."""
+    at = 0
+    while at + HEADER_BYTES <= len(data):
+        end = at + LENGTH_END + int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True)
+        if end > len(data) or end <= at:
+            return
+        yield at
+        at = end
 
 
 def _wrong_crc(data: bytes, positions: list[int]) -> int | None:
@@ -201,38 +234,85 @@ def _wrong_crc(data: bytes, positions: list[int]) -> int | None:
     return None
 
 
-def _bodies(columns: Columns) -> list[Other]:
-    return [Other(0, number, BODY, 0, 0, 0, body) for number, body in enumerate(columns.bodies)]
+# --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def _rows(stretch: Stretch, others: Sequence[Other]) -> pa.Table:
-    count = len(others)
-    made = {
-        "log": pa.array([stretch.log] * count, pa.int32()),
-        "split": pa.array([stretch.number] * count, pa.int32()),
-        "file": pa.array([stretch.file] * count, pa.int32()),
-    }
-    for name, type in _PLACE[3:]:
-        made[name] = pa.array([getattr(one, name) for one in others], type)
-    return pa.table(made)
+def _packed(columns: Columns) -> Iterator[tuple[int, bytes]]:
+    """All that is no patch, as kinds and contents of rows."""
+    if columns.before:
+        yield BEFORE, json.dumps(columns.before).encode()
+    if columns.aborted:
+        yield ABORTED, json.dumps(columns.aborted).encode()
+    for joined in _joined(_LENGTH.pack(len(body)) + body for body in columns.bodies):
+        yield BODIES, joined
+    for joined in _joined(_OTHER.pack(*one[:-1], len(one.content)) + one.content for one in columns.others):
+        yield OTHERS, joined
 
 
-def _patches(stretch: Stretch, columns: Columns, eras: Sequence[int]) -> pa.Table:
-    folded = fold(columns, stretch.number, eras)
-    count = folded.num_rows
-    made = {name: folded[name] for name in folded.column_names}
-    made["log"] = pa.array([stretch.log] * count, pa.int32())
-    made["kind"] = pa.array([PATCH] * count, pa.int32())
-    return pa.table(made)
+def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+    held, size = [], 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size > _ROW_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
-def _batches(table: pa.Table, mode: str) -> list[pa.RecordBatch]:
-    """In the columns of the mode; those that a kind of rows does not have are null."""
-    if not table.num_rows:
-        return []
-    schema, names = SCHEMAS[mode], set(table.column_names)
-    columns = [
-        table[one.name].cast(one.type) if one.name in names else pa.nulls(table.num_rows, one.type) for one in schema
-    ]
-    batches: list[pa.RecordBatch] = pa.Table.from_arrays(columns, schema=schema).to_batches(max_chunksize=50_000)
-    return batches
+def place_of(key: bytes) -> tuple[int, int]:
+    """The number of the stretch that a row comes from which is no patch, and its number there."""
+    return _PLACE.unpack_from(key)
+
+
+def others_in(key: bytes) -> Iterator[Other]:
+    """What is packed into the key of a row of the kind OTHERS."""
+    at, end = _PLACE.size, len(key)
+    while at < end:
+        position, number, kind, offset, epoch, timestamp, length = _OTHER.unpack_from(key, at)
+        at += _OTHER.size + length
+        yield Other(position, number, kind, offset, epoch, timestamp, key[at - length : at])
+
+
+def bodies_in(key: bytes) -> Iterator[bytes]:
+    """What is packed into the key of a row of the kind BODIES."""
+    at, end = _PLACE.size, len(key)
+    while at < end:
+        (length,) = _LENGTH.unpack_from(key, at)
+        at += _LENGTH.size + length
+        yield key[at - length : at]
+
+
+def json_in(key: bytes) -> Any:
+    """What is in the key of a row of the other kinds."""
+    return json.loads(key[_PLACE.size :])
+
+
+def _blobs(stretch: Stretch, rows: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
+    kinds, keys = [], []
+    for number, (kind, content) in enumerate(rows):
+        kinds.append(kind)
+        keys.append(_PLACE.pack(stretch.number, number) + content)
+    count = len(keys)
+    return pa.record_batch(
+        [
+            pa.array([stretch.log] * count, pa.int32()), pa.array(kinds, pa.int32()), pa.array(keys, pa.binary()),
+            pa.array([0] * count, pa.int32()), *(pa.nulls(count, pa.int64()) for _ in PATCH_NUMBERS),
+        ],
+        schema=SCHEMA,
+    )  # fmt: skip
+
+
+def _patches(stretch: Stretch, keys: Any, made: dict[str, Any]) -> pa.RecordBatch:
+    count = len(made["key"])
+    raw = keys[made["key"]].tobytes()
+    ends = np.arange(0, KEY_BYTES * (count + 1), KEY_BYTES, dtype=np.int32)
+    key = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), pa.py_buffer(raw)])
+    return pa.record_batch(
+        [
+            pa.array(np.full(count, stretch.log, np.int32)), pa.array(np.full(count, PATCH, np.int32)), key,
+            pa.array(made["era"].astype(np.int32)), *(pa.array(made[name], pa.int64()) for name in PATCH_NUMBERS),
+        ],
+        schema=SCHEMA,
+    )  # fmt: skip

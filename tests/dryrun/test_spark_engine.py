@@ -1,0 +1,135 @@
+"""What the Spark engine does beside Spark: the same values as the local engine, whatever stretches it is read in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+from kafkactl.adapters.log_source import LogSource, open_source
+from kafkactl.dryrun.local import Loaded, load
+from kafkactl.dryrun.spark_engine import load_logs
+from kafkactl.dryrun.spark_plan import ClusterLog
+from kafkactl.errors import FailedError, InputError
+from kafkactl.metadata.image_json import image_sha256
+from tests.dryrun.odd_logs import (
+    ABORT,
+    BEGIN,
+    CASES,
+    CLEAR_ALL,
+    END,
+    LEVEL,
+    change,
+    damaged,
+    encoded,
+    generated,
+    partition,
+    topic,
+)  # fmt: skip
+from tests.dryrun.spark_in_process import SESSION, jobs_in_process
+
+
+def log_of(folder: Path, name: str, data: bytes) -> LogSource:
+    log = folder / name.replace(" ", "-") / "__cluster_metadata-0"
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.log").write_bytes(data)
+    return open_source(str(log))
+
+
+def cluster(log: LogSource, at: int | None = None) -> ClusterLog:
+    return ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at)
+
+
+def same(log: LogSource, found: object, at: int | None = None) -> bool:
+    ours = load(log.segments, log.checkpoints, at=at)
+    assert isinstance(found, Loaded), found
+    assert {name for name in ours.__annotations__ if getattr(ours, name) != getattr(found, name)} == set(), log.name
+    return image_sha256(ours.image) == image_sha256(found.image)
+
+
+@pytest.mark.parametrize("split_bytes, piece_bytes", [(40_000, None), (700, None), (1 << 20, 900), (5_000, 300)])
+def test_stretches_and_pieces_of_any_size(tmp_path: Path, split_bytes: int, piece_bytes: int | None) -> None:
+    logs = [log_of(tmp_path, name, encoded(batches)) for name, batches in CASES.items()]
+    logs += [log_of(tmp_path, name, data) for name, data in damaged()]
+    logs += [log_of(tmp_path, f"generated {seed}", generated(seed)) for seed in range(2)]
+    wanted = [*(cluster(log) for log in logs), *(cluster(logs[-1], at) for at in (0, 700, 1_501))]
+    with jobs_in_process(piece_bytes=piece_bytes):
+        found = load_logs(SESSION, wanted, split_bytes=split_bytes)
+    assert all(same(log, one) for log, one in zip(logs, found, strict=False))
+    assert all(same(logs[-1], one, at) for one, at in zip(found[-3:], (0, 700, 1_501), strict=True))
+
+
+SOUND = [[LEVEL], [topic(1), partition(1), partition(1, 1)], [BEGIN, change(1, Leader=2), ABORT], [change(1, Leader=3)]]
+
+
+def test_a_plain_log_is_read_once(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "plain", encoded(SOUND))
+    with jobs_in_process() as jobs:
+        (found,) = load_logs(SESSION, [cluster(log)])
+    assert same(log, found)
+    assert len(jobs) == 1
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [*SOUND, [CLEAR_ALL], [change(1, Leader=2)]],
+        [*SOUND, [BEGIN], [change(1, Leader=1)], [ABORT]],
+        [*SOUND, [BEGIN], [change(1, Leader=1)]],
+        [*SOUND, [change(1, Replicas=[2, 3])]],
+    ],
+    ids=["a clear", "aborted in another stretch", "never ended", "replicas without directories"],
+)
+def test_what_nobody_knew_is_read_again(tmp_path: Path, batches: list[list[bytes]]) -> None:
+    """Only the log that it is about."""
+    plain, odd = log_of(tmp_path, "plain", encoded(SOUND)), log_of(tmp_path, "odd", encoded(batches))
+    with jobs_in_process() as jobs:
+        found = load_logs(SESSION, [cluster(plain), cluster(odd)], split_bytes=80)
+    assert all(same(log, one) for log, one in zip((plain, odd), found, strict=True))
+    assert [sorted({one.log for one in job.stretches}) for job in jobs] == [[0, 1], [1]]
+
+
+def test_a_transaction_that_ends_elsewhere_needs_no_second_look(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "ended", encoded([*SOUND, [BEGIN], [change(1, Leader=1)], [END]]))
+    with jobs_in_process() as jobs:
+        (found,) = load_logs(SESSION, [cluster(log)], split_bytes=80)
+    assert same(log, found)
+    assert len(jobs) == 1
+
+
+def test_one_log_without_a_beginning_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    whole, late = log_of(tmp_path, "whole", encoded(SOUND)), log_of(tmp_path, "late", encoded(SOUND))
+    Path(late.segments[0].name).rename(Path(late.segments[0].name).with_name(f"{5:020d}.log"))
+    late = open_source(late.name)
+    with jobs_in_process():
+        error, found = load_logs(SESSION, [cluster(late), cluster(whole)])
+    assert isinstance(error, InputError) and error.id == "log-begins-late"
+    assert same(whole, found)
+
+
+def test_several_segments_and_no_log_at_all(tmp_path: Path) -> None:
+    write_log(tmp_path / "segments", Shape(records=3_000, partitions=200, segment_bytes=60_000))
+    log = open_source(str(tmp_path / "segments"))
+    with jobs_in_process():
+        assert load_logs(SESSION, []) == []
+        (found,) = load_logs(SESSION, [cluster(log)], split_bytes=20_000)
+    assert same(log, found)
+
+
+def test_a_segment_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = log_of(tmp_path, "shrinks", generated(1))
+    path = Path(log.segments[0].name)
+    from kafkactl.dryrun import spark
+
+    real = spark.Job.from_json.__func__
+
+    def cut(cls: type[spark.Job], text: str) -> spark.Job:
+        path.write_bytes(path.read_bytes()[:-100])
+        return real(cls, text)
+
+    monkeypatch.setattr(spark.Job, "from_json", classmethod(cut))
+    with jobs_in_process(), pytest.raises(FailedError) as caught:
+        load_logs(SESSION, [cluster(log)])
+    assert caught.value.id == "log-changed-while-read"
