@@ -12,6 +12,7 @@ VERBS = {
     "observe": Entry(
         "kafkactl.commands.migrate_observe", "command", "Save everything that the migration is judged by."
     ),
+    "render": Entry("kafkactl.commands.migrate_render", "command", "Every node's config file for every phase."),
 }
 
 

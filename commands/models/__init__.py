@@ -47,6 +47,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "migrate.check": (_MIGRATE_CHECK, "MigrateCheck"),
     "migrate.compare": (_MIGRATE_COMPARE, "MigrateCompare"),
     "migrate.observe": (_MIGRATE, "MigrateObserve"),
+    "migrate.render": (_MIGRATE_COMPARE, "MigrateRender"),
     "nodes.list": (_NODES, "NodesList"),
     "nodes.unregister": (_NODES, "NodesUnregister"),
     "quorum.change": (_QUORUM, "QuorumChange"),

@@ -39,13 +39,18 @@ class Places:
         self._timeout_ms = int(timeout_ms)
 
     def config(self, node: InventoryNode) -> str | None:
-        """The text of its server.properties: by hook, else from the copy, else, where it is local, from its place."""
+        """The text of its server.properties."""
+        data = self.config_bytes(node)
+        return None if data is None else _text(data)
+
+    def config_bytes(self, node: InventoryNode) -> bytes | None:
+        """Its server.properties as they are: by hook, else from the copy, else, where it is local, from its place."""
         data = self._by_hook(node, Verb.GET_CONFIG)
         if data is None and node.copy is not None:
             data = self._file(node, self._folder / node.copy)
         if data is None and node.copy is None and node.hooks.is_local:
             data = self._file(node, self._folder / node.config)
-        return None if data is None else _text(data)
+        return data
 
     def meta_properties(self, node: InventoryNode, config: str | None) -> Mapping[str, str] | None:
         """The first meta.properties of its directories that can be read from here."""

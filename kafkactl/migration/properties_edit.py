@@ -88,7 +88,7 @@ def _line_end(data: bytes) -> str:
 
 def _rewritten(piece: _Piece, key: str, value: str) -> _Piece:
     """Another value behind the key as it was written: `key = value` stays so."""
-    text = render_property("k", value, ascii_only=True)[2:]
+    text = _value(value)
     head = _HEAD.match(piece.raw)
     last = next((one for one in _ENDS if piece.raw.endswith(one)), "")
     for raw in (f"{head[0]}{text}{last}" if head and key == piece.key else "", _line(key, value, last)):
@@ -99,7 +99,13 @@ def _rewritten(piece: _Piece, key: str, value: str) -> _Piece:
 
 
 def _line(key: str, value: str, end: str) -> str:
-    return render_property(key, value, ascii_only=True) + end
+    return render_property(key, "", ascii_only=True) + _value(value) + end
+
+
+def _value(value: str) -> str:
+    """A value as people write it: `Properties.store` escapes `:` and `=` in it as well, which nothing needs."""
+    escaped = render_property("k", value, ascii_only=True)[2:]
+    return re.sub(r"\\(\\|[:=#!])", lambda found: found[0] if found[1] == "\\" else found[1], escaped)
 
 
 def _renamed(pieces: list[_Piece], old: str, new: str) -> list[_Piece]:

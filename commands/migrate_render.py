@@ -1,0 +1,192 @@
+"""`kafkactl migrate render`: every node's configuration file for every phase, and for the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands import exit_codes
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.migrate_options import ObservationArguments, observation_options
+from kafkactl.commands.output import emit
+from kafkactl.commands.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.migration.inventory import Inventory
+    from kafkactl.migration.render import Rendered
+    from kafkactl.migration.render_facts import NodeFile
+    from kafkactl.plan import Finding, Outcome
+
+_ONLY_LOOKED_AT = "render-file-redacted"
+_DIFF_TONES = {"+": "good", "-": "bad", "@": "dim"}
+
+
+@leaf_command(
+    "render",
+    examples=(
+        "kafkactl migrate render --inventory migration.toml --dry-run",
+        "kafkactl migrate render --inventory migration.toml --out rendered",
+        "kafkactl migrate render --observation observation --dry-run",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.PARTLY_DONE,
+    ),
+    timeout="5m",
+)  # fmt: skip
+@click.option(
+    "--out", metavar="DIR", help="Where files, diffs and manifest.json go; mode 0600, for files hold secrets."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
+@observation_options
+def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> None:
+    """Make every node's server.properties for every phase.
+
+    They are made of the files that the nodes have: comments and order stay, and what cannot be known
+    is a finding. For a way back there is the original, byte for byte. Nothing on a node is touched,
+    and no file in DIR that an earlier rendering did not write.
+    """
+    from kafkactl.adapters.migration_render import originals, write_rendered
+    from kafkactl.migration.render import render_cluster
+    from kafkactl.migration.render_facts import cluster_facts
+    from kafkactl.plan import Outcome
+
+    if out is None and not dry_run:
+        raise click.UsageError("Give --out DIR, or --dry-run.")
+    files, findings = _files(source)
+    files = originals(files, Path(out)) if out is not None else files
+    facts = cluster_facts(files)
+    rendered = render_cluster(files, facts)
+    findings += [*facts.findings, *_once(one for made in rendered for one in made.findings)]
+    outcome = _outcome(findings, dry_run)
+    manifest = None
+    if outcome in (Outcome.DONE, Outcome.PARTIAL) and out is not None:
+        withheld = frozenset(made.node for made in rendered if _is_redacted(made))
+        manifest = write_rendered(Path(out), files, rendered, withheld=withheld)
+    answer = _answer(files, rendered, written=manifest is not None)
+    where = {"folder": out if manifest else None, "manifest": str(manifest) if manifest else None}
+    payload = {"outcome": outcome, **where, **answer, "findings": findings}
+    emit("migrate.render", payload, render=_show, exit_code=outcome.exit_code, listing="files")
+
+
+def _outcome(findings: Iterable[Finding], dry_run: bool) -> Outcome:
+    """Refused for any blocker; files that can only be looked at make it partial."""
+    from kafkactl.plan import Outcome, blockers
+
+    ids = {one.id for one in blockers(findings)}
+    if ids - {_ONLY_LOOKED_AT}:
+        return Outcome.REFUSED
+    return Outcome.PLANNED if dry_run else Outcome.PARTIAL if ids else Outcome.DONE
+
+
+def _is_redacted(made: Rendered) -> bool:
+    return any(one.id == _ONLY_LOOKED_AT for one in made.findings)
+
+
+def _once(findings: Iterable[Finding]) -> list[Finding]:
+    """What is said of a node in several phases is said once."""
+    found: dict[tuple[str, str, str], Finding] = {}
+    for one in findings:
+        found.setdefault((one.id, one.subject, one.message), one)
+    return list(found.values())
+
+
+# --- the nodes' files -----------------------------------------------------------------------------------------------
+
+
+def _files(source: ObservationArguments) -> tuple[tuple[NodeFile, ...], list[Finding]]:
+    """The configuration file of every node, and what is wrong with those that are missing."""
+    from kafkactl.commands.migrate_options import open_inventory
+
+    if source.observation is not None:
+        return _observed(source.observation)
+    inventory = open_inventory(source)
+    return _read(inventory) if inventory is not None else ((), [])
+
+
+def _observed(folder: str) -> tuple[tuple[NodeFile, ...], list[Finding]]:
+    from kafkactl.adapters.migration_files import load_captured
+
+    captured = load_captured(folder)
+    nodes = [(one.id, one.role, one.kafka_version, one.config) for one in captured.raw.nodes]
+    given = [(id, role, version, None if text is None else text.encode()) for id, role, version, text in nodes]
+    return _parsed(given, "its configuration is not in the observation", "Observe again with its config file."), []
+
+
+def _read(inventory: Inventory) -> tuple[tuple[NodeFile, ...], list[Finding]]:
+    from kafkactl.adapters.migration_observe_places import Places
+    from kafkactl.commands.settings import current_settings
+
+    places = Places(inventory, timeout_ms=current_settings().timeout_ms)
+    given = [(one.id, one.role, one.kafka_version, places.config_bytes(one)) for one in inventory.nodes]
+    why = "; ".join(one.message for one in places.findings) or "no hook gives its configuration, and no copy is named"
+    return _parsed(given, why, "Name a copy of it in the inventory (copy)."), places.findings
+
+
+def _parsed(
+    given: Iterable[tuple[int, Any, str | None, bytes | None]], why: str, next_step: str
+) -> tuple[NodeFile, ...]:
+    """Raises InputError `render-file-missing` where a node has none, DecodeError where Java would not read one."""
+    from kafkactl.errors import InputError
+    from kafkactl.migration.render_facts import node_file
+
+    found = []
+    for id, role, version, content in given:
+        if content is None:
+            raise InputError(f"{role} {id}: {why}", id="render-file-missing", next_step=next_step)
+        found.append(node_file(id, role, content, file=f"{role}-{id}", kafka_version=version))
+    return tuple(found)
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------
+
+
+def _answer(files: Iterable[NodeFile], rendered: Iterable[Rendered], *, written: bool) -> dict[str, Any]:
+    from kafkactl.adapters.migration_render import diffs, file_of, sha256
+
+    files, rendered = tuple(files), tuple(rendered)
+    changes = diffs(files, rendered)
+    return {
+        "inputs": [{"id": one.id, "role": one.role, "file": one.file, "sha256": sha256(one.content)} for one in files],
+        "files": [
+            {
+                "id": one.node,
+                "role": one.role,
+                "phase": one.phase,
+                "path": file_of(one) if written and one.content is not None and not _is_redacted(one) else None,
+                "sha256": None if one.content is None else sha256(one.content),
+                "set": one.set,
+                "removed": one.removed,
+                "diff": changes.get((one.node, one.phase)),
+            }
+            for one in rendered
+        ],
+    }
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    titles = {
+        "done": ("Files for every node and phase are written", "good"),
+        "planned": ("What would be written", "strong"),
+        "partial": ("Only diffs are written for files whose secrets were taken out", "warn"),
+        "refused": ("Nothing is written", "bad"),
+    }
+    page.heading(*titles[answer["outcome"]])
+    page.fields((("folder", answer["folder"]), ("manifest", answer["manifest"])))
+    page.table(
+        ("node", "phase", "file", "keys set", "keys removed"),
+        (
+            (f"{one['role']} {one['id']}", one["phase"], _path(one), len(one["set"]), len(one["removed"]))
+            for one in answer["files"]
+        ),
+    )
+    for one in answer["files"]:
+        for line in (one["diff"] or "").splitlines():
+            page.line(Word(line, _DIFF_TONES.get(line[:1], "plain")))
+    page.findings(answer["findings"])
+
+
+def _path(one: Mapping[str, Any]) -> str | None:
+    return "cannot be made" if one["sha256"] is None else one["path"]
