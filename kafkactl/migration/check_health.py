@@ -223,7 +223,7 @@ def _partitions(case: CheckCase) -> Said:
         yield Unknown("the states of the partitions were not observed")
         return
     offline = [one.name for one in parts if one.leader < 0]
-    short = [one.name for one in parts if one.leader >= 0 and set(one.replicas) - set(one.isr) and not one.moving]
+    short = [one for one in parts if one.leader >= 0 and set(one.replicas) - set(one.isr) and not one.moving]
     if offline:
         yield blocker(
             "offline-partitions",
@@ -233,13 +233,7 @@ def _partitions(case: CheckCase) -> Said:
             count=len(offline),
         )
     if short:
-        yield blocker(
-            "under-replicated-partitions",
-            f"{len(short)} partitions",
-            f"not all of their replicas are in sync: {some(short)}",
-            "Wait until they are, or find out which broker is behind.",
-            count=len(short),
-        )
+        yield _short_of_replicas(case, short)
     single = [one.name for one in parts if len(one.replicas) == 1]
     if single and case.stage is not Stage.FINAL:
         yield note(
@@ -249,6 +243,29 @@ def _partitions(case: CheckCase) -> Said:
             "Tell their users, or give them a second replica first.",
             count=len(single),
         )
+
+
+def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
+    """A replica that catches up only has to be waited for; one whose broker is away has to be brought back."""
+    away = {id for one in short for id in set(one.replicas) - set(one.isr)} - _living(case)
+    told = f"; broker {some(map(str, away))} is away" if away else "; their brokers are alive, so they are catching up"
+    return Finding(
+        id="under-replicated-partitions",
+        severity=Severity.BLOCKER if away else Severity.WARNING,
+        subject=f"{len(short)} partitions",
+        message=f"not all of their replicas are in sync: {some(one.name for one in short)}{told}",
+        evidence={"count": len(short), "away": sorted(away)},
+        next_step="Wait until they are before anything is restarted, or find out which broker is behind.",
+    )
+
+
+def _living(case: CheckCase) -> set[int]:
+    """Brokers that answer, or that nobody asked and that are registered."""
+    silent = {one.id for one in case.brokers if one.alive is False}
+    present = set() if case.tree is None else set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)
+    if case.log is not None and case.stage in (Stage.DUAL, Stage.FINAL):
+        present |= {id for id, one in case.log.registrations.items() if not one.fenced}
+    return present - silent
 
 
 def _moves(case: CheckCase) -> Iterator[Finding]:

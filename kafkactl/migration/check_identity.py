@@ -35,6 +35,7 @@ _TOKEN_FLOOR: Final = 14  # 3.6-IV2
 _SCRAM_FLOOR: Final = 11  # 3.5-IV2
 _JBOD_FLOOR: Final = 17  # 3.7-IV2
 _DYNAMIC_FLOOR: Final = 21  # 3.9-IV0: kraft.version 1
+_ANY_PATCH: Final = 1 << 16
 _OLDEST, _RECOMMENDED = (3, 4, 0), (3, 6, 2)
 
 
@@ -145,7 +146,8 @@ def _versions(case: CheckCase) -> Said:
             versions=[str(version) for version in told],
         )
     for version in told:
-        at = (version.major, version.minor, version.patch or 0)
+        # Where the patch is not known, only what every patch lacks is told.
+        at = (version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch)
         nodes = [node.name for node, one in known if one == version]
         if at < _OLDEST or version.major > 3:
             yield blocker(
@@ -155,8 +157,12 @@ def _versions(case: CheckCase) -> Said:
                 "Bring every node to the newest 3.9 first.",
                 version=str(version),
             )
-        else:
-            yield from _bugs(case, str(version), at, nodes)
+            continue
+        if version.patch is None and bugs_of(at) != bugs_of((*at[:2], 0)):
+            yield Unknown(
+                f"which patch of {version} {', '.join(nodes)} run is not known, and corrections came with patches"
+            )
+        yield from _bugs(case, str(version), at, nodes)
 
 
 def _bugs(case: CheckCase, version: str, at: tuple[int, int, int], nodes: list[str]) -> Iterator[Finding]:

@@ -62,6 +62,7 @@ IDENTITY = (
     Case("C-03", "nodes-of-several-releases", "M0", lambda one: one.but(versions={2: "3.9.1"}), "warning"),
     Case("C-03", "release-cannot-migrate", "M0", lambda one: one.but(versions={1: "3.3.2", 2: "3.3.2"})),
     Case("C-03", "release-cannot-migrate", "M3", lambda one: one.but(versions={3001: "4.0.0"})),
+    Case("C-03", "check-unknown", "M0", lambda one: one.but(versions={1: "3.8", 2: "3.8"}), "warning"),
     Case("C-03", "release-with-migration-bugs", "M0", lambda one: one.but(versions={1: "3.7.0", 2: "3.7.0"}),
          "warning"),
     Case("C-03", "release-loses-data-in-migration", "M0", lambda one: one.but(versions={1: "3.4.1", 2: "3.4.1"})),
@@ -182,9 +183,13 @@ HEALTH = (
     Case("C-32", "broker-not-in-zookeeper", "M0", lambda one: one.no_znode("/brokers/ids/2")),
     Case("C-32", "broker-not-in-inventory", "M0", lambda one: one.but(modes={1: Mode.ZK})),
     Case("C-33", "offline-partitions", "M0", lambda one: one.znode(STATE_0, state(leader=-1, isr=[1]))),
-    Case("C-33", "under-replicated-partitions", "M0", lambda one: one.znode(STATE_0, state(isr=[1]))),
+    Case("C-33", "under-replicated-partitions", "M0", lambda one: one.znode(STATE_0, state(isr=[1])), "warning"),
+    Case("C-33", "under-replicated-partitions", "M0", lambda one: one.znode(STATE_0, state(isr=[1]))
+         .but(modes={1: Mode.ZK, 2: None})),
     Case("C-33", "under-replicated-partitions", "M8", lambda one: one.replayed(("PartitionChangeRecord", {
-        "TopicId": _id(), "PartitionId": 0, "Isr": [1]}))),
+        "TopicId": _id(), "PartitionId": 0, "Isr": [1]})), "warning"),
+    Case("C-33", "under-replicated-partitions", "M8", lambda one: one.replayed(("PartitionChangeRecord", {
+        "TopicId": _id(), "PartitionId": 0, "Isr": [1]})).but(fenced=(2,))),
     Case("C-33", "partitions-with-one-replica", "M0", lambda one: one.znode(ORDERS, _topic(
         partitions={"0": [1], "1": [2, 1]})).znode(STATE_0, state(isr=[1])), "info"),
     Case("C-34", "reassignment-before-migration", "M0", lambda one: one.znode(ORDERS, _topic(
