@@ -14,13 +14,17 @@ from scripts.make_reference import every_command
 from tests.house.tree import ROOT, parsed
 
 
+# `kafkactl migrate` takes its clusters from an inventory, which names the cluster itself.
+BOOTSTRAP = {"--bootstrap-server", "--bootstrap-controller"}
+
+
 def changing_commands() -> dict[str, LeafCommand]:
     """The commands that speak with a cluster and can be run dry, so that otherwise they change something."""
     return {
         ctx.command_path: command
         for ctx, command in every_command()
         if isinstance(command, LeafCommand)
-        and any(isinstance(param, ConnectionOption) for param in command.params)
+        and any(isinstance(param, ConnectionOption) and BOOTSTRAP & {*param.opts} for param in command.params)
         and any(isinstance(param, click.Option) and "--dry-run" in param.opts for param in command.params)
     }
 
