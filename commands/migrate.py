@@ -12,6 +12,9 @@ VERBS = {
     "observe": Entry(
         "kafkactl.commands.migrate_observe", "command", "Save everything that the migration is judged by."
     ),
+    "plan": Entry("kafkactl.commands.migrate_plan", "command", "Every step from here, and what the copy will write."),
+    "rollback": Entry("kafkactl.commands.migrate_rollback", "command", "The way back to ZooKeeper."),
+    "status": Entry("kafkactl.commands.migrate_status", "command", "Where the migration is, and what comes next."),
     "render": Entry("kafkactl.commands.migrate_render", "command", "Every node's config file for every phase."),
 }
 

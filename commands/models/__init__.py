@@ -12,6 +12,7 @@ _LOG = "kafkactl.commands.models.log"
 _MIGRATE_CHECK = "kafkactl.commands.models.migrate_check"
 _MIGRATE_COMPARE = "kafkactl.commands.models.migrate_compare"
 _MIGRATE = "kafkactl.commands.models.migrate"
+_MIGRATE_STATE = "kafkactl.commands.models.migrate_state"
 _NODES = "kafkactl.commands.models.nodes"
 _QUORUM = "kafkactl.commands.models.quorum"
 _FEATURES = "kafkactl.commands.models.features"
@@ -47,6 +48,9 @@ KINDS: dict[str, tuple[str, str]] = {
     "migrate.check": (_MIGRATE_CHECK, "MigrateCheck"),
     "migrate.compare": (_MIGRATE_COMPARE, "MigrateCompare"),
     "migrate.observe": (_MIGRATE, "MigrateObserve"),
+    "migrate.plan": (_MIGRATE_STATE, "MigratePlan"),
+    "migrate.rollback": (_MIGRATE_STATE, "MigrateRollback"),
+    "migrate.status": (_MIGRATE_STATE, "MigrateStatus"),
     "migrate.render": (_MIGRATE_COMPARE, "MigrateRender"),
     "nodes.list": (_NODES, "NodesList"),
     "nodes.unregister": (_NODES, "NodesUnregister"),

@@ -14,6 +14,7 @@ from typing import Final
 from kafkactl.frozen import changed, frozen
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Observation
+from kafkactl.migration.rollback import rollback_of
 from kafkactl.migration.rollback_words import Barrier, File, Move, Progress, RollbackStep
 from kafkactl.migration.state import Situation, situation_of
 from kafkactl.migration.state_evidence import Evidence, evidence_of
@@ -23,6 +24,13 @@ from kafkactl.migration.step_controllers import final_steps, quorum_steps, start
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
+_BY_THE_WAY_BACK: Final = (
+    State.STALE_MIGRATION,
+    State.STALE_CONTROLLER,
+    State.BURNT_QUORUM,
+    State.SPLIT_BRAIN,
+    State.INCOMPLETE_ROLLBACK,
+)
 _Steps = Callable[[Evidence, tuple[int, ...]], Iterable[RollbackStep]]
 # A stage with the last state that it can be in: what lies behind is not shown again.
 _STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
@@ -79,6 +87,19 @@ def next_actions(
     """The steps that are next: pending ones up to the first that belongs to a later state than the first of them."""
     pending = changed_to(state, plan_forward(observation, inventory)).pending
     return tuple(one for one in pending if one.phase is pending[0].phase)
+
+
+def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> RollbackStep | None:
+    """The one thing to do now: the first step forward, or out of what is broken; None where nothing is left to do, or
+    nobody can say what is safe.
+    """
+    if situation.state in _BY_THE_WAY_BACK:
+        steps: Iterable[RollbackStep] = rollback_of(e, situation, inventory).pending
+    elif situation.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
+        steps = (one for one in kraft_steps(e) if one.state is Progress.PENDING)
+    else:
+        steps = forward_of(e, situation, inventory).pending
+    return next(iter(steps), None)
 
 
 def changed_to(state: State, plan: ForwardPlan) -> ForwardPlan:

@@ -82,7 +82,7 @@ class RollbackStep:
     phase: State | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As `migrate.rollback` shows it."""
+        """As `migrate.rollback` and `migrate.plan` show it."""
         return {
             "number": self.number,
             "action": self.action.value,
@@ -94,6 +94,8 @@ class RollbackStep:
             "file": None if self.file is None else self.file.value,
             "znode_version": self.version,
             "value": self.value,
+            "barrier": None if self.barrier is None else self.barrier.value,
+            "phase": None if self.phase is None else self.phase.value,
         }
 
 

@@ -77,8 +77,10 @@ class DualWrite:
 
     @property
     def lag(self) -> int | None:
-        """Records that ZooKeeper does not have."""
-        return None if self.offset is None or self.last is None else max(self.last - self.offset, 0)
+        """Records that ZooKeeper does not have; None where nothing was copied, or that is not known."""
+        if self.offset is None or self.offset <= 0 or self.last is None:
+            return None
+        return max(self.last - self.offset, 0)
 
     @property
     def follows(self) -> bool | None:

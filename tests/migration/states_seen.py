@@ -119,11 +119,13 @@ class Seen:
             metrics={"ZkMigrationState": float(-1 if state is None else state)} if alive else None,
         )
 
-    def _quorum(self) -> QuorumSeen:
+    def _quorum(self) -> QuorumSeen | None:
         live = [id for id, alive in self.controllers.items() if alive]
+        if not live:
+            return None  # a broker on KRaft forwards the question
         observers = [id for id, mode in self.modes.items() if mode in (MIG, KR)]
         return QuorumSeen(
-            leader_id=live[0] if live else None,
+            leader_id=live[0],
             leader_epoch=self.epoch,
             high_watermark=self.end,
             voters=tuple(ReplicaSeen(id=id, log_end_offset=self.end) for id in self.controllers),

@@ -1,0 +1,107 @@
+"""`kafkactl migrate plan`: what will be done from here to the end, and what the copy will write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.commands import exit_codes
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.migrate_options import (
+    ObservationArguments,
+    observation_options,
+    open_inventory,
+    open_observation,
+)
+from kafkactl.commands.output import emit
+
+if TYPE_CHECKING:
+    from kafkactl.migration.procedure import ForwardPlan
+    from kafkactl.migration.state_evidence import Evidence
+
+KIND = "migrate.plan"
+_NEWEST = "3.9"
+_SECRETS = ("password.encoder.secret", "password.encoder.old.secret")
+_UNTIL = 6  # the place of M5: behind it the copy is done
+
+
+@leaf_command(
+    "plan",
+    examples=(
+        "kafkactl migrate plan --inventory migration.toml",
+        "kafkactl migrate plan --observation observation -o json",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
+        exit_codes.UNKNOWN,
+    ),
+    timeout="5m",
+)  # fmt: skip
+@observation_options
+def command(*, source: ObservationArguments) -> None:
+    """Show every step from here to the end, what it waits for, and what the copy will write.
+
+    Nothing is touched. What is done already is shown as done. Before the last broker enters there is a
+    barrier, because the copy begins by itself then; before the first controller of the end there is
+    another, because there is no way back behind it. What speaks against going on is in `migrate check`.
+    """
+    from kafkactl.commands.migrate_page import plan_page
+    from kafkactl.migration.procedure import forward_of
+    from kafkactl.migration.state import situation_of
+    from kafkactl.migration.state_evidence import evidence_of
+
+    inventory = open_inventory(source)
+    observation = open_observation(source)
+    evidence = evidence_of(observation)
+    plan = forward_of(evidence, situation_of(evidence), inventory)
+    payload = {
+        "outcome": plan.outcome.value,
+        "state": plan.state.value,
+        "state_words": plan.state.words,
+        "time_ms": observation.time_ms,
+        "steps": [one.to_dict() for one in plan.steps],
+        "restarts": _restarts(plan),
+        "prediction": _prediction(evidence, plan),
+        "consequences": plan.consequences,
+        "findings": (*observation.findings, *plan.findings),
+    }
+    emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
+
+
+def _restarts(plan: ForwardPlan) -> dict[str, int]:
+    from kafkactl.migration.observation import NodeRole
+    from kafkactl.migration.rollback_words import Move
+
+    roles = [one.role for one in plan.pending if one.action is Move.RESTART_NODE]
+    return {"brokers": roles.count(NodeRole.BROKER), "controllers": roles.count(NodeRole.CONTROLLER)}
+
+
+def _prediction(evidence: Evidence, plan: ForwardPlan) -> dict[str, Any] | None:
+    """The copy of the tree as it is now, by the rules of the brokers' release; None once it is done."""
+    from kafkactl.features.releases import find_release
+    from kafkactl.migration.copy_forecast import forecast_copy
+    from kafkactl.migration.copy_rules import copy_rules
+
+    if evidence.tree is None or plan.state.place is None or plan.state.place > _UNTIL:
+        return None
+    versions = [one.kafka_version for one in evidence.observation.nodes if one.kafka_version]
+    release = find_release(min(versions, default=_NEWEST))
+    found = forecast_copy(evidence.tree, copy_rules(release.version), secrets=_secrets(evidence))
+    return {
+        "outcome": found.outcome.value,
+        "records": found.records,
+        "by_type": dict(found.by_type),
+        "batches": found.batches,
+        "bytes": found.bytes,
+        "seconds": found.seconds,
+        "exact": found.is_exact,
+    }
+
+
+def _secrets(evidence: Evidence) -> tuple[str, ...] | None:
+    """The controllers' encoder secrets; None where no file of a controller was seen, or it does not show them."""
+    from kafkactl.migration.znode import Hidden
+
+    files = [one.config for one in evidence.observation.controllers if one.config is not None]
+    given = [text for config in files for key in _SECRETS if (text := config.get(key, "").strip())]
+    hidden = any(text == Hidden.REDACTED.value or "${" in text for text in given)
+    return None if not files or hidden else tuple(dict.fromkeys(given))

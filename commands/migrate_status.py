@@ -1,0 +1,149 @@
+"""`kafkactl migrate status`: where the migration really is, beside what the journal remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands import exit_codes
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.migrate_options import (
+    ObservationArguments,
+    observation_options,
+    open_inventory,
+    open_observation,
+)
+from kafkactl.commands.options import Duration
+from kafkactl.commands.output import emit
+
+if TYPE_CHECKING:
+    from kafkactl.migration.inventory import Inventory
+    from kafkactl.migration.observation import Observation
+    from kafkactl.migration.state import Situation
+
+KIND = "migrate.status"
+
+
+@leaf_command(
+    "status",
+    examples=(
+        "kafkactl migrate status --inventory migration.toml",
+        "kafkactl migrate status --inventory migration.toml --watch",
+        "kafkactl migrate status --observation observation -o json",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
+        exit_codes.PROBLEMS_FOUND, exit_codes.INTERRUPTED,
+    ),
+    timeout="2m",
+)  # fmt: skip
+@observation_options
+@click.option("--journal", metavar="FILE", help="The driver's journal. [default: that of the inventory]")
+@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C or --timeout.")
+@click.option(
+    "--interval", "interval_ms", type=Duration(), default="10s", show_default=True, metavar="TIME",
+    help="With --watch: the time between two looks.",
+)  # fmt: skip
+def command(*, source: ObservationArguments, journal: str | None, watch: bool, interval_ms: int) -> None:
+    """Say where the migration is: the state that all nodes' evidence shows, never what is remembered.
+
+    States are M0 to M11 and M4L; what no procedure leads to has a name of its own, such as
+    stale-migration, and the exit code is then 7. The gates say what stands between this state and the
+    next, four witnesses for each broker among them; the journal stands beside, where there is one.
+    It works from every machine that reaches the nodes, and on a saved observation.
+    """
+    from kafkactl.commands.migrate_page import status_page
+
+    if watch and source.observation is not None:
+        raise click.UsageError("--watch looks at a live cluster: give --inventory without --observation.")
+    look = _Look(source, journal)
+    if watch:
+        from kafkactl.commands.watch import watch as watch_on
+
+        watch_on(KIND, look.answer, render=status_page, interval_ms=interval_ms)
+    payload, code = look.answer()
+    emit(KIND, payload, render=status_page, exit_code=code)
+
+
+class _Look:
+    """One look after the other: the second and later ones know the one before (gates are observed twice)."""
+
+    def __init__(self, source: ObservationArguments, journal: str | None) -> None:
+        self._source = source
+        self._journal = journal
+        self._inventory: Inventory | None = open_inventory(source)
+        self._earlier: Observation | None = None
+
+    def answer(self) -> tuple[dict[str, Any], int]:
+        """The payload of one look, and the exit code that it means."""
+        from kafkactl.migration.checks import check
+        from kafkactl.migration.gate import gates_seen
+        from kafkactl.migration.procedure import next_step
+        from kafkactl.migration.state import situation_of
+        from kafkactl.migration.state_evidence import evidence_of
+        from kafkactl.migration.state_view import observed_view
+
+        observation = open_observation(self._source)
+        evidence = evidence_of(observation)
+        situation = situation_of(evidence)
+        gates = gates_seen(situation.state, evidence, checked=check(observation), earlier=self._earlier)
+        self._earlier = observation
+        step = next_step(evidence, situation, self._inventory)
+        remembered = _remembered(self._journal, self._inventory)
+        state = situation.state
+        payload = {
+            "state": state.value,
+            "state_words": state.words,
+            "why": situation.why,
+            "time_ms": observation.time_ms,
+            "observed": {"state": state.value, **observed_view(evidence)},
+            "journal": remembered,
+            "agrees": _agrees(remembered, state.value),
+            "gates": gates,
+            "next_action": None if step is None else step.to_dict(),
+            "findings": (*observation.findings, *situation.findings, *situation.leftovers),
+        }
+        return payload, _exit_code(situation, gates)
+
+
+def _exit_code(situation: Situation, gates: Any) -> int:
+    """7 for what is broken, and for what stops a migration that is under way; before it `check` tells that."""
+    from kafkactl.migration.state_names import State
+    from kafkactl.plan import blockers
+
+    early = situation.state in (State.M0, State.M1, State.M2)
+    wrong = situation.state.is_broken or (blockers(gates) and not early)
+    return exit_codes.PROBLEMS_FOUND if wrong else exit_codes.DONE
+
+
+# --- the journal ----------------------------------------------------------------------------------------------------
+
+
+def _remembered(given: str | None, inventory: Inventory | None) -> dict[str, Any] | None:
+    """What the journal says; None where none was given and the inventory's does not exist."""
+    from kafkactl.adapters.migration_journal_view import look_into_journal
+
+    if given is None and inventory is None:
+        return None
+    found = look_into_journal(given, inventory)
+    if found is None:
+        return None
+    path, memory = found
+    pending = memory.pending
+    return {
+        "file": path,
+        "state": memory.state,
+        "goal": memory.goal,
+        "pending": None if pending is None else f"{pending.action} {pending.target}",
+        "outcome": memory.outcome,
+    }
+
+
+def _agrees(journal: Mapping[str, Any] | None, state: str) -> bool | None:
+    """Whether both tell the same. What is planned, armed or about to follow by itself is no disagreement."""
+    if journal is None or journal["state"] is None:
+        return None
+    unseen = {"M1": "M0", "M9": "M8"}  # decisions that no cluster shows
+    return unseen.get(journal["state"], journal["state"]) == state

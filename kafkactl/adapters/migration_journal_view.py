@@ -1,0 +1,35 @@
+"""The journal of a migration, looked into while somebody else may be writing it: nothing is locked or changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.journal_lines import read_journal
+from kafkactl.adapters.migration_journal import SUBJECT, Memory, remembered
+from kafkactl.migration.inventory import Inventory
+
+
+def look_into_journal(given: str | None, inventory: Inventory | None) -> tuple[str, Memory] | None:
+    """The file, and what it remembers; None where none was named and the inventory's folder has none.
+
+    Raises InputError `input-file-unreadable` for a file that was named, and those of `read_journal`.
+    """
+    path = Path(given) if given is not None else _newest(inventory)
+    if path is None:
+        return None
+    content = read_input(path, "journal")
+    entries = read_journal(content, file=str(path), subject=SUBJECT, cluster_id=None).entries
+    return str(path), remembered(entries)
+
+
+def _newest(inventory: Inventory | None) -> Path | None:
+    """The journal that was written last in the inventory's folder: one for each cluster."""
+    if inventory is None:
+        return None
+    folder = Path(inventory.file).parent / inventory.journal
+    try:
+        files = [one for one in folder.iterdir() if one.is_file() and one.suffix == ".jsonl"]
+        return max(files, key=lambda one: one.stat().st_mtime_ns, default=None)
+    except OSError:
+        return None

@@ -1,0 +1,182 @@
+"""`kafkactl migrate status`, `plan` and `rollback` on saved observations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration_journal import open_migration_journal
+from tests.migration.saved_folder import save
+from tests.migration.states_seen import HEALTHY, MIG, ZK, Seen
+from tests.migration.test_rollback import WAYS
+from tests.migration.zk_trees import CLUSTER_ID
+
+_M4, _M6, _M8 = (HEALTHY[name] for name in ("M4", "M6", "M8"))
+
+
+@pytest.fixture
+def migrate(kafkactl, tmp_path):
+    def run(verb: str, seen: Seen, *words: str):
+        folder = tmp_path / "seen"
+        if not folder.exists():
+            save(folder, seen.observation())
+        return kafkactl("migrate", verb, "--observation", str(folder), *words)
+
+    return run
+
+
+# --- status ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in HEALTHY if name != "M10"])
+def test_a_saved_observation_is_in_the_state_that_it_shows(migrate, name: str) -> None:
+    run = migrate("status", HEALTHY[name], "-o", "json")
+    assert (run.json["kind"], run.json["state"], run.json["observed"]["state"]) == ("migrate.status", name, name)
+    assert run.json["why"]
+    assert (run.json["journal"], run.json["agrees"]) == (None, None)
+
+
+def test_the_witnesses_stand_side_by_side(migrate) -> None:
+    seen = migrate("status", _M4, "-o", "json").json["observed"]
+    first, second = seen["brokers"][:2]
+    assert first == {"id": 1, "alive": True, "mode": "migrating", "file": "migrating", "znode": True,
+                     "registered": True, "migrating": True, "fenced": False, "tag": True, "observer": True}  # fmt: skip
+    assert (second["mode"], second["registered"], second["tag"], second["observer"]) == ("zk", False, False, False)
+    assert seen["controller"] == {"held_by": "zookeeper", "id": 1, "kraft_epoch": None, "ephemeral": True}
+    assert seen["zk_migration_state"] == "PRE_MIGRATION"
+
+
+def test_the_gate_and_what_is_next(migrate) -> None:
+    answer = migrate("status", _M4, "-o", "json").json
+    assert ("broker-not-entered", "broker 2") in [(one["id"], one["subject"]) for one in answer["gates"]]
+    assert (answer["next_action"]["action"], answer["next_action"]["target"]) == ("put-config", "broker 2")
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "action"),
+    [
+        (_M4.but(migration=133), "stale-migration", "stop-controllers"),
+        (_M6.but(controllers={3001: False}), "lost-quorum", "start-node"),
+        (_M6.but(holder="zk"), "split-brain", "stop-controllers"),
+        (_M6.but(controllers={3001: False}, holder="zk"), "incomplete-rollback", "delete-migration-znode"),
+    ],
+)
+def test_what_is_broken_has_a_name_an_exit_code_and_a_next_action(migrate, seen: Seen, state: str, action: str) -> None:
+    run = migrate("status", seen, "-o", "json")
+    assert (run.code, run.json["state"], run.json["next_action"]["action"]) == (7, state, action)
+    assert run.json["findings"][0]["id"] == state
+
+
+def test_people_see_both_sides_and_what_comes_next(migrate, tmp_path: Path) -> None:
+    _journal(tmp_path / "journal.jsonl", "M3")
+    text = migrate("status", _M4, "--journal", str(tmp_path / "journal.jsonl")).stdout
+    for word in (
+        "M4: brokers are entering",
+        "JOURNAL",
+        "put-config broker 3",
+        "Next: put-config broker 2",
+        "PRE_MIGRATION",
+    ):
+        assert word in text
+
+
+def _journal(path: Path, state: str) -> None:
+    with open_migration_journal(str(path), cluster_id=CLUSTER_ID, identity={"zookeeper": "zk", "nodes": []}) as journal:
+        journal.begin("run", {"zookeeper": "zk", "nodes": []})
+        journal.state(state, {})
+        journal.intent("put-config", "broker 3", {})
+
+
+def test_the_journal_stands_beside_what_was_observed(migrate, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    _journal(path, "M3")
+    answer = migrate("status", _M4, "--journal", str(path), "-o", "json").json
+    assert answer["journal"] == {
+        "file": str(path), "state": "M3", "goal": "run", "pending": "put-config broker 3", "outcome": None,
+    }  # fmt: skip
+    assert answer["agrees"] is False
+
+
+def test_a_saved_observation_does_not_move(migrate) -> None:
+    assert migrate("status", _M4, "--watch").code == 2
+
+
+# --- plan -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_goes_to_the_end_and_predicts_the_copy(migrate) -> None:
+    run = migrate("plan", HEALTHY["M3"], "-o", "json")
+    answer = run.json
+    assert (run.code, answer["kind"], answer["outcome"]) == (0, "migrate.plan", "planned")
+    assert answer["restarts"] == {"brokers": 6, "controllers": 1}
+    assert answer["prediction"]["by_type"] == {"PartitionRecord": 1, "TopicRecord": 1, "ZkMigrationStateRecord": 1}
+    assert [one["target"] for one in answer["steps"] if one["barrier"] == "last-broker"] == ["broker 1"] * 3
+
+
+def test_behind_the_copy_nothing_is_predicted(migrate) -> None:
+    assert migrate("plan", _M6, "-o", "json").json["prediction"] is None
+
+
+def test_what_is_broken_has_no_way_forward(migrate) -> None:
+    run = migrate("plan", _M6.but(holder="zk"), "-o", "json")
+    assert (run.code, run.json["outcome"], run.json["steps"]) == (3, "refused", [])
+
+
+def test_people_read_the_plan(migrate) -> None:
+    text = migrate("plan", HEALTHY["M4L"]).stdout
+    for word in ("planned: from M4L", "restart-node broker 3 (migration)", "done", "wait-copy", "no way back"):
+        assert word in text
+
+
+# --- rollback -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_way_back_is_the_same_from_a_saved_folder(migrate, name: str) -> None:
+    seen, expected = WAYS[name]
+    run = migrate("rollback", seen, "--dry-run", "-o", "json")
+    answer = run.json
+    assert (run.code, answer["kind"], answer["outcome"]) == (0, "migrate.rollback", "planned")
+    pending = [one for one in answer["steps"] if one["state"] == "pending"]
+    assert [
+        one["action"] if one["node_id"] is None else f"{one['action']} {one['node_id']}" for one in pending
+    ] == expected
+    assert all(set(one) >= {"number", "action", "target", "gate", "state"} for one in answer["steps"])
+
+
+@pytest.mark.parametrize(
+    ("seen", "code", "outcome", "id"),
+    [
+        (HEALTHY["M0"], 0, "nothing-to-do", None),
+        (HEALTHY["M11"], 3, "refused", "migration-finalized"),
+        (_M8.but(meta_version={2: "1"}), 3, "refused", "broker-disk-of-kraft"),
+        (_M6.but(end=900, migration_age_ms=300_000), 3, "refused", "zookeeper-behind-kraft"),
+    ],
+)
+def test_how_a_way_back_ends(migrate, seen: Seen, code: int, outcome: str, id: str | None) -> None:
+    run = migrate("rollback", seen, "--dry-run", "-o", "json")
+    assert (run.code, run.json["outcome"]) == (code, outcome)
+    assert id is None or run.json["findings"][0]["id"] == id
+
+
+def test_a_loss_is_accepted_by_name_and_only_a_loss(migrate) -> None:
+    seen = _M6.but(end=900, migration_age_ms=300_000)
+    assert migrate("rollback", seen, "--dry-run", "--accept", "zookeeper-behind-kraft").code == 0
+    assert migrate("rollback", seen, "--dry-run", "--accept", "migration-finalized").code == 2
+
+
+def test_people_read_the_way_back(migrate) -> None:
+    text = migrate("rollback", _M6.but(modes={1: MIG, 2: MIG, 3: ZK}), "--dry-run").stdout
+    for word in ("planned: from M6", "stop-controllers", "delete-controller-znode /controller", "nobody decides"):
+        assert word in text
+
+
+def test_an_observation_of_which_little_is_left_is_still_answered(migrate, tmp_path: Path) -> None:
+    folder = save(tmp_path / "seen", _M6.observation())
+    told = json.loads((folder / "observation.json").read_text())
+    told["nodes"] = [{"id": one["id"], "role": one["role"]} for one in told["nodes"]]
+    (folder / "observation.json").write_text(json.dumps(told))
+    assert migrate("status", _M6, "-o", "json").json["state"] == "M6"
+    assert migrate("rollback", _M6, "--dry-run", "-o", "json").json["outcome"] == "planned"
