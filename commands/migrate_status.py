@@ -146,4 +146,4 @@ def _agrees(journal: Mapping[str, Any] | None, state: str) -> bool | None:
     if journal is None or journal["state"] is None:
         return None
     unseen = {"M1": "M0", "M9": "M8"}  # decisions that no cluster shows
-    return unseen.get(journal["state"], journal["state"]) == state
+    return bool(unseen.get(journal["state"], journal["state"]) == state)
