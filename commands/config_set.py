@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--bootstrap-controller", metavar="HOST:PORT,…", help="Controllers to ask first, instead of brokers.")
 @click.option("--command-config", metavar="FILE", help="Client properties: security, login, time-outs.")
 @click.option("--cluster-id", metavar="ID", help="The id that the cluster must have before anything is changed.")
+@click.option("--spark-master", metavar="URL", help="The Spark master on which dryrun replays logs.")
 @unasked_writing_options
 def command(
     *,
@@ -34,6 +35,7 @@ def command(
     bootstrap_controller: str | None,
     command_config: str | None,
     cluster_id: str | None,
+    spark_master: str | None,
     dry_run: bool,
 ) -> None:
     """Set what is given and leave the rest; a context that is not there is made.
@@ -51,6 +53,7 @@ def command(
         "bootstrap_controller": bootstrap_controller,
         "command_config": command_config and os.path.abspath(os.path.expanduser(command_config)),  # noqa: PTH100, PTH111
         "cluster_id": cluster_id,
+        "spark_master": spark_master,
     }
     changes = {key: value for key, value in given.items() if value}
     if not changes:

@@ -12,7 +12,7 @@ from kafkactl.commands.options import Choice, unasked_writing_options
 if TYPE_CHECKING:
     from kafkactl.adapters.contexts import Contexts
 
-_KEYS = ("bootstrap-server", "bootstrap-controller", "command-config", "cluster-id")
+_KEYS = ("bootstrap-server", "bootstrap-controller", "command-config", "cluster-id", "spark-master")
 
 
 @leaf_command(

@@ -44,7 +44,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     if not answer["contexts"]:
         page.line("No contexts. `kafkactl config set NAME` makes one.")
     page.table(
-        ("", "context", "bootstrap", "command config", "cluster id"),
+        ("", "context", "bootstrap", "command config", "cluster id", "Spark master"),
         [
             (
                 "*" if one["current"] else "",
@@ -52,6 +52,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
                 _bootstrap(one),
                 one["command_config"],
                 one["cluster_id"],
+                one["spark_master"],
             )
             for one in answer["contexts"]
         ],

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from kafkactl.commands import exit_codes
-from kafkactl.commands.output import Render, emit, say
+from kafkactl.commands.output import Render, detail, emit, say
 from kafkactl.commands.page import Page, Word
 from kafkactl.commands.settings import SCHEMA_VERSION
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
+    from kafkactl.adapters.dryrun_clusters import Cluster
+    from kafkactl.adapters.dryrun_engines import Engine
     from kafkactl.adapters.dryrun_sources import Chosen
     from kafkactl.commands.dryrun_run import Common
     from kafkactl.dryrun.prediction import Verdict
@@ -76,8 +78,7 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
     from kafkactl.errors import KafkactlError
     from kafkactl.features.releases import find_release
 
-    name = engine_of(common)
-    engine = on_spark(common.master) if name == "spark" else in_process
+    engine_of(common)
     events = [event for path in common.after for event in _events(path)]
     release = None if common.kafka_version is None else find_release(common.kafka_version)
     static = read_static(common.config)
@@ -86,18 +87,38 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
     for tag in tags:
         check_html(tagged(common.html, tag))
     check_details(common.details, tags)
+    engine = _engine(common, clusters)
+    read = on_spark(engine.master) if engine.name == "spark" else in_process
     chosen = [choose(one) for one in clusters]
 
     def each() -> Iterator[Opened | KafkactlError]:
-        worlds = read_worlds(chosen, release=release, static=static, at=at, restarts=restarts, engine=engine)
+        worlds = read_worlds(chosen, release=release, static=static, at=at, restarts=restarts, engine=read)
         for one, tag, world in zip(chosen, tags, worlds, strict=True):
             if isinstance(world, KafkactlError):
                 yield world
             else:
-                frame = {"engine": name, "source": _source(one, world.loaded)}
+                frame = {"engine": engine.name, "source": _source(one, world.loaded)}
                 yield _opened(Opened(world, one, frame, tag), events, at)
 
-    return Reading(chosen, name, each)
+    return Reading(chosen, engine.name, each)
+
+
+def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
+    """By what was asked for, by the context, and by the longest log of each cluster."""
+    import os
+
+    from kafkactl.adapters.contexts import contexts_file, load_contexts
+    from kafkactl.adapters.dryrun_engines import chosen_engine
+
+    master = None
+    if common.context is not None or (common.master is None and common.engine != "local"):
+        contexts = load_contexts(contexts_file(os.environ))
+        name = common.context or contexts.current
+        master = None if name is None else contexts.context(name).spark_master
+    engine = chosen_engine(common.engine, common.master, master, [cluster.logs for cluster in clusters])
+    if engine.why:
+        detail(engine.why)
+    return engine
 
 
 def _opened(opened: Opened, events: Sequence[tuple[str, Mapping[str, Any]]], at: int | None) -> Opened | KafkactlError:

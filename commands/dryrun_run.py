@@ -69,6 +69,7 @@ class Common:
         sources: tuple[str, ...],
         engine: str,
         master: str | None,
+        context: str | None,
         config: str | None,
         kafka_version: str | None,
         same_cluster: bool,
@@ -81,6 +82,7 @@ class Common:
         self.sources = sources
         self.engine = engine
         self.master = master
+        self.context = context
         self.config = config
         self.kafka_version = kafka_version
         self.same_cluster = same_cluster
@@ -95,6 +97,7 @@ _COMMON = (
     "sources",
     "engine",
     "master",
+    "context",
     "config",
     "kafka_version",
     "same_cluster",
@@ -114,6 +117,12 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Where the log is replayed.",
     ),
     click.option("--master", metavar="URL", help="The Spark master; implies the Spark engine."),
+    click.option(
+        "--context",
+        metavar="NAME",
+        envvar="KAFKACTL_CONTEXT",
+        help="A context of `kafkactl config` that may name a Spark master, instead of the current one.",
+    ),
     click.option(
         "--config",
         metavar="FILE",
@@ -174,8 +183,7 @@ def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, A
 
 
 def engine_of(common: Common) -> str:
-    """The engine by name. `auto`: Spark where a master is named; on one machine it does not pay
-    (docs/decisions/0014-the-spark-plan.md)."""
+    """The engine by name where no log decides: Spark where a master is named."""
     if common.engine == "local" and common.master is not None:
         raise click.UsageError("--master names a Spark master, and --engine local needs none.")
     if common.engine == "auto":

@@ -18,6 +18,7 @@ class Context(Shape):
     bootstrap_controller: str | None
     command_config: str | None = Field(description="The path of the client properties.")
     cluster_id: str | None = Field(description="The id that the cluster must have before anything is changed.")
+    spark_master: str | None = Field(description="The Spark master on which `dryrun` replays logs.")
 
 
 class ConfigView(Answer):

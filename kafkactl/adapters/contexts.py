@@ -6,6 +6,7 @@
     bootstrap_server = "broker-1:9092,broker-2:9092"      # or bootstrap_controller
     command_config = "prod.properties"                    # against this file's folder; logins stand there, not here
     cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"                 # no change is sent to a cluster with another id
+    spark_master = "spark://driver-1:7077"                # where `kafkactl dryrun` replays logs
 
 The law: the file holds no secret, and whoever may write it decides where changes go. So an unknown key is an error
 that does not repeat its value, and a file that others may write is not read.
@@ -30,12 +31,16 @@ _MOST_BYTES = 1024 * 1024
 
 @frozen
 class Context:
-    """A cluster under a name. At most one of the bootstraps is set; `command_config` is a path as it was written."""
+    """A cluster under a name. At most one of the bootstraps is set; `command_config` is a path as it was written.
+
+    `spark_master` is a URL as spark-submit takes it: the dry run's engine is then Spark, there.
+    """
 
     bootstrap_server: str | None = None
     bootstrap_controller: str | None = None
     command_config: str | None = None
     cluster_id: str | None = None
+    spark_master: str | None = None
 
     def given(self) -> dict[str, str]:
         """The keys that are set, in the order in which they are shown."""

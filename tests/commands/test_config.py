@@ -38,6 +38,7 @@ def test_from_nothing_to_a_current_context(config: Config, tmp_path: Path) -> No
             "bootstrap_controller": None,
             "command_config": None,
             "cluster_id": "abc",
+            "spark_master": None,
         }
     ]
     assert config("use", "prod").json["outcome"] == "nothing-to-do"

@@ -210,3 +210,17 @@ def test_a_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: 
     assert run.json["kind"] == "dryrun.reports"
     assert [one["html"] for one in run.json["reports"]] == [str(tmp_path / f"page-{id}.html") for id in IDS]
     assert all(Path(one["html"]).read_bytes() for one in run.json["reports"])
+
+
+def test_a_context_may_name_the_spark_master(
+    kafkactl: Kafkactl, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts = tmp_path / "config.toml"
+    contexts.write_text('current = "big"\n[contexts.big]\nspark_master = "spark://nowhere"\n[contexts.small]\n')
+    contexts.chmod(0o600)
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(contexts))
+    run = kafkactl("dryrun", "replay", logs / "a", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "invalid-spark-master")
+    for more in (["--engine", "local"], ["--context", "small"]):
+        assert kafkactl("dryrun", "replay", logs / "a", *more, "-o", "json").json["engine"] == "local"
+    assert kafkactl("dryrun", "replay", logs / "a", "--context", "none", "-o", "json").error["id"] == "unknown-context"
