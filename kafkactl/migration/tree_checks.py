@@ -51,7 +51,7 @@ def _live(tree: KafkaTree) -> set[str]:
 
 def _controller(tree: KafkaTree) -> Iterator[Finding]:
     holder = tree.controller
-    if holder is not None and not holder.is_kraft and str(holder.broker_id) not in _live(tree):
+    if holder is not None and tree.knows_brokers and not holder.is_kraft and str(holder.broker_id) not in _live(tree):
         text = f"broker {holder.broker_id} holds it and is not among the live brokers"
         yield _finding("controller-not-a-live-broker", Severity.BLOCKER, "/controller", text, broker=holder.broker_id)
 
@@ -72,7 +72,8 @@ def _stale_migration(tree: KafkaTree) -> Iterator[Finding]:
 
 def _absent_brokers(tree: KafkaTree) -> Iterator[Finding]:
     """Before the copy only: afterwards brokers leave ZooKeeper one by one, as they should."""
-    if _is_claimed(tree) and tree.migration is not None and tree.migration.metadata_offset > 0:
+    copied = _is_claimed(tree) and tree.migration is not None and tree.migration.metadata_offset > 0
+    if copied or not tree.knows_brokers:
         return
     live = _live(tree)
     gone = set(tree.pending_deletions)

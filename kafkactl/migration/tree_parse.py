@@ -22,6 +22,7 @@ def parse_tree(tree: Tree) -> KafkaTree:
         controller_epoch=tree_cluster.read_controller_epoch(reading),
         migration=tree_cluster.read_migration(reading),
         features=tree_cluster.read_features(reading),
+        knows_brokers=_knows_brokers(tree),
         brokers=tree_cluster.read_brokers(reading),
         topics=tree_topics.read_topics(reading),
         topic_configs=tree_settings.read_topic_configs(reading),
@@ -39,6 +40,11 @@ def parse_tree(tree: Tree) -> KafkaTree:
         hidden_scram=clients.hidden_scram,
         findings=(*tree.findings, *reading.findings, *_hidden(reading.hidden)),
     )
+
+
+def _knows_brokers(tree: Tree) -> bool:
+    place = tree.get(tree_cluster.BROKER_IDS)
+    return bool(tree.children(tree_cluster.BROKER_IDS)) or (place is not None and place.hidden is None)
 
 
 def parse_znodes(znodes: Iterable[Znode], chroot: str | None = None) -> KafkaTree:

@@ -130,6 +130,7 @@ class ZkReassignment:
 class KafkaTree:
     """A ZooKeeper cluster's metadata. None and empty mean that it is not there or cannot be read; see the findings.
 
+    `knows_brokers` is false where the tree does not show `/brokers/ids`: that no broker is there says nothing then.
     Configs are by entity, "" for the default; their password values are as they stand (encrypted, or in plain where
     no encoder secret is set). `pending_deletions` are the topics in `/admin/delete_topics`; `notifications` counts
     the znodes of each kind that wait to be read. `hidden` are the paths whose data the observation does not show, and
@@ -141,6 +142,7 @@ class KafkaTree:
     controller_epoch: int | None = None
     migration: ZkMigration | None = None
     features: ZkFeatures | None = None
+    knows_brokers: bool = True
     brokers: Mapping[int, ZkBroker] = field(default_factory=dict)
     topics: Mapping[str, ZkTopic] = field(default_factory=dict)
     topic_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)

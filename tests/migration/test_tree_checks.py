@@ -98,3 +98,16 @@ def test_many_partitions_are_one_finding():
     assert finding.subject == "broker 7"
     assert finding.evidence == {"partitions": 300}
     assert "and 295 more" in finding.message
+
+
+def test_brokers_that_the_tree_does_not_show_are_unknown_and_not_absent():
+    def shown(*paths):
+        return [one for one in znodes(small()) if not one.path.startswith(paths)]
+
+    without_any = parse_znodes(shown("/brokers/ids"))
+    assert not without_any.knows_brokers
+    assert not {"replica-on-absent-broker", "controller-not-a-live-broker"} & {
+        one.id for one in check_tree(without_any)
+    }
+    emptied = parse_znodes([*shown("/brokers/ids"), Znode(path="/brokers/ids", data=None)])
+    assert "replica-on-absent-broker" in {one.id for one in check_tree(emptied)}
