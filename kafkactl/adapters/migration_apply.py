@@ -122,6 +122,8 @@ def stop(world: World, place: Place, *, patience: Patience) -> Applied:
 
 def start(world: World, place: Place) -> Applied:
     """Start a node."""
+    if not world.has_hook(Verb.START, place.node) and world.has_hook(Verb.RESTART, place.node):
+        return _one(world, place, Verb.RESTART, f"start {place.name}")
     return _one(world, place, Verb.START, f"start {place.name}")
 
 
@@ -275,6 +277,18 @@ def delete_migration(
     kept = keep(znode)
     world.delete_znode(MIGRATION, znode.version)
     return Applied(evidence={"kept": kept, "version": znode.version})
+
+
+def zookeeper_controller(world: World) -> int | None:
+    """The broker that holds `/controller` by its session and has its own znode; None where there is none."""
+    znode = world.znode(CONTROLLER)
+    if znode is None or not znode.ephemeral_owner:
+        return None
+    try:
+        broker = json.loads(znode.data or b"")["brokerid"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return broker if isinstance(broker, int) and world.znode(f"/brokers/ids/{broker}") is not None else None
 
 
 def _is_kraft(znode: Znode) -> bool:

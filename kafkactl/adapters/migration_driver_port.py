@@ -80,7 +80,8 @@ class Patience:
 
     `apart`: between the two looks that a gate has to pass. `look_every`: between looks while a gate is closed. `gate`:
     for a gate after a hook that says done. `operator`: for one that waits for somebody's hands. `copy`: for the copy.
-    `gone`: for a process to be gone. `znode`: for ZooKeeper to do its part (end the session of a killed process).
+    `settle`: for what stands in the way of a step and may pass. `gone`: for a process to be gone. `znode`: for
+    ZooKeeper to do its part (end the session of a killed process).
     """
 
     apart_ms: int = 10_000
@@ -88,6 +89,7 @@ class Patience:
     gate_ms: int = 600_000
     operator_ms: int = 24 * 3_600_000
     copy_ms: int = 600_000
+    settle_ms: int = 60_000
     gone_ms: int = 120_000
     znode_ms: int = 60_000
 

@@ -42,15 +42,18 @@ class Memory:
     """What a journal remembers of the last migration in it.
 
     `state` is the last one that was observed, None before the first; `identity` the migration's own words. `done` are
-    the actions that reached their gate in this run or an earlier one of the same goal, oldest first. `originals` gives
-    the sha256 of each node's own file from before anything was changed.
+    the actions that reached their gate in this run or an earlier one of the same goal, oldest first; `failed` is the
+    last one that did not, while nothing was done since, and `unfinished` are all that were begun and not seen through.
+    `originals` gives the sha256 of each node's own file from before anything was changed.
     """
 
     goal: str | None = None
     identity: Mapping[str, Any] | None = None
     state: str | None = None
     pending: Pending | None = None
+    failed: Pending | None = None
     done: tuple[tuple[str, str], ...] = ()
+    unfinished: tuple[tuple[str, str], ...] = ()
     originals: Mapping[str, str] | None = None
     trees: tuple[str, ...] = ()
     outcome: str | None = None
@@ -76,7 +79,9 @@ class _Folding:
         self.identity: Mapping[str, Any] | None = None
         self.state: str | None = None
         self.pending: Pending | None = None
+        self.failed: Pending | None = None
         self.done: list[tuple[str, str]] = []
+        self.unfinished: dict[tuple[str, str], None] = {}
         self.originals: dict[str, str] = {}
         self.trees: list[str] = []
         self.outcome: str | None = None
@@ -93,10 +98,13 @@ class _Folding:
                 self.pending = Pending(
                     seq=one.seq, action=data["action"], target=data["target"], data=data, at_ms=one.at_ms
                 )
+                self.unfinished[data["action"], data["target"]] = None
                 self.is_finalizing = self.is_finalizing or bool(data.get("irreversible"))
             case "done" | "failed" | "withdrawn" if self.pending is not None and data["of"] == self.pending.seq:
                 if one.entry == "done":
                     self.done.append((self.pending.action, self.pending.target))
+                    self.unfinished.pop(self.done[-1], None)
+                self.failed = self.pending if one.entry == "failed" else None
                 self.pending = None
             case "original":
                 self.originals.setdefault(data["node"], data["sha256"])
@@ -108,7 +116,9 @@ class _Folding:
     def _begin(self, data: Mapping[str, Any]) -> None:
         if self.goal in (BACK, FINALIZE) and self.outcome == "done":
             # The one before is over: what it kept is no longer what is there before this one.
-            self.originals, self.trees, self.state, self.pending, self.is_finalizing = {}, [], None, None, False
+            self.originals, self.trees, self.state, self.is_finalizing = {}, [], None, False
+            self.pending = self.failed = None
+            self.unfinished = {}
         if self.goal != data["goal"] or self.outcome is not None:
             self.done = []
         self.goal, self.identity, self.outcome = data["goal"], data["migration"], None
@@ -119,7 +129,9 @@ class _Folding:
             identity=self.identity,
             state=self.state,
             pending=self.pending,
+            failed=self.failed,
             done=tuple(self.done),
+            unfinished=tuple(self.unfinished),
             originals=dict(self.originals),
             trees=tuple(self.trees),
             outcome=self.outcome,

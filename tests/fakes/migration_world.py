@@ -32,7 +32,7 @@ from kafkactl.migration.znode import Znode
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.values import Uuid
 from tests.fakes.migration_log import MIGRATION, NONE, POST_MIGRATION, PRE_MIGRATION, STATE, FakeLog
-from tests.migration.zk_trees import CLUSTER_ID, small, text
+from tests.migration.zk_trees import CLUSTER_ID, LOGS_ID, small, text
 
 LEVEL = 20  # metadata.version 3.8-IV0
 DESCRIBE_QUORUM = 55
@@ -43,7 +43,7 @@ def broker_file(id: int) -> str:
     """The file of a broker before anything begins."""
     return (
         f"# broker {id}, by hand\nbroker.id={id}\nlisteners=PLAINTEXT://127.0.0.1:{9090 + id}\nlog.dirs=/data/{id}\n"
-        "zookeeper.connect=zk:2181\ninter.broker.protocol.version=3.8\n"
+        "zookeeper.connect=zk:2181\ninter.broker.protocol.version=3.8\ndelegation.token.secret.key=s3cret\n"
     )
 
 
@@ -54,7 +54,7 @@ def controller_file(id: int) -> str:
         f"process.roles=controller\nnode.id={id}\nlisteners=CONTROLLER://127.0.0.1:{6090 + id % 10}\n"
         f"controller.listener.names=CONTROLLER\ncontroller.quorum.voters={voters}\nlog.dirs=/meta/{id}\n"
         "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
-        "zookeeper.connect=zk:2181\nzookeeper.metadata.migration.enable=true\ninter.broker.listener.name=PLAINTEXT\n"
+        "zookeeper.connect=zk:2181\nzookeeper.metadata.migration.enable=true\ninter.broker.listener.name=PLAINTEXT\ndelegation.token.secret.key=s3cret\n"
     )
 
 
@@ -112,6 +112,11 @@ class FakeCluster:
         for path, data in small().items():
             if not path.startswith(("/brokers/ids/", "/controller")) and path != "/admin/delete_topics/logs":
                 self.put(path, data)
+        logs = {"removing_replicas": {}, "partitions": {"0": [2, 1]}, "adding_replicas": {}, "version": 3}
+        self.put("/brokers/topics/logs", text({**logs, "topic_id": LOGS_ID}))
+        for path, leader in (("orders/partitions/1", 2), ("logs/partitions/0", 1)):
+            state = {"controller_epoch": 2, "leader": leader, "version": 1, "leader_epoch": 4, "isr": [1, 2]}
+            self.put(f"/brokers/topics/{path}/state", text(state))
         self.put("/controller_epoch", b"2")
         for node in self.brokers:
             self.start(node.id)
@@ -407,7 +412,7 @@ class FakeCluster:
             finalized_epoch=self.log.end_offset if is_kraft else 0,
             zk_migration_ready=node.has_flag,
         )
-        metrics = {"ZkMigrationState": float(4 if not is_kraft else self.log.state or 0)}
+        metrics = {"ZkMigrationState": float(4 if not is_kraft else -1 if self.log.state is None else self.log.state)}
         return NodeSeen(**common, mode=node.mode, api_versions=api, quorum=self._quorum_seen(node), metrics=metrics)
 
     def _quorum_seen(self, node: FakeNode) -> QuorumSeen | None:

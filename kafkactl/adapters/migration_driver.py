@@ -1,0 +1,361 @@
+"""The driver of a migration: look, check, plan, take one step, see its gate open twice, write it down, look again.
+
+The law: only the first step of a plan is ever taken, on the strength of what was just seen. It is in the journal before
+anything is touched, and done there when its gate was observed. So a run that is killed anywhere is gone on with by the
+next one, which looks and plans; nothing here decides what is safe. What is seen and what the journal remembers have to
+agree: where they do not, nothing is touched, and both are shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.adapters.clock import Deadline
+from kafkactl.adapters.migration_apply import Applied, strays_of
+from kafkactl.adapters.migration_driver_guard import Guard, NoGuard
+from kafkactl.adapters.migration_driver_port import DoneStep, Event, RunResult
+from kafkactl.adapters.migration_driver_steps import ACTS, SEEN_BY_THEMSELVES, SEEN_TWICE_ALREADY, Crew, Route, words_of
+from kafkactl.adapters.migration_driver_stops import (
+    disagreement,
+    error_finding,
+    gate_stays_closed,
+    isr_incomplete,
+    strays_found,
+)
+from kafkactl.adapters.migration_journal import FORWARD, Memory
+from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.frozen import changed
+from kafkactl.migration.observation import NodeRole, Observation
+from kafkactl.migration.rollback_words import Progress, RollbackStep
+from kafkactl.migration.state_names import State
+from kafkactl.plan import Finding, Outcome, blockers
+
+Plan = Callable[[Observation, Memory], Route]
+Ask = Callable[[Route, RollbackStep], Finding | None]
+
+_ATTEMPTS_TO_LOOK: Final = 15
+STOP_AT_ONCE: Final = frozenset(
+    {
+        State.SPLIT_BRAIN,
+        State.STALE_MIGRATION,
+        State.BURNT_QUORUM,
+        State.COPY_CRASHED,
+        State.FINALIZED_WITH_ZOOKEEPER_BROKER,
+        State.STALE_CONTROLLER,
+    }
+)
+"""Situations that waiting makes worse."""
+
+
+def run_migration(
+    crew: Crew,
+    plan: Plan,
+    *,
+    goal: str,
+    identity: Mapping[str, Any],
+    until: str | None = None,
+    is_there: Callable[[str], bool] = lambda _: False,
+    guard: Guard | None = None,
+    ask: Ask = lambda _route, _step: None,
+    accept_observed: bool = False,
+) -> RunResult:
+    """Go the way that `plan` makes, step by step, to its end, or until `is_there` says so of the observed state.
+
+    `guard` says what stands in the way of a step, seen twice; `ask` lets an operator refuse it (a barrier).
+    `accept_observed` goes on from what is seen where the journal remembers something else. Raises UnreachableError
+    where nothing was seen at all, and nothing touched.
+    """
+    drive = _Drive(crew, plan, is_there, guard or NoGuard(), ask)
+    try:
+        return drive.to_the_end(goal, identity, until, accept_observed=accept_observed)
+    except KeyboardInterrupt:
+        return drive.stopped(interrupted=True)
+    except KafkactlError as error:
+        if not drive.began:
+            raise
+        return drive.stopped(error)
+
+
+class _Drive:
+    """One run: what was seen, what was done, and how it ends."""
+
+    def __init__(self, crew: Crew, plan: Plan, is_there: Callable[[str], bool], guard: Guard, ask: Ask) -> None:
+        self.crew, self.plan, self.is_there, self.guard, self.ask = crew, plan, is_there, guard, ask
+        self.began = False
+        self.first: str | None = None
+        self.state: str | None = None
+        self.done: list[DoneStep] = []
+        self.rest: tuple[RollbackStep, ...] = ()
+        self.taking: RollbackStep | None = None
+        self.patient_until: Deadline | None = None
+        self.seen_done: set[tuple[str, str]] = set()
+
+    # --- the whole way ---
+
+    def to_the_end(
+        self, goal: str, identity: Mapping[str, Any], until: str | None, *, accept_observed: bool
+    ) -> RunResult:
+        """Step after step until there is none, or none may be taken."""
+        journal = self.crew.journal
+        memory = journal.memory
+        seen, route = self._look()
+        if not accept_observed and (stop := disagreement(memory, route.state, seen)) is not None:
+            return self._over(Outcome.REFUSED, (stop, *route.findings))
+        begun = False
+        while True:
+            self.rest = route.steps
+            if blockers(route.findings) or route.outcome is Outcome.REFUSED:
+                if self._may_pass(route):
+                    seen, route = self._look()
+                    continue
+                return self._over(self._refused(), route.findings, route.next_action)
+            self.patient_until = None
+            if self.is_there(route.state):
+                return self._over(self._reached(), route.findings, route.next_action)
+            step = self._next(route)
+            if step is None:
+                return self._over(self._reached(), route.findings, route.next_action)
+            seen, route, step, stop_here = self._admitted(seen, route, step)
+            if stop_here is None and step is not None:
+                if not begun:
+                    self._begin(goal, identity, until, memory)
+                    begun = True
+                self.guard.pass_by(seen, route, step)
+                stop_here = self._take(step, seen)
+            if stop_here is not None:
+                return stop_here
+            seen, route = self._look()
+
+    def _admitted(
+        self, seen: Observation, route: Route, step: RollbackStep
+    ) -> tuple[Observation, Route, RollbackStep | None, RunResult | None]:
+        """Whether a step may be taken: nothing stands in its way in two looks, and nobody refuses it.
+
+        Without a step in the answer another one is next by now.
+        """
+        clock, patience = self.crew.world.clock, self.crew.patience
+        until = Deadline.after(patience.settle_ms if self.began else 2 * patience.apart_ms, clock)
+        found = self.guard.objections(seen, None, route, step)
+        needed = 2 if self.guard.is_milestone(route, step) else 1
+        times = 0 if found else 1
+        while times < needed:
+            if found and until.passed:
+                return seen, route, None, self._over(self._refused(), (*route.findings, *found), route.next_action)
+            earlier = seen
+            clock.sleep_ms(patience.apart_ms)
+            seen, route = self._look()
+            again = self._next(route)
+            if again is None or (again.action, again.target) != (step.action, step.target):
+                return seen, route, None, None
+            step = again
+            found = self.guard.objections(seen, earlier, route, step)
+            times = 0 if found else times + 1
+        if (refusal := self.ask(route, step)) is not None:
+            return seen, route, None, self._over(self._refused(), (*route.findings, refusal), route.next_action)
+        return seen, route, step, None
+
+    def _begin(self, goal: str, identity: Mapping[str, Any], until: str | None, memory: Memory) -> None:
+        journal = self.crew.journal
+        journal.begin(goal, identity, until=until)
+        self.began = True
+        if memory.pending is not None:
+            journal.withdrawn(memory.pending.seq, "an earlier run ended here; what is real was looked at")
+        if self.state is not None:
+            journal.state(self.state, {})
+        if goal == FORWARD:
+            self.crew.files.keep_originals()
+
+    def _may_pass(self, route: Route) -> bool:
+        """Whether to look again: between two steps of ours some troubles are over soon."""
+        if not self.began or route.state in STOP_AT_ONCE:
+            return False
+        clock, patience = self.crew.world.clock, self.crew.patience
+        self.patient_until = self.patient_until or Deadline.after(patience.znode_ms, clock)
+        if self.patient_until.passed:
+            return False
+        clock.sleep_ms(patience.look_every_ms)
+        return True
+
+    def _next(self, route: Route) -> RollbackStep | None:
+        for step in route.steps:
+            if step.state is Progress.PENDING and (step.action.value, step.target) not in self.seen_done:
+                return step
+        return None
+
+    # --- one step ---
+
+    def _take(self, step: RollbackStep, seen: Observation) -> RunResult | None:
+        """Take a step; None where its gate was passed, else the end."""
+        crew = self.crew
+        crew.tell(Event(kind="action", text=f"{step.action} {step.target}", state=self.state))
+        irreversible = {"irreversible": True} if getattr(step, "irreversible", False) else {}
+        seq = crew.journal.intent(step.action.value, step.target, {**words_of(step), **irreversible})
+        self.taking = step
+        try:
+            applied = ACTS[step.action.value](crew, step, seq, seen)
+        except RefusedError as error:  # a znode that somebody changed meanwhile: looked at anew
+            applied = Applied(finding=error_finding(step.target, error))
+        if applied.unknown:
+            self._note(step, "unknown")
+            self.taking = None
+            found = applied.finding or gate_stays_closed(step, (), asked=False)
+            return self._over(Outcome.UNKNOWN, (found,))
+        if applied.finding is not None:
+            return self._failed(step, seq, applied.finding)
+        if applied.asked:
+            crew.tell(Event(kind="ask", text=f"waiting until it is seen: {step.gate}", state=self.state))
+        problem = self._gate(step, asked=applied.asked)
+        if problem is not None:
+            return self._failed(step, seq, problem)
+        crew.journal.done(seq, {"evidence": applied.evidence, "state": self.state})
+        self._note(step, "done")
+        self.taking = None
+        return None
+
+    def _failed(self, step: RollbackStep, seq: int, finding: Finding) -> RunResult:
+        self.crew.journal.failed(seq, {"id": finding.id, "told": finding.message})
+        self._note(step, "failed")
+        self.taking = None
+        changed_something = any(one.state == "done" for one in self.done)
+        return self._over(Outcome.PARTIAL if changed_something else Outcome.FAILED, (finding,))
+
+    # --- gates ---
+
+    def _gate(self, step: RollbackStep, *, asked: bool) -> Finding | None:
+        """Wait until a step's gate was seen open twice; the reason where it stays closed."""
+        key = (step.action.value, step.target)
+        if key[0] in SEEN_BY_THEMSELVES:
+            self.seen_done.add(key)
+            return None
+        if asked and key[0] in ("put-config", "restore-config") and not self._sees_files(step):
+            self.seen_done.add(key)  # nobody can look at the file; the restart's own gate will tell
+            return None
+        patience, clock = self.crew.patience, self.crew.world.clock
+        until = Deadline.after(patience.operator_ms if asked else patience.gate_ms, clock)
+        opened_ms: float | None = None
+        while True:
+            seen, route = self._look()
+            found = blockers(route.findings)
+            if found and (until.passed or route.state in STOP_AT_ONCE):
+                return found[0]
+            if (strays := self._strays(step)) is not None:
+                return strays
+            closed = tuple(one.message for one in found) or self._closed(step, route, seen)
+            if not closed:
+                opened_ms = clock.now_ms() if opened_ms is None else opened_ms
+                if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in SEEN_TWICE_ALREADY:
+                    return None
+                clock.sleep_ms(patience.apart_ms - (clock.now_ms() - opened_ms))
+                continue
+            opened_ms = None
+            if until.passed:
+                return gate_stays_closed(step, closed, asked=asked)
+            self.crew.tell(Event(kind="wait", text=f"{step.gate}: {closed[0]}", state=route.state))
+            clock.sleep_ms(patience.look_every_ms)
+
+    def _closed(self, step: RollbackStep, route: Route, seen: Observation) -> tuple[str, ...]:
+        """Why the gate of a step is not open, empty where it is."""
+        same = [
+            one for one in route.steps if (one.action, one.target, one.file) == (step.action, step.target, step.file)
+        ]
+        if any(one.state is Progress.PENDING for one in same):
+            return (f"{step.action} {step.target} is still to be done",)
+        if step.action.value == "restart-node" and step.role is NodeRole.BROKER and step.node is not None:
+            return isr_incomplete(seen, step.node)
+        return ()
+
+    def _sees_files(self, step: RollbackStep) -> bool:
+        from kafkactl.migration.hook_words import Verb
+
+        return step.node is not None and self.crew.world.has_hook(Verb.GET_CONFIG, step.node)
+
+    def _strays(self, step: RollbackStep) -> Finding | None:
+        """No `*-stray` may be there once a broker was started with its KRaft file."""
+        if step.action.value != "restart-node" or step.role is not NodeRole.BROKER or str(step.file) != "kraft":
+            return None
+        assert step.node is not None
+        node = self.crew.node(step.node)
+        found = strays_of(self.crew.world, self.crew.place(step, self.crew.journal.next_seq), node.log_dirs)
+        return strays_found(node.name, found) if found else None
+
+    # --- looking ---
+
+    def _look(self) -> tuple[Observation, Route]:
+        """What is there now and what follows from it; a ZooKeeper that is away for a moment is waited for."""
+        for attempt in range(_ATTEMPTS_TO_LOOK + 1):
+            try:
+                seen = self.crew.world.observe()
+                break
+            except UnreachableError as error:
+                if not self.began or attempt == _ATTEMPTS_TO_LOOK:
+                    raise
+                self.crew.tell(Event(kind="wait", text=error.message, state=self.state))
+                self.crew.world.clock.sleep_ms(self.crew.patience.look_every_ms)
+        route = self.plan(seen, self.crew.journal.memory)
+        if route.state != self.state:
+            self.crew.tell(Event(kind="state", text=route.state, state=route.state))
+            self.first = self.first or route.state
+            self.state = route.state
+            if self.began:
+                self.crew.journal.state(route.state, {"time_ms": seen.time_ms})
+        return seen, route
+
+    # --- ends ---
+
+    def _note(self, step: RollbackStep, state: str) -> None:
+        self.done.append(
+            DoneStep(
+                number=len(self.done) + 1,
+                action=step.action.value,
+                target=step.target,
+                gate=step.gate,
+                state=state,
+            )
+        )
+        self.crew.tell(
+            Event(kind="failed" if state == "failed" else "done", text=f"{step.action} {step.target}: {state}")
+        )
+
+    def _refused(self) -> Outcome:
+        return Outcome.PARTIAL if any(one.state == "done" for one in self.done) else Outcome.REFUSED
+
+    def _reached(self) -> Outcome:
+        return Outcome.DONE if self.done else Outcome.NOTHING_TO_DO
+
+    def stopped(self, error: KafkactlError | None = None, *, interrupted: bool = False) -> RunResult:
+        """The end in the middle: by the operator, or by an error after something was touched."""
+        open_ended = self.taking is not None
+        if self.taking is not None:
+            self._note(self.taking, "unknown")
+            self.taking = None
+        outcome = Outcome.UNKNOWN if open_ended or isinstance(error, UnknownOutcomeError) else self._refused()
+        if outcome is Outcome.REFUSED:
+            outcome = Outcome.FAILED
+        told = () if error is None else (error_finding("migration", error),)
+        return self._over(outcome, told, interrupted=interrupted)
+
+    def _over(
+        self, outcome: Outcome, findings: Sequence[Finding], next_action: str = "", *, interrupted: bool = False
+    ) -> RunResult:
+        if self.began and outcome is not Outcome.UNKNOWN and not interrupted:
+            with contextlib.suppress(FailedError):  # what counts is done; the next run looks anyway
+                self.crew.journal.end(outcome.value)
+        taken = {(one.action, one.target) for one in self.done}
+        left = [
+            DoneStep(number=0, action=one.action.value, target=one.target, gate=one.gate, state=one.state.value)
+            for one in self.rest
+            if one.state is Progress.PENDING and (one.action.value, one.target) not in taken
+        ]
+        steps = [changed(one, number=number) for number, one in enumerate([*self.done, *left], start=1)]
+        unique = {(one.id, one.subject, one.message): one for one in findings}
+        return RunResult(
+            outcome=outcome,
+            state_before=self.first,
+            state_after=self.state,
+            steps=tuple(steps),
+            findings=tuple(unique.values()),
+            next_action=next_action,
+            interrupted=interrupted,
+        )

@@ -1,0 +1,203 @@
+"""What stands before a step of the way forward: the checks, the gate of the state that is left, the comparison.
+
+At milestones (before anything is touched, before the first broker enters, before the last one, before the first KRaft
+file, before the point of no return) everything has to be well in two looks, and what is not known has to be accepted by
+name. In between only blockers count: a roll makes warnings of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from kafkactl.adapters.migration_apply import Place, strays_of
+from kafkactl.adapters.migration_driver_steps import Crew, Route
+from kafkactl.frozen import changed
+from kafkactl.migration.checks import check
+from kafkactl.migration.compare import compare_observation
+from kafkactl.migration.gate import gates_of
+from kafkactl.migration.hook_words import Verb
+from kafkactl.migration.observation import Observation
+from kafkactl.migration.rollback_words import Barrier, Move, RollbackStep
+from kafkactl.migration.state_names import State
+from kafkactl.migration.znode import encode_znodes
+from kafkactl.plan import Finding, Severity, blocker, blockers
+
+_BEFORE_ANYTHING: Final = (State.M0, State.M1)
+# Steps that bring the quorum up, or only look: what is missing before them is what they bring.
+_MENDING: Final = frozenset(
+    {
+        Move.FORMAT_DISK,
+        Move.START_NODE,
+        Move.WAIT_QUORUM,
+        Move.WAIT_BROKER_REGISTERED,
+        Move.WAIT_COPY,
+        Move.WAIT_FINALIZED,
+    }
+)
+_OF_A_RESTART: Final = frozenset(
+    {
+        "file-not-in-force",
+        "broker-down",
+        "registered-broker-absent",
+        "broker-on-neither-side",
+        "broker-fenced",
+        "broker-not-in-zookeeper",
+        "entered-broker-not-registered",
+        "registered-broker-without-flag",
+        "witnesses-disagree",
+    }
+)
+# While a broker is down, what was its alone has no leader.
+_OF_A_STOP: Final = frozenset({"offline-partitions", "under-replicated-partitions", "replica-on-absent-broker"})
+_COPIED: Final = ("kraft", "finalize")
+_STRAYS: Final = "X-5.2"
+_SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and knows how far apart they were
+
+
+class Guard(Protocol):
+    """What a driver asks before it takes a step."""
+
+    def is_milestone(self, route: Route, step: RollbackStep) -> bool:
+        """Whether two looks are needed here."""
+        ...
+
+    def objections(
+        self, seen: Observation, earlier: Observation | None, route: Route, step: RollbackStep
+    ) -> tuple[Finding, ...]:
+        """What stands in the way."""
+        ...
+
+    def pass_by(self, seen: Observation, route: Route, step: RollbackStep) -> None:
+        """The step is about to be taken."""
+        ...
+
+
+class NoGuard:
+    """For the way back, whose plan says itself when it may not be gone."""
+
+    def is_milestone(self, _route: Route, _step: RollbackStep) -> bool:
+        """Never."""
+        return False
+
+    def objections(
+        self, _seen: Observation, _earlier: Observation | None, _route: Route, _step: RollbackStep
+    ) -> tuple[Finding, ...]:
+        """None."""
+        return ()
+
+    def pass_by(self, _seen: Observation, _route: Route, _step: RollbackStep) -> None:
+        """Nothing to do."""
+
+
+class ForwardGuard:
+    """`accepted` are numbers of checks (`C-41`) and ids of findings that the operator knows of."""
+
+    def __init__(self, crew: Crew, *, accepted: frozenset[str] = frozenset()) -> None:
+        self._crew = crew
+        self._accepted = accepted
+        self._passed: set[str] = set()
+
+    def is_milestone(self, route: Route, step: RollbackStep) -> bool:
+        """Once a run for each of them."""
+        name = milestone(route, step)
+        return name is not None and name not in self._passed
+
+    def objections(
+        self, seen: Observation, earlier: Observation | None, route: Route, step: RollbackStep
+    ) -> tuple[Finding, ...]:
+        """All that speaks against it, blockers first."""
+        is_milestone = self.is_milestone(route, step)
+        if not is_milestone and step.action in _MENDING:
+            return ()
+        found = [
+            one
+            for one in check(seen, accepted=self._accepted)
+            if not self._looked_for_strays(one) and not _is_brought_by(seen, step, one)
+        ]
+        if not is_milestone:
+            return tuple(blockers(found))
+        name = milestone(route, step)
+        # Once brokers have KRaft files, what is said in ZooKeeper's words only is not known any more.
+        wanted = blockers(found) if name in _COPIED else self._not_accepted(found)
+        if name == "quorum" or name in _COPIED:
+            gates = gates_of(State(route.state), seen, earlier)
+            wanted += self._not_accepted(one for one in gates if one.id != _SEEN_ONCE)
+        if name in _COPIED:
+            wanted += self._not_accepted(_compared(seen))
+        unique = {(one.id, one.subject): one for one in wanted}
+        return tuple(sorted(unique.values(), key=lambda one: list(Severity).index(one.severity)))
+
+    def _looked_for_strays(self, finding: Finding) -> bool:
+        """The one thing that no observation shows, and the driver sees for itself where it has the hook."""
+        brokers = self._crew.inventory.brokers
+        if finding.evidence.get("check") != _STRAYS or not all(
+            self._crew.world.has_hook(Verb.FS_PROBE, one.id) for one in brokers
+        ):
+            return False
+        places = [Place(node=one.id, name=one.name, phase="kraft", seq=0) for one in brokers]
+        found = [strays_of(self._crew.world, place, one.log_dirs) for place, one in zip(places, brokers, strict=True)]
+        return all(one == () for one in found)
+
+    def pass_by(self, seen: Observation, route: Route, step: RollbackStep) -> None:
+        """Keep ZooKeeper's tree where it is the last one before something begins."""
+        name = milestone(route, step)
+        if name is None or name in self._passed:
+            return
+        self._passed.add(name)
+        if seen.tree is not None:
+            znodes = sorted(seen.tree.znodes.values(), key=lambda one: one.path)
+            self._crew.journal.keep("tree", {"before": name, "state": route.state}, encode_znodes(znodes))
+
+    def _not_accepted(self, found: Iterable[Finding]) -> list[Finding]:
+        """Blockers stop; a warning stops too until it is accepted, and says how."""
+        kept = []
+        for one in found:
+            names = {one.id, str(one.evidence.get("check"))}
+            if one.severity is Severity.BLOCKER:
+                kept.append(one)
+            elif one.severity is Severity.WARNING and not names & self._accepted:
+                word = one.evidence.get("check") or one.id
+                kept.append(changed(one, next_step=f"{one.next_step} Or go on knowing it: --accept {word}".strip()))
+        return kept
+
+
+def _is_brought_by(seen: Observation, step: RollbackStep, finding: Finding) -> bool:
+    """What the restart of a broker, which this very step is, puts right: it is down, or runs without its new file."""
+    if step.action is not Move.RESTART_NODE or step.node is None:
+        return False
+    node = seen.node(step.node)
+    is_down = node is not None and node.alive is False
+    return (finding.subject == step.target and finding.id in _OF_A_RESTART) or (is_down and finding.id in _OF_A_STOP)
+
+
+def milestone(route: Route, step: RollbackStep) -> str | None:
+    """The name of the milestone that a step stands at."""
+    state = route.state
+    if step.barrier is Barrier.FINALIZE:
+        return "finalize" if state == State.M8 else None
+    if step.barrier is Barrier.LAST_BROKER:
+        return "last-broker"
+    if state == State.M6 and step.phase is State.M7:
+        return "kraft"
+    if state == State.M3 and step.phase in (State.M4, State.M4L):
+        return "quorum"
+    return "begin" if state in _BEFORE_ANYTHING else None
+
+
+def _compared(seen: Observation) -> tuple[Finding, ...]:
+    comparison = compare_observation(seen)
+    unexplained = [one for one in comparison.differences if one.explained is None]
+    if not unexplained:
+        return comparison.findings
+    first = ", ".join(f"{one.entity} {one.key}" for one in unexplained[:5])
+    return (
+        *comparison.findings,
+        blocker(
+            "zookeeper-and-kraft-differ",
+            "migration",
+            f"{len(unexplained)} differences between ZooKeeper and KRaft that nothing explains: {first}",
+            "kafkactl migrate compare shows all of them.",
+            differences=len(unexplained),
+        ),
+    )

@@ -1,0 +1,190 @@
+"""A real cluster behind the driver's port: its inventory, its hooks, its ZooKeeper, and its brokers' own word.
+
+Every call opens what it needs and closes it: a migration takes hours, and a session of last hour is worth nothing.
+"""
+
+from __future__ import annotations
+
+import datetime
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kafkactl.adapters.client_config import ClientConfig
+from kafkactl.adapters.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.connection import connect
+from kafkactl.adapters.migration_driver_port import Request
+from kafkactl.adapters.migration_hooks import HookEnd, HookLimits, HookRun, run_hook
+from kafkactl.adapters.migration_hooks_local import run_locally
+from kafkactl.adapters.transport import Address
+from kafkactl.adapters.zookeeper import ZooKeeper, open_zookeeper
+from kafkactl.adapters.zookeeper_settings import ZooKeeperSettings
+from kafkactl.errors import InputError, UnknownOutcomeError, UnreachableError
+from kafkactl.migration.hook_templates import DERIVED
+from kafkactl.migration.hook_words import Value, Verb, words_of
+from kafkactl.migration.inventory import Inventory, InventoryNode
+from kafkactl.migration.observation import Observation
+from kafkactl.migration.tree import Tree
+from kafkactl.migration.znode import Znode
+
+_CALL_MS = 20_000.0
+_KNOCK_S = 3.0
+
+
+class LiveWorld:
+    """See `migration_driver_port.World`. `look` observes the whole cluster; `tell` speaks to the operator."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        *,
+        settings: ZooKeeperSettings,
+        client: ClientConfig,
+        look: Callable[[], Observation],
+        tell: Callable[[str], None],
+        clock: Clock | None = None,
+    ) -> None:
+        self._inventory = inventory
+        self._settings = settings
+        self._client = client
+        self._look = look
+        self._tell = tell
+        self._clock = clock or SystemClock()
+
+    @property
+    def clock(self) -> Clock:
+        """The machine's."""
+        return self._clock
+
+    def observe(self) -> Observation:
+        """Everything that can be seen now."""
+        return self._look()
+
+    # --- nodes ---
+
+    def has_hook(self, verb: Verb, node: int) -> bool:
+        """Whether the inventory has a command for it, or the files are of this machine."""
+        hooks = self._node(node).hooks
+        return verb in hooks.commands or (hooks.is_local and verb in LOCAL_VERBS)
+
+    def ask(self, request: Request) -> HookRun:
+        """Run the hook, or tell the operator."""
+        node = self._node(request.node)
+        command = node.hooks.commands.get(request.verb)
+        if command is None and node.hooks.is_local and request.verb in LOCAL_VERBS:
+            return run_locally(node, request)
+        if command is None:
+            self._tell(f"{request.told} (node {node.name} on {node.host}, {node.config})")
+            return HookRun(end=HookEnd.ASKED)
+        where = f"the hook {request.verb} of {node.name}"
+        try:
+            words = words_of(command, values_of(node, request), where=where)
+        except InputError as error:
+            return HookRun(end=HookEnd.NOT_STARTED, told=error.message)
+        limits = HookLimits(timeout_ms=node.hooks.timeout_s * 1000)
+        return run_hook(
+            words, stdin=request.text, environment=_environment(node, request), limits=limits, clock=self._clock
+        )
+
+    def listens(self, node: int) -> bool | None:
+        """By a connection: made, refused, or nobody knows."""
+        address = _address(self._node(node))
+        try:
+            with socket.create_connection((address.host, address.port), timeout=_KNOCK_S):
+                return True
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return None
+
+    def controller_of(self, broker: int) -> int | None:
+        """What the broker answers to Metadata."""
+        deadline = Deadline.after(_CALL_MS, self._clock)
+        body = {"Topics": [], "AllowAutoTopicCreation": False}
+        try:
+            with connect(_address(self._node(broker)), self._client.access(), deadline) as connection:
+                found = connection.ask("Metadata", body, deadline=deadline).body["ControllerId"]
+        except (UnreachableError, UnknownOutcomeError):
+            return None
+        return found if isinstance(found, int) and found >= 0 else None
+
+    # --- ZooKeeper ---
+
+    def tree(self) -> Tree:
+        """The whole tree."""
+        with self._zookeeper() as zookeeper:
+            return zookeeper.read_tree()
+
+    def znode(self, path: str) -> Znode | None:
+        """One znode."""
+        with self._zookeeper() as zookeeper:
+            return zookeeper.read(path)
+
+    def set_znode(self, path: str, data: bytes, version: int) -> None:
+        """One change."""
+        with self._zookeeper() as zookeeper:
+            zookeeper.set(path, data, version)
+
+    def delete_znode(self, path: str, version: int) -> None:
+        """One deletion."""
+        with self._zookeeper() as zookeeper:
+            zookeeper.delete(path, version)
+
+    def _zookeeper(self) -> ZooKeeper:
+        connect_to = self._inventory.zookeeper.connect
+        return open_zookeeper(connect_to, settings=self._settings, timeout_ms=_CALL_MS, clock=self._clock)
+
+    def _node(self, id: int) -> InventoryNode:
+        found = self._inventory.node(id)
+        if found is None:
+            raise InputError(
+                f"the inventory has no node {id}",
+                id="node-not-in-inventory",
+                next_step="Name every broker and every controller of the cluster in the inventory.",
+            )
+        return found
+
+
+LOCAL_VERBS = frozenset({Verb.GET_CONFIG, Verb.PUT_CONFIG, Verb.FORMAT, Verb.WIPE, Verb.FS_PROBE})
+
+
+def values_of(node: InventoryNode, request: Request) -> dict[str, Value]:
+    """What the placeholders of a node's hook stand for."""
+    values: dict[str, Value] = {
+        **node.hooks.variables,
+        "node_id": str(node.id),
+        "role": node.role.value,
+        "host": node.host,
+        "config_path": node.config,
+        "phase": request.phase,
+        "journal_seq": str(request.seq),
+        **request.extra,
+    }
+    since = request.extra.get("since_ms")
+    if isinstance(since, str):
+        moment = datetime.datetime.fromtimestamp(int(since) / 1000, datetime.UTC)
+        seconds, text = DERIVED
+        values |= {seconds: str(int(since) // 1000), text: moment.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return values
+
+
+def _environment(node: InventoryNode, request: Request) -> Mapping[str, str]:
+    return {
+        "KAFKACTL_VERB": request.verb.value,
+        "KAFKACTL_NODE_ID": str(node.id),
+        "KAFKACTL_ROLE": node.role.value,
+        "KAFKACTL_HOST": node.host,
+        "KAFKACTL_CONFIG_PATH": node.config,
+        "KAFKACTL_PHASE": request.phase,
+        "KAFKACTL_JOURNAL_SEQ": str(request.seq),
+    }
+
+
+def _address(node: InventoryNode) -> Address:
+    host, _, port = node.address.rpartition(":")
+    return Address(host.strip("[]"), int(port))
+
+
+def read_beside(inventory: Inventory, name: str) -> Path:
+    """A path of the inventory, relative to its folder."""
+    return Path(inventory.file).parent / name

@@ -1,0 +1,108 @@
+"""The ways that the driver goes: back to ZooKeeper, forward to KRaft, and over the point of no return.
+
+Each makes a `Route` of one observation; what is safe is decided in `kafkactl.migration`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafkactl.adapters.migration_driver_steps import Route
+from kafkactl.adapters.migration_journal import BACK, Memory
+from kafkactl.migration.inventory import Inventory
+from kafkactl.migration.observation import NodeRole, Observation
+from kafkactl.migration.procedure import plan_forward
+from kafkactl.migration.rollback import plan_rollback
+from kafkactl.migration.rollback_words import File, Move, Progress, RollbackStep
+from kafkactl.migration.state_names import State
+from kafkactl.plan import Outcome
+
+
+class WayBack:
+    """`plan_rollback`, and at its end the disks of the controllers that nobody can see any more."""
+
+    def __init__(self, inventory: Inventory, *, accepted: frozenset[str] = frozenset()) -> None:
+        self._inventory = inventory
+        self._accepted = accepted
+        self.goal = BACK
+
+    def __call__(self, seen: Observation, memory: Memory) -> Route:
+        """The route from what is seen."""
+        found = plan_rollback(seen, self._inventory, accepted=self._accepted)
+        steps, outcome = found.steps, found.outcome
+        if outcome is not Outcome.REFUSED and not any(one.action is Move.RESTART_NODE for one in steps):
+            steps = (*steps, *self._left_stopped(seen, memory))
+        if found.state is State.M0 and memory.goal == BACK and outcome is not Outcome.REFUSED:
+            steps = (*steps, *self._disks(seen, memory, {one.target for one in steps if one.action is Move.WIPE_DISK}))
+        if outcome is Outcome.NOTHING_TO_DO and any(one.state is Progress.PENDING for one in steps):
+            outcome = Outcome.PLANNED
+        return Route(outcome=outcome, state=found.state.value, steps=steps, findings=found.findings)
+
+    def _left_stopped(self, seen: Observation, memory: Memory) -> Iterator[RollbackStep]:
+        """Brokers that an earlier run stopped and did not start: without a log nobody else knows that they are ours."""
+        for one in self._inventory.brokers:
+            node = seen.node(one.id, NodeRole.BROKER)
+            if (Move.RESTART_NODE.value, one.name) in memory.unfinished and node is not None and node.alive is False:
+                yield RollbackStep(
+                    action=Move.RESTART_NODE,
+                    target=one.name,
+                    gate=f"/brokers/ids/{one.id} is there, all its replicas are in the ISR",
+                    why="an earlier run stopped it and ended before it was seen to run again",
+                    node=one.id,
+                    role=NodeRole.BROKER,
+                    file=File.ORIGINAL,
+                )
+
+    def _disks(self, seen: Observation, memory: Memory, planned: set[str]) -> Iterator[RollbackStep]:
+        """A controller that is gone shows no log; what was formatted for this try has to go all the same."""
+        for one in self._inventory.controllers:
+            node = seen.node(one.id, NodeRole.CONTROLLER)
+            empty = node is not None and node.meta_properties is None and bool(one.log)
+            wiped = (Move.WIPE_DISK.value, one.name) in memory.done
+            if one.name in planned or wiped or empty:
+                continue
+            yield RollbackStep(
+                action=Move.WIPE_DISK,
+                target=one.name,
+                gate="its metadata directory is archived and empty",
+                why="its log has registrations that never expire; the next try needs a new quorum",
+                node=one.id,
+                role=NodeRole.CONTROLLER,
+            )
+
+
+class WayForward:
+    """`plan_forward`, up to the point of no return or, for `finalize`, over it."""
+
+    def __init__(self, inventory: Inventory, *, finalize: bool = False) -> None:
+        self._inventory = inventory
+        self._finalize = finalize
+
+    def __call__(self, seen: Observation, _memory: Memory) -> Route:
+        """The route from what is seen."""
+        found = plan_forward(seen, self._inventory)
+        if self._finalize or found.outcome is not Outcome.PLANNED:
+            return Route(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
+        steps = tuple(one for one in found.steps if one.phase is not State.M10)
+        is_left = any(one.state is Progress.PENDING for one in steps)
+        return Route(
+            outcome=Outcome.PLANNED if is_left else Outcome.NOTHING_TO_DO,
+            state=found.state.value,
+            steps=steps,
+            findings=found.findings,
+            next_action="" if is_left else _ARMED,
+        )
+
+
+_ARMED: Final = (
+    "Let it run so for as long as a way back may be wanted; then `kafkactl migrate finalize`, which cannot be undone."
+)
+
+
+def identity_of(inventory: Inventory) -> dict[str, Any]:
+    """Which migration this is: what the journal compares."""
+    return {
+        "zookeeper": inventory.zookeeper.connect,
+        "nodes": [f"{one.name} {one.host} {one.config}" for one in (*inventory.brokers, *inventory.controllers)],
+    }

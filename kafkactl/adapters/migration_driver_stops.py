@@ -1,0 +1,116 @@
+"""Why the driver of a migration stops: what it saw, beside what was expected, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from kafkactl.adapters.migration_journal import Memory
+from kafkactl.errors import KafkactlError
+from kafkactl.migration.observation import Observation
+from kafkactl.migration.rollback_words import RollbackStep
+from kafkactl.migration.state_names import State
+from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.plan import Finding, blocker
+
+_NAMED: Final = 5
+# Nothing shows these from outside, or not yet: what is planned and formatted is not started.
+_EARLY: Final = frozenset({"M0", "M1", "M2"})
+# From these the next ones come by themselves.
+_BY_ITSELF: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
+
+
+def disagreement(memory: Memory, observed: str, seen: Observation) -> Finding | None:
+    """The journal and the cluster tell different stories, and no step that was on its way explains it."""
+    remembered = memory.state
+    if remembered is None or not memory.is_under_way or remembered == observed or {remembered, observed} <= _EARLY:
+        return None
+    places = [_place(remembered), _place(observed)]
+    if None in places:
+        return None  # a broken situation is told by the plan
+    before, now = (int(one) for one in places if one is not None)
+    if memory.pending is not None or memory.failed is not None or (now > before and remembered in _BY_ITSELF):
+        return None
+    rows = list(_rows(memory, remembered, observed, seen))
+    table = "; ".join(f"{row['what']}: journal {row['journal']}, observed {row['observed']}" for row in rows)
+    return blocker(
+        "journal-and-cluster-disagree",
+        "journal",
+        f"the journal remembers another situation than the one that is there: {table}",
+        "Find out who changed it. Then run this again with --accept-observed: it goes on from what is there.",
+        table=rows,
+    )
+
+
+def _place(state: str) -> int | None:
+    try:
+        return State(state).place
+    except ValueError:
+        return None
+
+
+def _rows(memory: Memory, remembered: str, observed: str, seen: Observation) -> Iterator[dict[str, Any]]:
+    yield {"what": "state", "journal": remembered, "observed": observed}
+    pending = memory.pending
+    if pending is not None:
+        yield {"what": "under way", "journal": f"{pending.action} {pending.target}", "observed": None}
+    for node in seen.nodes:
+        last = [one for one in memory.done if one[1] == node.name]
+        mode = None if node.mode is None else node.mode.value
+        yield {"what": node.name, "journal": last[-1][0] if last else None, "observed": mode}
+
+
+def isr_incomplete(seen: Observation, broker: int) -> tuple[str, ...]:
+    """The partitions in which a broker is a replica and not in sync, by whoever is in charge of them now."""
+    late = sorted(_late(seen, broker))
+    if not late:
+        return ()
+    more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
+    return (f"broker {broker} is not in sync in {', '.join(late[:_NAMED])}{more}",)
+
+
+def _late(seen: Observation, broker: int) -> Iterator[str]:
+    log = seen.log
+    in_kraft = any(one.alive for one in seen.controllers) and log is not None and log.migration_state in (1, 3)
+    if in_kraft and log is not None:
+        for topic in log.image.topics.values():
+            for number, one in topic.partitions.items():
+                if broker in one.replicas and broker not in one.isr:
+                    yield f"{topic.name}-{number}"
+    elif seen.tree is not None:
+        for name, found in parse_tree(seen.tree).topics.items():
+            for number, part in found.partitions.items():
+                if broker in part.replicas and part.state is not None and broker not in part.state.isr:
+                    yield f"{name}-{number}"
+
+
+def gate_stays_closed(step: RollbackStep, closed: Iterable[str], *, asked: bool) -> Finding:
+    """A step was taken and what it should bring about was not seen in time."""
+    seen = "; ".join(closed) or "nobody can say"
+    return blocker(
+        "gate-stays-closed",
+        step.target,
+        f"{step.action} {step.target} was {'told' if asked else 'done, says its hook'}; not seen: {step.gate} ({seen})",
+        "See the node's own log. Then run this again: it looks first and goes on from what is real.",
+        action=step.action.value,
+        gate=step.gate,
+        seen=list(closed),
+    )
+
+
+def strays_found(node: str, directories: tuple[str, ...]) -> Finding:
+    """A broker has put partitions aside: the roll ends here."""
+    more = f" and {len(directories) - _NAMED} more" if len(directories) > _NAMED else ""
+    return blocker(
+        "partitions-became-strays",
+        node,
+        f"{node} has renamed {', '.join(directories[:_NAMED])}{more}: it does not know these partitions, and their data"
+        " is lost to it unless it is stopped and the directories get their names back",
+        "Stop the node. Move the directories back, and find out why before it is started again.",
+        directories=len(directories),
+    )
+
+
+def error_finding(subject: str, error: KafkactlError) -> Finding:
+    """An error as what stopped the way."""
+    return blocker(error.id, subject, error.message, error.next_step or "Run this again: it looks first.")

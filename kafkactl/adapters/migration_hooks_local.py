@@ -1,0 +1,127 @@
+"""Hooks of the template `local`: the files and disks of nodes on this machine, touched by kafkactl itself."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from kafkactl.adapters.apply_format import apply_plan
+from kafkactl.adapters.clock import SystemClock
+from kafkactl.adapters.config_providers import resolve
+from kafkactl.adapters.directories import observe_node
+from kafkactl.adapters.entropy import SystemSource
+from kafkactl.adapters.filesystem import OsFilesystem
+from kafkactl.adapters.migration_driver_port import Request
+from kafkactl.adapters.migration_hooks import HookEnd, HookRun
+from kafkactl.adapters.whole_file import sync_folder, write_whole
+from kafkactl.errors import KafkactlError
+from kafkactl.features.releases import find_release
+from kafkactl.migration.hook_words import CHANGED_MEANWHILE, Verb
+from kafkactl.migration.inventory import InventoryNode
+from kafkactl.plan import Outcome, blockers
+from kafkactl.storage.ensure import plan_ensure
+from kafkactl.storage.model import FormatRequest, VoterMode
+from kafkactl.storage.node_config import read_node_config
+
+_PUT_ASIDE = ".before-"
+_NEW_FILE_MODE = 0o640
+
+
+def run_locally(node: InventoryNode, request: Request) -> HookRun:
+    """Do what the verb says on this machine's own disks. Nothing is raised for what the disks do."""
+    began_ms = SystemClock().now_ms()
+    try:
+        run = _VERBS[request.verb](node, request)
+    except OSError as error:
+        run = _failed(f"{error.filename or node.config}: {error.strerror or error}")
+    except KafkactlError as error:
+        run = _failed(error.message)
+    took_ms = int(SystemClock().now_ms() - began_ms)
+    return HookRun(end=run.end, exit_code=run.exit_code, stdout=run.stdout, told=run.told, elapsed_ms=took_ms)
+
+
+def _get(node: InventoryNode, _request: Request) -> HookRun:
+    return _done(Path(node.config).read_bytes())
+
+
+def _put(node: InventoryNode, request: Request) -> HookRun:
+    path = Path(node.config)
+    there = path.read_bytes() if path.exists() else None
+    now = "absent" if there is None else hashlib.sha256(there).hexdigest()
+    if now == request.extra["sha_after"]:
+        return _done()
+    if now != request.extra["sha_before"]:
+        return HookRun(end=HookEnd.CHANGED_MEANWHILE, exit_code=CHANGED_MEANWHILE)
+    found = path.stat() if there is not None else None
+    write_whole(path, request.text, mode=_NEW_FILE_MODE if found is None else stat.S_IMODE(found.st_mode))
+    if found is not None and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(PermissionError):
+            os.chown(path, found.st_uid, found.st_gid)
+    return _done()
+
+
+def _format(node: InventoryNode, request: Request) -> HookRun:
+    """As `kafkactl storage ensure` does: formatted as asked is well, formatted otherwise is refused."""
+    release = find_release(node.kafka_version or str(request.extra.get("kafka_version") or "3.9"))
+    flags = tuple(request.extra["format_flags"])
+    config = read_node_config(Path(node.config).read_bytes(), file=node.config, release=release, resolve=resolve)
+    asked = FormatRequest(
+        cluster_id=str(request.extra["cluster_id"]),
+        release_version=str(request.extra["release"]),
+        voter_mode=_mode(flags),
+        initial_controllers=flags[flags.index("--initial-controllers") + 1] if "--initial-controllers" in flags else "",
+    )
+    plan = plan_ensure(asked, config, observe_node(config), release, SystemSource())
+    if plan.outcome is Outcome.NOTHING_TO_DO:
+        return _done()
+    if plan.outcome is not Outcome.PLANNED:
+        return _failed("; ".join(one.message for one in blockers(plan.findings)))
+    applied = apply_plan(plan, OsFilesystem())
+    if applied.outcome not in (Outcome.DONE, Outcome.NOTHING_TO_DO):
+        return _failed("; ".join(one.message for one in applied.findings))
+    return _done()
+
+
+def _mode(flags: tuple[str, ...]) -> VoterMode:
+    if "--standalone" in flags:
+        return VoterMode.STANDALONE
+    if "--initial-controllers" in flags:
+        return VoterMode.INITIAL_CONTROLLERS
+    return VoterMode.NO_INITIAL_CONTROLLERS if "--no-initial-controllers" in flags else VoterMode.UNSPECIFIED
+
+
+def _wipe(_node: InventoryNode, request: Request) -> HookRun:
+    """The directory is put aside, not deleted: under its own name with the number of the journal's entry."""
+    path = Path(str(request.extra["metadata_dir"]))
+    if path.exists():
+        path.rename(path.with_name(f"{path.name}{_PUT_ASIDE}{request.seq}"))
+        sync_folder(path.parent)
+    return _done()
+
+
+def _probe(_node: InventoryNode, request: Request) -> HookRun:
+    folders = request.extra["log_dirs"]
+    lines = [
+        str(one) for folder in ((folders,) if isinstance(folders, str) else folders) for one in Path(folder).iterdir()
+    ]  # fmt: skip
+    return _done(("\n".join(sorted(lines)) + "\n").encode("utf-8", "surrogateescape"))
+
+
+def _done(stdout: bytes = b"") -> HookRun:
+    return HookRun(end=HookEnd.DONE, exit_code=0, stdout=stdout)
+
+
+def _failed(told: str) -> HookRun:
+    return HookRun(end=HookEnd.FAILED, exit_code=1, told=f"local: {told}")
+
+
+_VERBS = {
+    Verb.GET_CONFIG: _get,
+    Verb.PUT_CONFIG: _put,
+    Verb.FORMAT: _format,
+    Verb.WIPE: _wipe,
+    Verb.FS_PROBE: _probe,
+}

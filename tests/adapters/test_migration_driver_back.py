@@ -1,0 +1,83 @@
+"""The driver on its way back to ZooKeeper: from every phase, killed at every act, hooks and ZooKeeper failing."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration_driver import run_migration
+from kafkactl.adapters.migration_driver_port import RunResult
+from kafkactl.adapters.migration_driver_routes import WayBack, identity_of
+from kafkactl.adapters.migration_journal import BACK
+from kafkactl.migration.observation import Mode
+from kafkactl.plan import Outcome
+from tests.fakes.migration_crew import at_phase, open_crew
+from tests.fakes.migration_hooks import FakeWorld, KilledError
+from tests.fakes.migration_world import FakeCluster
+
+PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
+
+
+def go_back(world: FakeWorld, folder: Path) -> RunResult:
+    crew = open_crew(world, folder)
+    with crew.journal:
+        return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity_of(crew.inventory))
+
+
+def assert_back(cluster: FakeCluster) -> None:
+    """Every broker in plain ZooKeeper mode with a controller of its own, and nothing left of the migration."""
+    assert cluster.harm == []
+    assert all(one.running and one.mode is Mode.ZK for one in cluster.brokers)
+    assert not any(one.running or one.formatted for one in cluster.controllers)
+    assert "/migration" not in cluster.znodes
+    assert cluster.znodes["/controller"].ephemeral_owner
+    assert int(cluster.znodes["/controller_epoch"].data or b"") >= cluster.highest_state_epoch()
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_back_from_every_phase(phase: str, tmp_path: Path) -> None:
+    cluster = at_phase(phase)
+    result = go_back(FakeWorld(cluster), tmp_path)
+    assert (result.outcome, result.findings) == (Outcome.DONE, result.findings)
+    assert_back(cluster)
+    assert go_back(FakeWorld(cluster), tmp_path).outcome is Outcome.NOTHING_TO_DO
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.campaign)])
+def test_killed_at_an_act_the_next_run_gets_there(stride: int, phase: str, tmp_path: Path) -> None:
+    """Before and after every hook, every change of a znode, and every look; all of them in `make lab`."""
+    start = at_phase(phase)
+    acts = len(phase) - stride  # another one to begin with for each phase
+    while True:
+        acts += stride
+        acts = max(acts, 1)
+        cluster = copy.deepcopy(start)
+        folder = tmp_path / str(acts)
+        if not killed_at(cluster, folder, acts):
+            break
+        result = go_back(FakeWorld(cluster), folder)
+        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (acts, result.findings)
+        assert_back(cluster)
+    assert acts > 20
+
+
+def killed_at(cluster: FakeCluster, folder: Path, act: int) -> bool:
+    """Whether a run was killed there; not where it had ended before."""
+    folder.mkdir()
+    world, count = FakeWorld(cluster), 0
+
+    def count_down() -> None:
+        nonlocal count
+        count += 1
+        if count == act:
+            raise KilledError
+
+    world.on_act = count_down
+    try:
+        go_back(world, folder)
+    except KilledError:
+        return True
+    return False

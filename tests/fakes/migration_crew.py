@@ -1,0 +1,118 @@
+"""A driver's crew for the fake cluster: inventory, a journal in a folder, files for every phase, little patience."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkactl.adapters.migration_driver_port import Patience
+from kafkactl.adapters.migration_driver_routes import identity_of
+from kafkactl.adapters.migration_driver_steps import Crew
+from kafkactl.adapters.migration_journal import MigrationJournal, open_migration_journal
+from kafkactl.migration.inventory import Inventory, InventoryNode, ZooKeeperPlace
+from kafkactl.migration.observation import NodeRole, Observation
+from kafkactl.plan import Finding
+from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.migration_world import FakeCluster, broker_file
+from tests.migration.zk_trees import CLUSTER_ID
+
+PATIENCE = Patience(gate_ms=120_000, operator_ms=120_000, gone_ms=20_000, znode_ms=30_000)
+FLAG = "zookeeper.metadata.migration.enable=true\n"
+QUORUM = (
+    "controller.listener.names=CONTROLLER\ncontroller.quorum.voters=3001@127.0.0.1:6091,3002@127.0.0.1:6092,"
+    "3003@127.0.0.1:6093\nlistener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
+)
+
+
+def inventory_of(cluster: FakeCluster) -> Inventory:
+    """As its operator would write it."""
+    nodes = tuple(
+        InventoryNode(
+            id=one.id,
+            role=one.role,
+            host="127.0.0.1",
+            address=f"127.0.0.1:{(9090 if one.role is NodeRole.BROKER else 6090) + one.id % 10}",
+            config=f"/etc/kafka/{one.id}.properties",
+            log_dirs=(f"/data/{one.id}",),
+        )
+        for one in cluster.nodes.values()
+    )
+    return Inventory(file="inventory.toml", zookeeper=ZooKeeperPlace(connect="zk:2181"), nodes=nodes, journal="journal")
+
+
+class PlainFiles:
+    """Files of every phase, as short as the fake cluster needs them."""
+
+    def content(
+        self, node: InventoryNode, phase: str, current: bytes | None, _observation: Observation
+    ) -> bytes | Finding:
+        if node.role is NodeRole.CONTROLLER:
+            assert current is not None
+            kept = [one for one in current.decode().splitlines() if not one.startswith("zookeeper.")]
+            return (
+                "\n".join(kept) + "\n" + (FLAG + "zookeeper.connect=zk:2181\n" if phase == "migration" else "")
+            ).encode()
+        text = broker_file(node.id)
+        if phase == "migration":
+            text += FLAG + QUORUM
+        elif phase == "kraft":
+            text = (
+                f"process.roles=broker\nnode.id={node.id}\nlisteners=PLAINTEXT://127.0.0.1:{9090 + node.id}\n{QUORUM}"
+            )
+        return text.encode()
+
+    def keep_originals(self) -> None:
+        """They are known."""
+
+
+def open_crew(world: FakeWorld, folder: Path) -> Crew:
+    """A crew with the journal of the folder open; close `crew.journal`."""
+    inventory = inventory_of(world.cluster)
+    journal: MigrationJournal = open_migration_journal(
+        str(folder / "journal.jsonl"), cluster_id=CLUSTER_ID, identity=identity_of(inventory)
+    )
+    return Crew(
+        world=world,
+        inventory=inventory,
+        journal=journal,
+        files=PlainFiles(),
+        patience=PATIENCE,
+        tell=lambda _: None,
+        cluster_id=CLUSTER_ID,
+        release="3.8",
+        format_flags={},
+    )
+
+
+def at_phase(phase: str) -> FakeCluster:
+    """A fake cluster that was brought to a phase by hand: M0, M3, M4, M4L, M6, M7, M8."""
+    cluster = FakeCluster()
+    order = ["M0", "M3", "M4", "M4L", "M6", "M7", "M8"]
+    for step in order[1 : order.index(phase) + 1]:
+        match step:
+            case "M3":
+                for one in cluster.controllers:
+                    cluster.format(one.id, CLUSTER_ID)
+                for one in cluster.controllers:
+                    cluster.start(one.id)
+            case "M4" | "M4L" | "M6":
+                _again(cluster, {"M4": 1, "M4L": 2, "M6": 3}[step], broker_file, FLAG + QUORUM)
+            case "M7":
+                _again(cluster, 1, _kraft, "")
+            case "M8":
+                _again(cluster, 2, _kraft, "")
+                _again(cluster, 3, _kraft, "")
+        for _ in range(4):
+            cluster.advance(1_000)
+    assert cluster.harm == []
+    return cluster
+
+
+def _kraft(id: int) -> str:
+    return f"process.roles=broker\nnode.id={id}\nlisteners=PLAINTEXT://127.0.0.1:{9090 + id}\n{QUORUM}"
+
+
+def _again(cluster: FakeCluster, id: int, file: object, more: str) -> None:
+    assert callable(file)
+    assert cluster.stop(id)
+    cluster.nodes[id].file = file(id) + more
+    cluster.start(id)
