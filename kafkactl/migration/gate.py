@@ -42,54 +42,26 @@ _GATES: Final[dict[State, tuple[Gate, ...]]] = {
     State.M9: (dual_write_seen, no_migrating_registration),
     State.M10: (controllers_final,),
 }
-_QUORUM: Final = frozenset(
+_CHECKED: Final = frozenset(
     {
-        "quorum-without-leader",
-        "controller-without-flag",
         "accidental-finalization",
         "controller-down",
+        "controller-without-flag",
+        "quorum-without-leader",
         "several-controllers",
-    }
-)
-_WITNESSES: Final = frozenset(
-    {
-        "registered-broker-absent",
-        "entered-broker-not-registered",
-        "registered-broker-without-flag",
-        "witnesses-disagree",
-        "broker-fenced",
-        "broker-unknown-to-kraft",
-        "broker-on-neither-side",
         "broker-down",
-    }
-)
-_DUAL_WRITE: Final = frozenset(
-    {
-        "migration-driver-stuck",
+        "witnesses-disagree",
         "zookeeper-behind",
-        "migration-znode-missing",
-        "migration-znode-deleted",
-        "migration-znode-incomplete",
-        "client-metrics-in-dual-write",
-        "quota-removal-not-mirrored",
-        "recreated-topic-not-mirrored",
-        "partitions-not-mirrored",
-        "topic-not-mirrored",
-        "topic-only-in-zookeeper",
     }
 )
-_CHECKED: Final[dict[State, frozenset[str]]] = {
-    **dict.fromkeys((State.M3, State.M4, State.M4L, State.M5), _QUORUM | _WITNESSES),
-    **dict.fromkeys((State.M6, State.M7, State.M8, State.M9), _QUORUM | _WITNESSES | _DUAL_WRITE),
-}
-_BEFORE_THE_COPY: Final = (State.M0, State.M1, State.M2, State.M4L)
+"""Findings of the checks that belong to a gate also where they only warn."""
 
 
 def gates_of(state: State, observation: Observation, earlier: Observation | None = None) -> tuple[Finding, ...]:
     """What stands between a state and the next one, blockers first.
 
     `earlier` is the look before this one; where it is given, both have to show the same state, ten seconds apart, and
-    the dual write has to have moved. Of M0 to M2 and M4L every blocker of the checks counts.
+    the dual write has to have moved. Every blocker of the checks counts.
     """
     return gates_seen(state, evidence_of(observation), checked=check(observation), earlier=earlier)
 
@@ -98,9 +70,7 @@ def gates_seen(
     state: State, evidence: Evidence, *, checked: Iterable[Finding], earlier: Observation | None = None
 ) -> tuple[Finding, ...]:
     """The same from evidence and the findings of the checks, where they are there already."""
-    every = state in _BEFORE_THE_COPY
-    ids = _CHECKED.get(state, frozenset())
-    found = [one for one in checked if one.id in ids or (every and one.severity is Severity.BLOCKER)]
+    found = [one for one in checked if one.severity is Severity.BLOCKER or one.id in _CHECKED]
     found += (one for gate in _GATES.get(state, ()) for one in gate(evidence))
     if earlier is not None:
         found += _twice(state, evidence, earlier)
