@@ -101,7 +101,7 @@ def compared(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> 
     evidence = Evidence()
     if differences:
         evidence = Evidence(
-            at_mirror=_at_mirror(tree, facts),
+            at_mirror=_at_mirror(case, facts.mirror),
             behind_ms=0 if facts.mirror is None else facts.mirror.behind_ms,
             written_ms={path: one.mtime_ms for path, one in tree.znodes.items()},
         )
@@ -116,10 +116,10 @@ def compared(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> 
     )
 
 
-def _at_mirror(tree: Tree, facts: CompareFacts) -> frozenset[tuple[str, str]] | None:
-    if facts.mirror is None:
+def _at_mirror(case: Case, mirror: Mirror | None) -> frozenset[tuple[str, str]] | None:
+    if mirror is None:
         return None
-    earlier = _answers(_case(tree, facts.mirror.image, facts))
+    earlier = _answers(changed(case, image=mirror.image))
     return frozenset((one.entity, one.key) for one in earlier if isinstance(one, Difference))
 
 
