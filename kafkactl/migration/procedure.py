@@ -21,7 +21,7 @@ from kafkactl.migration.state_evidence import Evidence, evidence_of
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step_brokers import copy_step, entering_steps, kraft_steps
 from kafkactl.migration.step_controllers import final_steps, quorum_steps, started
-from kafkactl.plan import Finding, Outcome, Severity, blockers
+from kafkactl.plan import Finding, Outcome, Severity, blockers, warning
 
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
 _BY_THE_WAY_BACK: Final = (
@@ -66,7 +66,7 @@ def plan_forward(observation: Observation, inventory: Inventory | None = None) -
 
 def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> ForwardPlan:
     """The same from evidence that was gathered already."""
-    findings = tuple(_repairable(one, situation) for one in situation.findings)
+    findings = (*(_repairable(one, situation) for one in situation.findings), *_unnamed(e, situation, inventory))
     if blockers(findings):
         return ForwardPlan(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=findings)
     steps = tuple(changed(one, number=number) for number, one in enumerate(_steps(e, situation, inventory), start=1))
@@ -109,6 +109,21 @@ def changed_to(state: State, plan: ForwardPlan) -> ForwardPlan:
     behind = [one for one in plan.steps if one.phase is not None and (one.phase.place or 0) < state.place]
     kept = tuple(one for one in plan.steps if one not in behind or one.state is Progress.PENDING)
     return changed(plan, steps=kept)
+
+
+def _unnamed(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Finding]:
+    """Without controllers there are no steps for them."""
+    if (
+        situation.state.place is not None
+        and not e.observation.controllers
+        and not (inventory and inventory.controllers)
+    ):
+        yield warning(
+            "controllers-not-named",
+            "controllers",
+            "neither the observation nor an inventory names a controller: the plan has no steps for them",
+            "Name them in the inventory.",
+        )
 
 
 def _repairable(finding: Finding, situation: Situation) -> Finding:

@@ -28,7 +28,7 @@ STATE_WORDS: Final = {
 }
 _STATE_METRIC: Final = "ZkMigrationState"
 _COUNT_METRIC: Final = "MigratingZkBrokerCount"
-NO_OPS_S: Final = 2  # no-op records a second (metadata.max.idle.interval.ms is 500)
+_LAST_LEVEL_OF_KAFKA_3: Final = 21  # metadata.version 3.9-IV0
 _LAG_ALLOWED: Final = 20  # ten seconds of no-ops lie between two looks of one observation
 _LAG_OF_ANY_AGE: Final = 240
 _AGE_ALLOWED_MS: Final = 10_000
@@ -217,12 +217,23 @@ def _log(observation: Observation) -> LogFacts | None:
 
 
 def _kraft_state(observation: Observation, log: LogFacts | None) -> int | None:
-    """What the newest log and every live controller say; POST_MIGRATION counts wherever it stands."""
+    """What the newest log and every live controller say; POST_MIGRATION counts wherever it stands.
+
+    Kafka 4 neither migrates nor keeps the record in its snapshots: a cluster that runs it, or has a metadata.version of
+    it, has no migration before it any more.
+    """
     told = [state_metric(one) for one in observation.controllers]
     told.append(None if log is None else log.migration_state)
     if any(one.migration_state == POST_MIGRATION for one in observation.logs.values()):
         return POST_MIGRATION
-    return max((one for one in told if one is not None), key=lambda one: _ADVANCE.get(one, 0), default=None)
+    found = max((one for one in told if one is not None), key=lambda one: _ADVANCE.get(one, 0), default=None)
+    return POST_MIGRATION if found is None and _is_of_kafka_4(observation, log) else found
+
+
+def _is_of_kafka_4(observation: Observation, log: LogFacts | None) -> bool:
+    level = None if log is None else log.image.metadata_version
+    majors = [(one.kafka_version or "").partition(".")[0] for one in observation.nodes if answers(one)]
+    return (level or 0) > _LAST_LEVEL_OF_KAFKA_3 or any(major.isdecimal() and int(major) > 3 for major in majors)
 
 
 def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:

@@ -70,6 +70,7 @@ class Seen:
     topics: bool = True
     meta_version: dict[int, str] = field(default_factory=dict)
     leader: bool = True
+    version: str = "3.9.2"
 
     def but(self, **changes: Any) -> Seen:
         return replace(self, **changes)
@@ -92,7 +93,7 @@ class Seen:
             id=id,
             role=NodeRole.BROKER,
             alive=mode is not None,
-            kafka_version="3.9.2",
+            kafka_version=self.version,
             mode=mode,
             config_text=file,
             config=properties(file),

@@ -52,6 +52,9 @@ SITUATIONS: dict[str, tuple[Seen, str]] = {
         HEALTHY["M10"].but(controllers={1: True, 2: True, 3: True}, flags={1: False, 2: False}), "M10",
     ),
     "finalized, and only the log tells": (HEALTHY["M11"].but(has_tree=False), "M11"),
+    "on Kafka 4, whose log has no record of it": (
+        HEALTHY["M11"].but(log=None, metric=-1, version="4.0.2"), "M11",
+    ),
     "rolled back from M3": (_M0.but(controllers=_DOWN, log=2), "M0"),
     "rolled back from M6": (
         _M0.but(controllers=_DOWN, log=1, registered={1: True, 2: True, 3: True}, copy=(81, COPY_END), end=300), "M0",
