@@ -9,11 +9,13 @@ from kafkactl.commands.lazy_group import Entry, LazyGroup
 VERBS = {
     "check": Entry("kafkactl.commands.migrate_check", "command", "Every danger that can be seen, in any state."),
     "compare": Entry("kafkactl.commands.migrate_compare", "command", "ZooKeeper against KRaft, entity by entity."),
+    "finalize": Entry("kafkactl.commands.migrate_finalize", "command", "End the migration: there is no way back."),
     "observe": Entry(
         "kafkactl.commands.migrate_observe", "command", "Save everything that the migration is judged by."
     ),
     "plan": Entry("kafkactl.commands.migrate_plan", "command", "Every step from here, and what the copy will write."),
     "rollback": Entry("kafkactl.commands.migrate_rollback", "command", "The way back to ZooKeeper."),
+    "run": Entry("kafkactl.commands.migrate_run", "command", "Forward to KRaft, one step at a time."),
     "status": Entry("kafkactl.commands.migrate_status", "command", "Where the migration is, and what comes next."),
     "render": Entry("kafkactl.commands.migrate_render", "command", "Every node's config file for every phase."),
 }

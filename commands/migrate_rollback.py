@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NoReturn
+
 import click
 
-from kafkactl.commands import exit_codes
 from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform
 from kafkactl.commands.migrate_options import (
     ObservationArguments,
     observation_options,
@@ -13,6 +15,9 @@ from kafkactl.commands.migrate_options import (
     open_observation,
 )
 from kafkactl.commands.output import emit
+
+if TYPE_CHECKING:
+    from kafkactl.migration.inventory import Inventory
 
 KIND = "migrate.rollback"
 
@@ -22,21 +27,28 @@ KIND = "migrate.rollback"
     examples=(
         "kafkactl migrate rollback --dry-run --inventory migration.toml",
         "kafkactl migrate rollback --dry-run --observation observation -o json",
+        "kafkactl migrate rollback --inventory migration.toml --yes",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
-        exit_codes.UNKNOWN,
-    ),
-    timeout="2m",
-)  # fmt: skip
+    codes=CODES,
+    timeout="24h",
+)
 @observation_options
 @click.option("--dry-run", is_flag=True, help="Only show the steps.")
 @click.option(
     "--accept", "accepted", multiple=True, metavar="ID",
     help="A refusal that you take upon yourself, such as zookeeper-behind-kraft.",
 )  # fmt: skip
-def command(*, source: ObservationArguments, dry_run: bool, accepted: tuple[str, ...]) -> None:
-    """Show the way back to ZooKeeper from wherever the migration is, in the order that is safe.
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@drive_options
+def command(
+    *,
+    source: ObservationArguments,
+    dry_run: bool,
+    accepted: tuple[str, ...],
+    yes: bool,
+    arguments: DriveArguments,
+) -> None:
+    """Go the way back to ZooKeeper from wherever the migration is, in the order that is safe.
 
     Brokers on KRaft return to migration mode first. Then all controllers are stopped, the epoch is raised
     where it has to be (KAFKA-20488), KRaft's /controller and /migration are deleted, a ZooKeeper broker
@@ -46,10 +58,12 @@ def command(*, source: ObservationArguments, dry_run: bool, accepted: tuple[str,
     from kafkactl.commands.migrate_page import plan_page
     from kafkactl.migration.rollback import plan_rollback
 
-    if not dry_run:
-        raise click.UsageError("Only --dry-run so far: it shows the steps, and what each of them waits for.")
     _refuse_unknown_ids(accepted)
+    if not dry_run and source.observation is not None:
+        raise click.UsageError("A saved observation cannot be rolled back: give --dry-run, or only --inventory.")
     inventory = open_inventory(source)
+    if not dry_run and inventory is not None:
+        _carry_out(inventory, accepted, arguments, yes=yes)
     observation = open_observation(source)
     plan = plan_rollback(observation, inventory, accepted=frozenset(accepted))
     payload = {
@@ -60,8 +74,44 @@ def command(*, source: ObservationArguments, dry_run: bool, accepted: tuple[str,
         "steps": [one.to_dict() for one in plan.steps],
         "consequences": plan.consequences,
         "findings": (*observation.findings, *plan.findings),
+        "state_before": None,
+        "cluster_id": None,
+        "next_action": "",
+        "journal": None,
+        "interrupted": False,
     }
     emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
+
+
+def _carry_out(inventory: Inventory, accepted: tuple[str, ...], arguments: DriveArguments, *, yes: bool) -> NoReturn:
+    from kafkactl.adapters.migration_driver import run_migration
+    from kafkactl.adapters.migration_driver_routes import WayBack, identity_of
+    from kafkactl.adapters.migration_journal import BACK
+    from kafkactl.commands.confirmation import confirm
+
+    def drive(crew: Any, _seen: Any) -> Any:
+        asked: list[str] = []
+
+        def ask(route: Any, step: Any) -> Any:
+            if asked:
+                return None
+            asked.append(step.target)
+            left = sum(one.state == "pending" for one in route.steps)
+            question = (
+                f"Back from {route.state} to ZooKeeper in {left} steps, the first is {step.action} {step.target}?"
+            )
+            return confirm(question, yes=yes, subject=f"state {route.state}")
+
+        return run_migration(
+            crew,
+            WayBack(inventory, accepted=frozenset(accepted)),
+            goal=BACK,
+            identity=identity_of(inventory),
+            ask=ask,
+            accept_observed=True,
+        )
+
+    perform(KIND, inventory, arguments, drive)
 
 
 def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:

@@ -175,14 +175,36 @@ class MigratePlan(Answer):
     findings: list[Finding]
 
 
-class MigrateRollback(Answer):
-    """`migrate rollback`."""
+class Driven(Answer):
+    """What the three that touch a cluster say. After a dry run nothing was touched: null, and no journal."""
 
-    kind: Literal["migrate.rollback"]
     outcome: Outcome
-    state: str
-    state_words: str
+    state_before: str | None = Field(description="The first state that was observed.")
+    state: str | None = Field(description="The last one.")
+    state_words: str | None
     time_ms: int
+    cluster_id: str | None
     steps: list[MigrationStep]
     consequences: list[str]
     findings: list[Finding]
+    next_action: str = Field(description="What to do next; empty where nothing is.")
+    journal: str | None
+    interrupted: bool
+
+
+class MigrateRollback(Driven):
+    """`migrate rollback`."""
+
+    kind: Literal["migrate.rollback"]
+
+
+class MigrateRun(Driven):
+    """`migrate run`."""
+
+    kind: Literal["migrate.run"]
+
+
+class MigrateFinalize(Driven):
+    """`migrate finalize`."""
+
+    kind: Literal["migrate.finalize"]

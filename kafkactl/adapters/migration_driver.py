@@ -305,15 +305,7 @@ class _Drive:
     # --- ends ---
 
     def _note(self, step: RollbackStep, state: str) -> None:
-        self.done.append(
-            DoneStep(
-                number=len(self.done) + 1,
-                action=step.action.value,
-                target=step.target,
-                gate=step.gate,
-                state=state,
-            )
-        )
+        self.done.append(DoneStep(step=step, state=state))
         self.crew.tell(
             Event(kind="failed" if state == "failed" else "done", text=f"{step.action} {step.target}: {state}")
         )
@@ -342,11 +334,11 @@ class _Drive:
         if self.began and outcome is not Outcome.UNKNOWN and not interrupted:
             with contextlib.suppress(FailedError):  # what counts is done; the next run looks anyway
                 self.crew.journal.end(outcome.value)
-        taken = {(one.action, one.target) for one in self.done}
+        taken = {(one.step.action, one.step.target, one.step.file) for one in self.done}
         left = [
-            DoneStep(number=0, action=one.action.value, target=one.target, gate=one.gate, state=one.state.value)
+            DoneStep(step=one, state=one.state.value)
             for one in self.rest
-            if one.state is Progress.PENDING and (one.action.value, one.target) not in taken
+            if one.state is Progress.PENDING and (one.action, one.target, one.file) not in taken
         ]
         steps = [changed(one, number=number) for number, one in enumerate([*self.done, *left], start=1)]
         unique = {(one.id, one.subject, one.message): one for one in findings}

@@ -11,6 +11,8 @@ from kafkactl.adapters.migration_hooks import HookRun
 from kafkactl.frozen import frozen
 from kafkactl.migration.hook_words import Value, Verb
 from kafkactl.migration.observation import Observation
+from kafkactl.migration.rollback_words import RollbackStep
+from kafkactl.migration.state_names import State
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.znode import Znode
 from kafkactl.plan import Finding, Outcome
@@ -108,17 +110,15 @@ Tell = Callable[[Event], None]
 
 @frozen
 class DoneStep:
-    """One action in the answer. `state`: done, skipped, pending, failed, unknown."""
+    """One step in the answer. `state`: done, pending, failed, unknown."""
 
-    number: int
-    action: str
-    target: str
-    gate: str
+    step: RollbackStep
     state: str
+    number: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As in cli.md 7."""
-        return {name: getattr(self, name) for name in ("number", "action", "target", "gate", "state")}
+        """As in cli.md 7, with what the plan says of it."""
+        return {**self.step.to_dict(), "number": self.number, "state": self.state}
 
 
 @frozen
@@ -139,6 +139,7 @@ class RunResult:
             "outcome": self.outcome.value,
             "state_before": self.state_before,
             "state": self.state_after,
+            "state_words": None if self.state_after is None else State(self.state_after).words,
             "steps": [one.to_dict() for one in self.steps],
             "findings": [one.to_dict() for one in self.findings],
             "next_action": self.next_action,

@@ -150,7 +150,16 @@ class MigrationJournal:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the lock back."""
         self._journal.close()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Everything in it, oldest first."""
+        return self._journal.entries
 
     @property
     def path(self) -> str:

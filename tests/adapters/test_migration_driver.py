@@ -61,7 +61,7 @@ def test_all_the_way_and_over_the_point_of_no_return(tmp_path: Path) -> None:
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M11"), result.findings
     assert cluster.log.state == POST_MIGRATION and cluster.harm == []
     assert not any(one.has_flag for one in cluster.controllers)
-    leader_last = [one.target for one in result.steps if one.action == "restart-node"]
+    leader_last = [one.step.target for one in result.steps if one.step.action == "restart-node"]
     assert leader_last[-1] == "controller 3001"  # it led before
     assert back(world, tmp_path).outcome is Outcome.REFUSED
 

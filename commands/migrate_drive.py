@@ -1,0 +1,146 @@
+"""What `migrate run`, `rollback` and `finalize` share: options, a drive from the first look to the answer, its page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+import click
+
+from kafkactl.commands import exit_codes, output
+from kafkactl.commands.options import Duration
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.migration_driver_port import Event, Patience, RunResult
+    from kafkactl.adapters.migration_driver_steps import Crew
+    from kafkactl.migration.inventory import Inventory
+    from kafkactl.migration.observation import Observation
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Drive = Callable[["Crew", "Observation"], "RunResult"]
+
+CODES = (
+    exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
+    exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
+)  # fmt: skip
+
+
+class DriveArguments(NamedTuple):
+    """The options of `drive_options`."""
+
+    gate_interval_ms: int
+    gate_timeout_ms: int
+    accept_observed: bool
+
+
+def drive_options(function: Function) -> Function:
+    """Decorator: how patient the driver is; the function gets the parameter `arguments`, a DriveArguments."""
+
+    def call(**parameters: Any) -> Any:
+        given = {name: parameters.pop(name) for name in DriveArguments._fields}
+        return function(arguments=DriveArguments(**given), **parameters)
+
+    call.__doc__, call.__annotations__ = function.__doc__, function.__annotations__
+    decorated: Any = call
+    decorated.__click_params__ = getattr(function, "__click_params__", [])
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--gate-interval", "gate_interval_ms", type=Duration(), default="10s", show_default=True, metavar="TIME",
+        help="How far apart the two looks are that a gate has to pass.",
+    ),
+    click.option(
+        "--gate-timeout", "gate_timeout_ms", type=Duration(), default="10m", show_default=True, metavar="TIME",
+        help="How long a gate is waited for after a hook that says done.",
+    ),
+    click.option(
+        "--accept-observed", is_flag=True,
+        help="Go on from what is there, where the journal remembers another situation.",
+    ),
+)  # fmt: skip
+
+
+def patience_of(arguments: DriveArguments) -> Patience:
+    """How long the driver waits."""
+    from kafkactl.adapters.migration_driver_port import Patience
+
+    interval_ms = arguments.gate_interval_ms
+    return Patience(
+        apart_ms=interval_ms,
+        look_every_ms=min(2_000, max(200, interval_ms)),
+        gate_ms=arguments.gate_timeout_ms,
+        copy_ms=arguments.gate_timeout_ms,
+    )
+
+
+def perform(kind: str, inventory: Inventory, arguments: DriveArguments, drive: Drive) -> NoReturn:
+    """Look, open the journal, drive, answer."""
+    from kafkactl.adapters.migration_driver_open import facts_for_the_answer, live_world, open_crew
+
+    talk = Talk()
+    world = live_world(inventory, lambda text: output.say(f"to do: {text}", "warn"))
+    seen = world.observe()
+    crew = open_crew(inventory, world, seen, patience=patience_of(arguments), tell=talk)
+    with crew.journal:
+        result = drive(crew, seen)
+    payload = {
+        **result.to_dict(),
+        "time_ms": seen.time_ms,
+        "consequences": [],
+        **facts_for_the_answer(crew),
+    }
+    exit_code = exit_codes.INTERRUPTED if result.interrupted else result.outcome.exit_code
+    output.emit(kind, payload, render=page, exit_code=exit_code)
+
+
+class Talk:
+    """Tells on stderr how a migration goes, a line for each thing; what is waited for once, with `-v` every time."""
+
+    def __init__(self) -> None:
+        self._waits: set[str] = set()
+
+    def __call__(self, event: Event) -> None:
+        """One event."""
+        if event.kind == "wait":
+            first = event.text.partition(":")[0]
+            if first in self._waits:
+                output.detail(event.text)
+                return
+            self._waits.add(first)
+        text, tone = event.text, _TONES.get(event.kind, "plain")
+        output.say(f"waiting: {text}" if event.kind == "wait" else text, tone)
+        sys.stderr.flush()
+
+
+_TONES = {"state": "strong", "done": "good", "failed": "bad", "wait": "dim", "ask": "warn"}
+_OUTCOMES = {"done": "good", "nothing-to-do": "good", "refused": "bad", "failed": "bad"}
+
+
+def page(drawn: Any, answer: Mapping[str, Any]) -> None:
+    """The answer for people."""
+    from kafkactl.commands.page import Word
+
+    outcome, state = str(answer["outcome"]), answer["state"]
+    words = f", {answer['state_words']}" if state else ""
+    drawn.heading(f"{outcome}: {state or 'no state'}{words}", _OUTCOMES.get(outcome, "warn"))
+    drawn.table(
+        ("", "step", "state", "done when"),
+        [
+            (
+                one["number"],
+                f"{one['action']} {one['target']}" + (f" ({one['file']})" if one["file"] else ""),
+                Word(one["state"], {"done": "good", "failed": "bad", "unknown": "warn"}.get(one["state"], "plain")),
+                one["gate"],
+            )
+            for one in answer["steps"]
+        ],
+    )
+    drawn.findings(answer["findings"])
+    if answer["next_action"]:
+        drawn.line(answer["next_action"])
+    drawn.fields([("journal", answer["journal"])])

@@ -1,0 +1,91 @@
+"""`kafkactl migrate finalize`: over the point of no return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform
+from kafkactl.commands.migrate_options import inventory_option, read_inventory
+
+KIND = "migrate.finalize"
+_STATES = ("M8", "M10", "M11")
+
+
+@leaf_command(
+    "finalize",
+    examples=("kafkactl migrate finalize --inventory migration.toml --confirm MkU3OEVBNTcwNTJENDM2Qg",),
+    codes=CODES,
+    timeout="2h",
+)
+@inventory_option
+@click.option(
+    "--accept",
+    "accepted",
+    multiple=True,
+    metavar="CHECK",
+    help="A check or finding whose warnings and unknowns you have looked at yourself. Blockers stay.",
+)
+@click.option("--confirm", metavar="CLUSTER_ID", help="The id of the cluster: this cannot be undone.")
+@drive_options
+def command(
+    *, inventory: str | None, accepted: tuple[str, ...], confirm: str | None, arguments: DriveArguments
+) -> None:
+    """End the migration: the controllers are restarted without the flag, the leader last.
+
+    The first of them that is elected ends it, and from its restart on there is no way back. So the gate of
+    M8 is looked at anew, twice: every broker on KRaft, none registered in ZooKeeper mode, ZooKeeper and
+    KRaft the same. The cluster's id has to be typed, or given by --confirm; --yes is not asked for.
+    """
+    from kafkactl.adapters.migration_driver import run_migration
+    from kafkactl.adapters.migration_driver_guard import ForwardGuard
+    from kafkactl.adapters.migration_driver_routes import WayForward, identity_of
+    from kafkactl.adapters.migration_journal import FINALIZE
+    from kafkactl.commands.confirmation import confirm_cluster_id
+    from kafkactl.frozen import changed
+    from kafkactl.migration.state import observed_state
+    from kafkactl.plan import Outcome, blocker
+
+    if inventory is None:
+        raise click.UsageError("Missing option '--inventory'.")
+    found = read_inventory(inventory)
+
+    def drive(crew: Any, seen: Any) -> Any:
+        asked: list[str] = []
+        way = WayForward(found, finalize=True)
+
+        def plan(observation: Any, memory: Any) -> Any:
+            route = way(observation, memory)
+            if route.state in _STATES or route.outcome is Outcome.REFUSED:
+                return route
+            early = blocker(
+                "too-early-to-finalize",
+                f"state {route.state}",
+                f"the migration is in {route.state}; only one with every broker on KRaft (M8) can be ended",
+                "Go on with `kafkactl migrate run`.",
+            )
+            return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, early))
+
+        def ask(_route: Any, step: Any) -> Any:
+            if asked or observed_state(seen).state == "M10":
+                return None
+            asked.append(step.target)
+            question = (
+                f"{step.target} is the first controller without the migration flag. From here on there is no way "
+                "back to ZooKeeper."
+            )
+            return confirm_cluster_id(question, crew.cluster_id, confirm=confirm, subject="migration")
+
+        return run_migration(
+            crew,
+            plan,
+            goal=FINALIZE,
+            identity=identity_of(found),
+            guard=ForwardGuard(crew, accepted=frozenset(accepted)),
+            ask=ask,
+            accept_observed=arguments.accept_observed,
+        )
+
+    perform(KIND, found, arguments, drive)
