@@ -16,12 +16,15 @@ from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image import Image
 from kafkactl.plan import Finding, blocker, note, warning
+from kafkactl.protocol.java_text import hash_map_order, uuid_hash
 from kafkactl.quorum.majority import arithmetic, majority, tolerates
 from kafkactl.quorum.voters import parse_static_voters
 from kafkactl.values import Uuid
 
 TIMED_OUT, UNSUPPORTED_VERSION, OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 7, 35, 104, 126, 127
 STATIC_VOTERS: Final = "controller.quorum.voters"
+# From then on the voters stand in an immutable set of Java, which every JVM walks in an order of its own.
+_RANDOM_ORDER_SINCE: Final = (4, 4)
 Side: TypeAlias = tuple[frozenset[int], frozenset[int]]  # voters, and those of them that are alive
 
 
@@ -71,7 +74,7 @@ def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collec
         return _unknown(facts, event)
     voters, where = known
     alive = voters - event.down
-    error = _refusal(image, event, voters, alive)
+    error = _refusal(image, facts, event, voters, alive)
     after, alive_after = _after(event, voters, alive)
     verdict = Verdict.REFUSED if error else _verdict(event, (voters, alive), (after, alive_after))
     if error is not None:
@@ -120,7 +123,9 @@ def _unknown(facts: Facts, event: ControllerEvent) -> Prediction:
     )
 
 
-def _refusal(image: Image, event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]) -> ServerError | None:
+def _refusal(
+    image: Image, facts: Facts, event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]
+) -> ServerError | None:
     """What the leader answers instead of appending anything, in the order in which it looks."""
     wish = event.add or event.remove
     if wish is None:
@@ -134,14 +139,18 @@ def _refusal(image: Image, event: ControllerEvent, voters: frozenset[int], alive
     if not image.kraft_version:
         text = f"Cluster doesn't support {verb} voter because the kraft.version feature is 0"
         return ServerError(code=UNSUPPORTED_VERSION, message=text)
-    return _of_set(image, event, voters)
+    return _of_set(image, facts, event, voters)
 
 
-def _of_set(image: Image, event: ControllerEvent, voters: frozenset[int]) -> ServerError | None:
+def _of_set(image: Image, facts: Facts, event: ControllerEvent, voters: frozenset[int]) -> ServerError | None:
+    release = (facts.release.version.major, facts.release.version.minor)
     directories = {voter.node_id: voter.directory_id for voter in image.voters or ()}
-    shown = ", ".join(f"ReplicaKey(id={one}, directoryId={directories.get(one)})" for one in sorted(voters))
+    members = [(one, directories.get(one)) for one in sorted(voters)]
+    if release < _RANDOM_ORDER_SINCE:
+        members = [members[at] for at in hash_map_order(_key_hash(*one) for one in members)]
+    shown = ", ".join(_key(release, *one) for one in members)
     if event.add is not None and event.add.node_id in voters:
-        key = f"ReplicaKey(id={event.add.node_id}, directoryId={event.add.directory_id})"
+        key = _key(release, event.add.node_id, event.add.directory_id)
         text = f"The voter id for {key} is already part of the set of voters [{shown}]."
         return ServerError(code=DUPLICATE_VOTER, message=text)
     wish = event.remove
@@ -149,9 +158,20 @@ def _of_set(image: Image, event: ControllerEvent, voters: frozenset[int]) -> Ser
         return None
     other = wish.directory_id is not None and wish.directory_id != directories.get(wish.node_id)
     if wish.node_id not in voters or other or len(voters) == 1:
-        key = f"ReplicaKey(id={wish.node_id}, directoryId={wish.directory_id})"
+        key = _key(release, wish.node_id, wish.directory_id)
         return ServerError(code=VOTER_NOT_FOUND, message=f"Cannot remove voter {key} from the set of voters [{shown}]")
     return None
+
+
+def _key(release: tuple[int, int], node_id: int, directory: Uuid | None) -> str:
+    """`ReplicaKey.toString`, which shows Java's Optional up to 3.9."""
+    shown = f"Optional[{directory}]" if release < (4, 0) else str(directory)
+    return f"ReplicaKey(id={node_id}, directoryId={shown})"
+
+
+def _key_hash(node_id: int, directory: Uuid | None) -> int:
+    """`ReplicaKey.hashCode`: that of the pair of an id and an Optional, as `Objects.hash` makes it."""
+    return 31 * (31 + node_id) + (0 if directory is None else uuid_hash(directory))
 
 
 def _after(

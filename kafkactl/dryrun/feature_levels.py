@@ -15,6 +15,7 @@ from kafkactl.dryrun.facts import MIN_ISR, Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.rules import ELR
 from kafkactl.features.change import rules_release, upgrade_type
+from kafkactl.features.consequences import finalized_name
 from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of
 from kafkactl.features.plan import FeaturePlan, plan_change
 from kafkactl.features.predict import predicted_acceptance
@@ -195,6 +196,10 @@ def _words(state: FeatureState, request: FeatureRequest, name: str, level: int) 
     words = _out_of_range(state, name, level) or _wrong_way(state, request, name, level)
     if words:
         return f"Invalid update version {level} for feature {name}. {words}"
+    least = update_rules(rules_release(state)).lowest_level
+    if name == METADATA_VERSION and level < least:
+        least_name = finalized_name(METADATA_VERSION, least)
+        return f"Invalid metadata.version {level}. Unable to set a metadata.version less than {least_name}"
     if name == METADATA_VERSION and level < state.level(name):
         return _crossing(state, request, state.level(name), level)
     return _dependency(state, request, name, level)

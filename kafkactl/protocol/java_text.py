@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from kafkactl.values import Uuid
+
 INT_BITS = 32
 LONG_BITS = 64
 _BLANKS = "".join(map(chr, range(0x21)))  # what String.trim takes off: everything up to U+0020
@@ -112,6 +114,13 @@ def string_hash(text: str) -> int:
     for at in range(0, len(units), 2):
         value = (value * 31 + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
+
+
+def uuid_hash(value: Uuid) -> int:
+    """`org.apache.kafka.common.Uuid.hashCode`, as a signed 32-bit number."""
+    mixed = int.from_bytes(value.raw[:8]) ^ int.from_bytes(value.raw[8:])
+    code = (mixed >> 32) ^ (mixed & 0xFFFFFFFF)
+    return code - (1 << 32) if code >> 31 else code
 
 
 def hash_map_order(hashes: Iterable[int]) -> list[int]:

@@ -18,7 +18,9 @@ from kafkactl.protocol.java_text import (
     split_list,
     string_hash,
     trim,
+    uuid_hash,
 )
+from kafkactl.values import Uuid
 
 
 @pytest.mark.parametrize(
@@ -88,3 +90,12 @@ def test_hashes():
     ids = [1, 5, 6, 17, 33, 70, 81, 92, 1000, 1023, 2000, 3001, 4099, 50000]
     written = [1, 33, 4099, 5, 6, 70, 1000, 2000, 50000, 17, 81, 3001, 92, 1023]
     assert [ids[position] for position in hash_map_order(ids)] == written
+
+
+def test_uuids():
+    # Measured on 3.9.2: voters 3, 2, 1 in the text of a refusal, which walks a HashSet of pairs of id and directory.
+    directories = {1: "B-frJGW4Ts28StHnqnEJkw", 2: "nNrHjcaFRqKUX_hFTfXKhA", 3: "V8ve9dUnQpqMT9N4hgFIjw"}
+    hashes = [31 * (31 + node_id) + uuid_hash(Uuid.parse(text)) for node_id, text in directories.items()]
+    assert [1 + position for position in hash_map_order(hashes)] == [3, 2, 1]
+    assert uuid_hash(Uuid(bytes(15) + b"\x01")) == 1
+    assert uuid_hash(Uuid(b"\xff" * 8 + bytes(8))) == 0
