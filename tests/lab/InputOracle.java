@@ -77,6 +77,9 @@ public final class InputOracle {
             case "socket-host": return hex(new InetSocketAddress(text, 1).getHostString());
             case "voters": return hex(voters(text).toString());
             case "scram": return scram(text);
+            case "kafka-config":
+                return hex(Class.forName("kafka.server.KafkaConfig").getMethod("fromProps", Properties.class)
+                    .invoke(null, loaded(bytes)).getClass().getSimpleName());
             default: throw new IllegalArgumentException(question);
         }
     }

@@ -20,7 +20,7 @@ log.dirs=/data/kafka
 # keep me
 zookeeper.connect=zk1:2181,zk2:2181/kafka
 zookeeper.session.timeout.ms=18000
-inter.broker.protocol.version=3.8
+inter.broker.protocol.version=3.7
 authorizer.class.name=kafka.security.authorizer.AclAuthorizer
 super.users=User:kafka;User:controller
 password.encoder.secret=encoder-hunter2
