@@ -40,14 +40,16 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     before a step is taken, which `passes` tells.
     """
     from kafkactl.migration.checks import UNKNOWN_ID, check, open_questions
-    from kafkactl.migration.state import observed_state
+    from kafkactl.migration.state import situation_of
+    from kafkactl.migration.state_evidence import evidence_of
     from kafkactl.plan import Severity, blockers
 
     _refuse_unknown_names(accepted)
     observation = open_observation(source)
-    found = check(observation, accepted=frozenset(accepted))
+    evidence = evidence_of(observation)
+    found = check(observation, accepted=frozenset(accepted), evidence=evidence)
     asked = open_questions(found)
-    state = observed_state(observation).state
+    state = situation_of(evidence).state
     counts = {
         "blocker": len(blockers(found)),
         "warning": sum(one.id != UNKNOWN_ID for one in asked),

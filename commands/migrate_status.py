@@ -88,7 +88,9 @@ class _Look:
         observation = open_observation(self._source)
         evidence = evidence_of(observation)
         situation = situation_of(evidence)
-        gates = gates_seen(situation.state, evidence, checked=check(observation), earlier=self._earlier)
+        gates = gates_seen(
+            situation.state, evidence, checked=check(observation, evidence=evidence), earlier=self._earlier
+        )
         self._earlier = observation
         step = next_step(evidence, situation, self._inventory)
         remembered = _remembered(self._journal, self._inventory)

@@ -6,6 +6,7 @@ not observed is unknown: neither right nor wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -14,7 +15,7 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.image import Image
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
-from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.migration.state_evidence import Evidence, evidence_of
 from kafkactl.migration.tree_values import KafkaTree
 from kafkactl.plan import Finding
 
@@ -54,13 +55,14 @@ Said: TypeAlias = Iterable[Finding | Unknown]
 
 @frozen
 class CheckCase:
-    """An observation, the values of its tree, its newest log, and the stage. None: not observed.
+    """An observation, the evidence in it, the values of its tree, its newest log, and the stage. None: not observed.
 
     `last_gate`: exactly one broker has not entered, so that its restart starts the copy (M4L). `known_brokers` are the
     ids of all brokers that anybody names.
     """
 
     observation: Observation
+    evidence: Evidence
     tree: KafkaTree | None
     log: LogFacts | None
     quorum: QuorumSeen | None
@@ -136,14 +138,16 @@ def runs_on_zookeeper(broker: NodeSeen) -> bool:
     )
 
 
-def case_of(observation: Observation) -> CheckCase:
-    """The case of an observation."""
-    tree = None if observation.tree is None else parse_tree(observation.tree)
+def case_of(observation: Observation, evidence: Evidence | None = None) -> CheckCase:
+    """The case of an observation; `evidence` is what was gathered of it already, for reading a tree takes its time."""
+    evidence = evidence_of(observation) if evidence is None else evidence
+    tree = evidence.tree
     log = observation.log
     state = _state(observation, log)
     stage = _stage(observation, tree, state)
     return CheckCase(
         observation=observation,
+        evidence=evidence,
         tree=tree,
         log=log,
         quorum=observation.quorum,
@@ -154,10 +158,10 @@ def case_of(observation: Observation) -> CheckCase:
 
 
 def metric(node: NodeSeen, name: str) -> float | None:
-    """A node's metric, by its name alone or at the end of a JMX name."""
+    """A node's metric, by its name alone or at the end of a JMX name; None where it is no number, too."""
     for known, value in (node.metrics or {}).items():
         if known == name or known.endswith((f"name={name}", f".{name}", f":{name}")):
-            return value
+            return value if math.isfinite(value) else None
     return None
 
 

@@ -26,7 +26,8 @@ from kafkactl.migration import (
 from kafkactl.migration.check_case import CheckCase, Row, Unknown, case_of
 from kafkactl.migration.check_data import NUMBERS
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.state import observed_state
+from kafkactl.migration.state import situation_of
+from kafkactl.migration.state_evidence import Evidence
 from kafkactl.migration.state_names import State
 from kafkactl.plan import Finding, Severity, blockers, warning
 
@@ -45,13 +46,15 @@ ROWS: Final[tuple[Row, ...]] = (
 )
 
 
-def check(observation: Observation, *, accepted: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
+def check(
+    observation: Observation, *, accepted: frozenset[str] = frozenset(), evidence: Evidence | None = None
+) -> tuple[Finding, ...]:
     """All findings, the numbers in order, each with `check` in its evidence.
 
     `accepted` are numbers of checks (`C-41`) or ids of findings: their warnings become info with `accepted` in their
-    evidence. Never raises for what was observed.
+    evidence. `evidence` is that of the observation, where it was gathered already. Never raises for what was observed.
     """
-    return check_case(case_of(observation), accepted=accepted)
+    return check_case(case_of(observation, evidence), accepted=accepted)
 
 
 def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
@@ -60,7 +63,7 @@ def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tu
     for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
         found.setdefault((finding.id, finding.subject), finding)
     told = {id for id, _ in found}
-    found |= {(one.id, one.subject): one for one in _of_the_state(case.observation) if one.id not in told}
+    found |= {(one.id, one.subject): one for one in _of_the_state(case) if one.id not in told}
     return tuple(_accepted(one, accepted) for one in sorted(found.values(), key=_place))
 
 
@@ -74,9 +77,9 @@ def check_numbers() -> tuple[str, ...]:
     return tuple(sorted({row.check for row in ROWS} | set(NUMBERS.values()) | {STATE_CHECK}))
 
 
-def _of_the_state(observation: Observation) -> Iterator[Finding]:
+def _of_the_state(case: CheckCase) -> Iterator[Finding]:
     """The situation as a whole, where no step of the procedure leads to it."""
-    situation = observed_state(observation)
+    situation = situation_of(case.evidence)
     if situation.state.is_broken and situation.state is not State.NOT_ENOUGH_EVIDENCE:
         for one in blockers(situation.findings):
             yield _with_number(one, STATE_CHECK)

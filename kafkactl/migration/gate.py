@@ -63,7 +63,8 @@ def gates_of(state: State, observation: Observation, earlier: Observation | None
     `earlier` is the look before this one; where it is given, both have to show the same state, ten seconds apart, and
     the dual write has to have moved. Every blocker of the checks counts.
     """
-    return gates_seen(state, evidence_of(observation), checked=check(observation), earlier=earlier)
+    evidence = evidence_of(observation)
+    return gates_seen(state, evidence, checked=check(observation, evidence=evidence), earlier=earlier)
 
 
 def gates_seen(
