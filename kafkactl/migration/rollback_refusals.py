@@ -70,6 +70,17 @@ def _no_tree(e: Evidence, _: Situation) -> Iterator[Finding]:
         )
 
 
+def _in_motion(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    """Znodes are read before the log, so in the seconds of the copy they are from before it."""
+    if situation.state is State.M5 and e.kraft_state == MIGRATION and e.holder is Holder.ZOOKEEPER:
+        yield blocker(
+            "observation-in-motion",
+            "observation",
+            "the copy ended while it was made: its znodes are from before, its log from after",
+            "Observe again.",
+        )
+
+
 def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
     """A broker on ZooKeeper reads meta.properties of version 0 only (core `KafkaServer`)."""
     if situation.state is State.M0:
@@ -279,6 +290,7 @@ def _lost_decisions(e: Evidence, situation: Situation) -> Iterator[Finding]:
 
 _RULES: Final[tuple[Callable[[Evidence, Situation], Iterable[Finding]], ...]] = (
     _no_tree,
+    _in_motion,
     _disks,
     _kraft_brokers_alone,
     _behind,

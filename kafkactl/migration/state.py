@@ -35,6 +35,7 @@ __all__ = ["Situation", "State", "observed_state", "situation_of"]
 
 _ABORTS_OF_A_CRASH: Final = 2  # one is an election during the copy, which then begins again
 _WINDOW: Final = 20  # records behind the copy's end before /migration must have its offset
+_WINDOW_OF_A_LOOK: Final = 240  # the znodes may have been read two minutes of no-ops before the log
 
 
 @frozen
@@ -108,7 +109,21 @@ def _not_up(e: Evidence) -> bool:
 def _split(e: Evidence) -> bool:
     alive = e.controllers in (Quorum.UP, Quorum.MINORITY)
     unknown = e.controllers is Quorum.UNKNOWN and e.memory is Memory.COPIED
-    return e.kraft_state == MIGRATION and e.holder is Holder.ZOOKEEPER and (alive or unknown)
+    if e.kraft_state != MIGRATION or e.holder is not Holder.ZOOKEEPER:
+        return False
+    return (alive and not _in_motion(e)) or unknown
+
+
+def _in_motion(e: Evidence) -> bool:
+    """The znodes were read before the copy, and the log after it."""
+    return e.memory is Memory.NOT_COPIED and _since_copy(e) <= _WINDOW_OF_A_LOOK
+
+
+def _since_copy(e: Evidence) -> int:
+    """Records behind the end of the copy; as many as can be where that is not known."""
+    if e.log is None or e.log.copy_begin is None:
+        return 1 << 62
+    return 0 if e.log.copy_end is None else e.log.end_offset - e.log.copy_end
 
 
 def _stale(e: Evidence) -> bool:
@@ -172,16 +187,16 @@ def _lost_quorum(e: Evidence) -> bool:
 
 
 def _lost_memory(e: Evidence) -> bool:
-    """`/migration` no longer says that the copy is done; it does so a moment after the copy's end."""
+    """`/migration` no longer says that the copy is done; it does so a moment after the copy's end.
+
+    The claim writes it once, so one that was never written since it was made was made anew.
+    """
     if e.kraft_state != MIGRATION or e.memory in (Memory.COPIED, Memory.UNKNOWN):
         return False
-    just_copied = (
-        e.memory is Memory.NOT_COPIED
-        and e.log is not None
-        and (e.log.copy_end is None or e.log.end_offset - e.log.copy_end <= _WINDOW)
-        and e.log.copy_begin is not None
-    )
-    return not just_copied
+    if e.memory is not Memory.NOT_COPIED or e.tree is None or e.tree.migration is None:
+        return True
+    made_anew = e.holder is Holder.KRAFT and e.tree.migration.version == 0
+    return _since_copy(e) > (_WINDOW if made_anew else _WINDOW_OF_A_LOOK)
 
 
 def _entering(e: Evidence) -> bool:

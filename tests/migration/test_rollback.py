@@ -167,6 +167,9 @@ REFUSED: dict[str, tuple[Seen, str]] = {
         _M6.but(log=2, copy=(None, None), end=160, migration=158, topics=False), "zookeeper-emptied",
     ),
     "no ZooKeeper was seen": (_M6.but(has_tree=False), "rollback-without-zookeeper"),
+    "the copy ended while it was observed": (
+        _M6.but(end=250, holder="zk", migration=-1, migration_version=0), "observation-in-motion",
+    ),
     "nothing was seen": (Seen(has_tree=False), "not-enough-evidence"),
     "born in KRaft": (SITUATIONS["born in KRaft"][0], "born-in-kraft"),
 }  # fmt: skip

@@ -37,6 +37,12 @@ SITUATIONS: dict[str, tuple[Seen, str]] = {
     "controllers stopped before any broker entered": (_M3.but(controllers=_DOWN), "M3"),
     "copied and not yet mirrored": (_M6.but(end=240, migration=COPY_END), "M5"),
     "between the end of the copy and /migration": (_M6.but(end=240, migration=-1, migration_version=1), "M5"),
+    "the znodes were read before the claim, the log after the copy": (
+        _M6.but(end=250, holder="zk", migration=-1, migration_version=0), "M5",
+    ),
+    "the znodes were read in the copy, the log some seconds after it": (
+        _M6.but(end=290, migration=-1, migration_version=1), "M5",
+    ),
     "mirrored, and the driver is stuck": (_M6.but(end=900, migration_age_ms=300_000), "M6"),
     "the log was read before the copy ended": (_M5.but(migration=COPY_END), "M5"),
     "mirrored, and the copy is in a snapshot": (_M6.but(copy=(None, None)), "M6"),
