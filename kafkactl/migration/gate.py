@@ -49,6 +49,7 @@ _CHECKED: Final = frozenset(
         "controller-without-flag",
         "quorum-without-leader",
         "several-controllers",
+        "under-replicated-partitions",
         "broker-down",
         "witnesses-disagree",
         "zookeeper-behind",
