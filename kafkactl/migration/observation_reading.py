@@ -34,6 +34,18 @@ from kafkactl.schema.spec import Versions
 from kafkactl.values import ZERO_UUID
 
 DESCRIBE_QUORUM: Final = 55  # api key; on the listeners of brokers since KRaft only
+# A broker on ZooKeeper names no metadata.version, which tells the release elsewhere; the requests that it takes do: the
+# highest versions of Produce, Fetch, LeaderAndIsr and AddPartitionsToTxn, as `ApiKeys` of the released clients has them
+# for such brokers (3.4.1, 3.5.2, 3.6.2, 3.7.2, 3.8.1, 3.9.2; the first patch of each says the same).
+_TELLING: Final = (0, 1, 4, 24)
+_RELEASES: Final[Mapping[tuple[int, ...], str]] = {
+    (9, 13, 7, 3): "3.4",
+    (9, 15, 7, 3): "3.5",
+    (9, 15, 7, 4): "3.6",
+    (10, 16, 7, 4): "3.7",
+    (11, 16, 7, 5): "3.8",
+    (11, 17, 7, 5): "3.9",
+}
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
 
@@ -135,8 +147,12 @@ def mode_of(role: NodeRole, api: ApiVersionsSeen | None) -> Mode | None:
 
 
 def _release(api: ApiVersionsSeen | None) -> str | None:
-    levels = None if api is None else api.supported_features.get(METADATA_VERSION)
-    release = release_of(None if levels is None else Versions(*levels))
+    if api is None:
+        return None
+    levels = api.supported_features.get(METADATA_VERSION)
+    if levels is None:
+        return _RELEASES.get(tuple(api.supported.get(key, (0, -1))[1] for key in _TELLING))
+    release = release_of(Versions(*levels))
     return None if release is None else release.name
 
 

@@ -98,6 +98,25 @@ def test_a_whole_observation(tmp_path: Path):
     assert found.log.high_watermark == 6
 
 
+@pytest.mark.parametrize(
+    ("highest", "release"),
+    [
+        ({0: 9, 1: 13, 4: 7, 24: 3}, "3.4"),
+        ({0: 9, 1: 15, 4: 7, 24: 4}, "3.6"),
+        ({0: 11, 1: 17, 4: 7, 24: 5}, "3.9"),
+        ({0: 9, 1: 13, 4: 6, 24: 3}, None),  # 3.3, and 3.2
+        ({0: 99, 1: 99, 4: 99, 24: 99}, None),
+        ({}, None),
+    ],
+)
+def test_the_release_of_a_broker_on_zookeeper(tmp_path: Path, highest: dict[int, int], release: str | None):
+    keys = [{"ApiKey": key, "MinVersion": 0, "MaxVersion": version} for key, version in highest.items()]
+    found = load_observation(
+        saved(tmp_path, observation(node(api_versions=answer("ApiVersions", 3, {"ApiKeys": keys}))))
+    )
+    assert found.nodes[0].kafka_version == release
+
+
 def test_what_is_not_there_is_unknown(tmp_path: Path):
     found = load_observation(saved(tmp_path, {"nodes": [{"id": 1, "role": "broker"}]}, tree=False))
     (only,) = found.nodes

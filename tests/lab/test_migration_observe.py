@@ -122,6 +122,7 @@ def test_configurations_and_disks(observed: dict[str, Observation]):
         assert broker is not None
         assert (broker.config or {})["broker.id"] == "1"
         assert (broker.meta_properties or {})["broker.id"] == "1"
+        assert broker.kafka_version == "3.9"
     controller = observed["M6"].node(3001)
     assert controller is not None
     assert (controller.meta_properties or {})["node.id"] == "3001"
