@@ -26,7 +26,12 @@ def _commands() -> list[tuple[str, str]]:
     return found
 
 
-COMMANDS = [(state, line) for state, line in _commands() if line.split()[2] in _LOOKING and "--watch" not in line]
+def _only_looks(line: str) -> bool:
+    verb = line.split()[2]
+    return verb in _LOOKING and "--watch" not in line and (verb != "rollback" or "--dry-run" in line)
+
+
+COMMANDS = [(state, line) for state, line in _commands() if _only_looks(line)]  # the driver's have tests of their own
 
 
 def test_the_runbook_has_commands_of_every_kind() -> None:
