@@ -32,7 +32,11 @@ def _facts(answer: Mapping[str, Any], effects: Mapping[str, Any]) -> list[tuple[
     after = "; ".join(f"{one['scenario']} ({one['verdict']})" for one in answer["after"])
     rows: list[tuple[str, Any]] = [("log", where), ("after", after or None)]
     if effects["batches"] is not None:
-        holds = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in effects["state"].items() if count)
+        holds = ", ".join(
+            f"{count} {name.replace('_', ' ')}"
+            for name, count in effects["state"].items()
+            if count and name != "znodes"
+        )
         rows = [("ZooKeeper", f"{source['records']} znodes of {paths}"), ("holds", holds)]
         rows.append(("the copy", f"{effects['batches']} batches, about {effects['seconds']} s"))
     if partitions is not None:

@@ -294,3 +294,38 @@ def test_sasl_refuses_another_password(node: ZooKeeperNode) -> None:
         open_zookeeper(f"{node.connect}/kafka", settings=settings, timeout_ms=5_000)
     assert caught.value.id == "zookeeper-login-refused"
     assert "s3cret" not in str(caught.value.to_dict())
+
+
+# --- a server that has lost the others --------------------------------------------------------------------------------
+
+
+@pytest.mark.campaign
+def test_a_server_without_its_quorum_lets_read_and_no_more(lab_pool: Pool, tmp_path: Path) -> None:
+    port = free_port()
+    with ZooKeeperNode(tmp_path, port=port, pool=lab_pool) as alone:
+        alone.start().wait_ready()
+        seeded(alone.connect, "/kafka", topics=2)
+        with open_zookeeper(f"{alone.connect}/kafka") as zookeeper:
+            before = zookeeper.read_tree()
+    (tmp_path / "zookeeper-data" / "myid").write_text("1", encoding="utf-8")
+    others = {f"server.{one}": f"127.0.0.1:{free_port()}:{free_port()}" for one in (1, 2, 3)}
+    more = {"initLimit": "5", "syncLimit": "2", "localSessionsEnabled": "true", **others}
+    options = ["-Dreadonlymode.enabled=true"]
+    with ZooKeeperNode(tmp_path, port=port, settings=more, java_options=options, pool=lab_pool) as server:
+        server.start()
+        deadline = time.monotonic() + 60
+        while "Read-only server started" not in server.log_text() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        connect = f"{server.connect}/kafka"
+        with pytest.raises(UnreachableError) as caught:
+            open_zookeeper(connect, timeout_ms=3_000)
+        assert caught.value.id == "zookeeper-unreachable"
+        settings = ZooKeeperSettings(read_only=True)
+        with open_zookeeper(connect, settings=settings, timeout_ms=60_000) as zookeeper:
+            tree = zookeeper.read_tree()
+            assert tree.znodes == before.znodes
+            assert [one.id for one in tree.findings] == ["zookeeper-read-only"]
+            with pytest.raises(UnreachableError) as refused:
+                zookeeper.set("/controller_epoch", b"9", 0)
+            assert refused.value.id == "zookeeper-read-only"
+            assert zookeeper.members()[0].mode == "read-only"
