@@ -5,7 +5,7 @@ Brokers that run on ZooKeeper have a znode and a registration marked as migratin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from kafkactl.metadata.image import METADATA_VERSION, Broker
@@ -127,7 +127,8 @@ def features(case: Case) -> Iterator[Answer]:
         if name != kraft:
             odd.setdefault(name, []).append(id)
     if odd:
-        zookeeper: Mapping[str, Any] = {name: {"brokers": ids} for name, ids in odd.items()}
+        # All brokers that differ mostly do so in the same way: then it is one name.
+        zookeeper: Any = next(iter(odd)) if len(odd) == 1 else {name: {"brokers": ids} for name, ids in odd.items()}
         yield Difference(entity=FEATURE, key=METADATA_VERSION, zookeeper=zookeeper, kraft=kraft)
 
 
