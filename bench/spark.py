@@ -1,20 +1,25 @@
 """The dry run's replay on Spark as a ratio to the local one and to the CRC pass, of one generated log.
 
-python -m bench.spark [RECORDS [PARTITIONS [CORES]]]. Wall time, page cache warm, each engine in a process of its own;
-of Spark the session's start is told apart, and the first replay in a session is the one that counts (a command has no
-other).
+python -m bench.spark [RECORDS [PARTITIONS [CORES [FOLDER]]]]. Page cache warm, each engine in a process of its own; of
+Spark the session's start is told apart, and the first replay in a session is the one that counts (a command has no
+other). Processor time is that of all processes of the engine, the JVM's compiler included. FOLDER holds a log of that
+shape that `bench.make_metadata_log` has written.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
@@ -22,6 +27,7 @@ from bench.side_by_side import circumstances, record
 from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.metadata.batch_runs import walk_runs
 from kafkactl.metadata.image_json import image_sha256
+from kafkactl.metadata.replay_batches import BatchReplaying
 
 GOALS = {1_000_000: 2.8, 10_000_000: 0.75}  # of Spark's time to that of the local replay
 SEGMENT_BYTES = 256 * 1024 * 1024
@@ -33,35 +39,58 @@ def _crc_pass(log: LogSource) -> None:
             pass
 
 
+def _plain(log: LogSource) -> str:
+    """The local engine with the fold that everything is checked against."""
+    from kafkactl.dryrun import local
+
+    with mock.patch.object(local.Reading, "REPLAYING", BatchReplaying):
+        return image_sha256(local.load(log.segments, log.checkpoints).image)
+
+
 def _local(log: LogSource) -> str:
     from kafkactl.dryrun.local import load
 
     return image_sha256(load(log.segments, log.checkpoints).image)
 
 
-def _timed(work: Callable[[], object]) -> tuple[float, object]:
-    started = time.perf_counter()
+def _timed(name: str, work: Callable[[], object]) -> tuple[dict[str, object], object]:
+    """Seconds of the wall and of processors, and what came of it."""
+    started, used = time.perf_counter(), _processor_s()
     found = work()
-    return time.perf_counter() - started, found
+    wall, processor = time.perf_counter() - started, _processor_s() - used
+    return {name: wall, f"{name} CPU": processor}, found
+
+
+def _processor_s() -> float:
+    """Of this process and of all below it that live."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    tree, _ = _tree(os.getpid())
+    return time.process_time() + sum(one.processor for pid, one in tree.items() if pid != os.getpid()) / ticks
 
 
 def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
     """In a process of its own: seconds by what was done, and the SHA-256 of the image."""
     log = open_source(path)
     if engine == "local":
-        crc, _ = _timed(lambda: _crc_pass(log))
-        seconds, sha = _timed(lambda: _local(log))
-        return {"CRC pass": crc, "local": seconds, "sha": sha}
+        crc, _ = _timed("CRC pass", lambda: _crc_pass(log))
+        plain, sha = _timed("local, plain", lambda: _plain(log))
+        columns, again = _timed("local, by columns", lambda: _local(log))
+        assert sha == again
+        return {**crc, **plain, **columns, "sha": sha}
     from kafkactl.adapters.spark_session import spark_session
+    from kafkactl.dryrun.local import Loaded
     from kafkactl.dryrun.spark_engine import load_logs
     from kafkactl.dryrun.spark_plan import ClusterLog
 
-    started = time.perf_counter()
-    with spark_session(f"local[{cores}]") as spark:
-        start = time.perf_counter() - started
-        wanted = [ClusterLog(segments=log.segments, checkpoints=log.checkpoints)]
-        cold, sha = _timed(lambda: image_sha256(load_logs(spark, wanted)[0].image))
-        return {"Spark, session": start, "Spark, cold": cold, "sha": sha}
+    def loaded(spark: Any) -> str:
+        (found,) = load_logs(spark, [ClusterLog(segments=log.segments, checkpoints=log.checkpoints)])
+        assert isinstance(found, Loaded)
+        return image_sha256(found.image)
+
+    with ExitStack() as stack:
+        start, spark = _timed("Spark, session", lambda: stack.enter_context(spark_session(f"local[{cores}]")))
+        cold, sha = _timed("Spark, cold", lambda: loaded(spark))
+        return {**start, **cold, "sha": sha}
 
 
 class _Peak:
@@ -76,7 +105,7 @@ class _Peak:
 
     def _look(self) -> None:
         while not self._over.wait(0.5):
-            self.mib = max(self.mib, _tree_mib(self._pid))
+            self.mib = max(self.mib, _tree(self._pid)[1])
 
     def end(self) -> float:
         """In MiB."""
@@ -85,23 +114,27 @@ class _Peak:
         return self.mib
 
 
-def _tree_mib(pid: int) -> float:
-    parents: dict[int, list[int]] = {}
+class _Process(NamedTuple):
+    parent: int
+    processor: int
+
+
+def _tree(root: int) -> tuple[dict[int, _Process], float]:
+    """The processes from `root` down with their ticks of a processor, those of children that ended included, and their
+    resident memory in MiB."""
+    found: dict[int, _Process] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    todo, total = [pid], 0.0
-    while todo:
-        one = todo.pop()
-        todo += parents.get(one, [])
-        try:
-            total += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * 4096 / 2**20
-        except OSError:
-            continue
-    return total
+            found[int(stat.parent.name)] = _Process(int(fields[1]), sum(int(one) for one in fields[11:15]))
+    below = {root: found[root]} if root in found else {}
+    while more := {pid: one for pid, one in found.items() if one.parent in below and pid not in below}:
+        below |= more
+    mib = 0.0
+    for pid in below:
+        with suppress(OSError):
+            mib += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 2**20
+    return below, mib
 
 
 def _in_process(engine: str, path: Path, cores: str) -> dict[str, object]:
@@ -119,25 +152,35 @@ def main() -> None:
     if sys.argv[1:2] == ["--measure"]:
         print(json.dumps(_measure(*sys.argv[2:])))
         return
-    records, partitions, cores = ([int(one) for one in sys.argv[1:]] + [1_000_000, 200_000, 2][len(sys.argv) - 1 :])[:3]
-    with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder:
-        shape = Shape(records=records, partitions=partitions, brokers=30, segment_bytes=SEGMENT_BYTES)
-        expected = write_log(Path(folder) / "log", shape)
-        found = [_in_process(engine, Path(folder) / "log", str(cores)) for engine in ("local", "spark")]
+    records, partitions, cores = ([int(one) for one in sys.argv[1:4]] + [1_000_000, 200_000, 2][len(sys.argv) - 1 :])[
+        :3
+    ]
+    with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as scratch:
+        folder = Path(sys.argv[4]) if len(sys.argv) > 4 else Path(scratch) / "log"
+        if not folder.exists():
+            shape = Shape(records=records, partitions=partitions, brokers=30, segment_bytes=SEGMENT_BYTES)
+            write_log(folder, shape)
+        expected = json.loads((folder / "expected.json").read_text())
+        found = [_in_process(engine, folder, str(cores)) for engine in ("local", "spark")]
     if found[0]["sha"] != found[1]["sha"]:
         raise RuntimeError("the engines do not end in the same image")
     figures = {name: float(str(value)) for one in found for name, value in one.items() if name != "sha"}
-    ratio, goal = figures["Spark, cold"] / figures["local"], GOALS.get(records)
-    crc = figures["CRC pass"]
-    rows = [f"| {name} | {value:.2f} | {value / crc:.1f} |" for name, value in figures.items() if "MiB" not in name]
-    judged = "" if goal is None else f" Goal: at most {goal} ({'met' if ratio <= goal else 'missed'})."
+    goal = GOALS.get(records)
+    ratios = [figures[f"Spark, cold{unit}"] / figures[f"local, plain{unit}"] for unit in ("", " CPU")]
+    names = [name for name in figures if "MiB" not in name and "CPU" not in name]
+    rows = [
+        f"| {name} | {figures[name]:.2f} | {figures[name + ' CPU']:.2f} | {figures[name] / figures['CRC pass']:.1f} |"
+        for name in names
+    ]
+    judged = "" if goal is None else f" Goal: at most {goal} ({'met' if ratios[0] <= goal else 'missed'})."
     text = [
-        f"{expected.records:,} records, {partitions:,} partitions, {expected.bytes / 1e6:.0f} MB; wall time, one round,"
-        f" local[{cores}]; {circumstances()}.\n",
-        "| work | s | × CRC pass |\n|---|---|---|",
+        f"{expected['records']:,} records, {partitions:,} partitions, {expected['bytes'] / 1e6:.0f} MB; one round,"
+        f" local[{cores}], load {os.getloadavg()[0]:.0f}; {circumstances()}.\n",
+        "| work | wall s | CPU s | × CRC pass |\n|---|---|---|---|",
         *rows,
-        f"\nSpark without its session took {ratio:.2f} × the local replay.{judged}"
-        f" Peak memory: {figures['local MiB']:.0f} MiB local, {figures['spark MiB']:.0f} MiB for Spark's processes.",
+        f"\nSpark without its session took {ratios[0]:.2f} × the plain local replay, {ratios[1]:.2f} × its processor"
+        f" time.{judged} Peak memory: {figures['local MiB']:.0f} MiB local, {figures['spark MiB']:.0f} MiB for Spark's"
+        " processes.",
     ]
     record(f"Replay on Spark, {records // 1_000_000} M records", "\n".join(text))
 

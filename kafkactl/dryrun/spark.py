@@ -2,8 +2,8 @@
 
 A split is a run of whole batches of one segment, checked by their CRC before anything of them is used. Its rows are the
 patches of partitions (`patches.fold`), and beside them, packed into few rows, the bodies that they point to and every
-record that has to be replayed as it stands. All kinds of rows go through one aggregate: what is no patch has a key of
-its own.
+record that has to be replayed as it stands. Where Spark is to merge patches, all kinds of rows go through one
+aggregate: what is no patch has a key of its own. Where the driver is to, they are packed, too.
 
 The one file of this room that touches the world: it reads byte ranges of files, in the workers.
 """
@@ -27,12 +27,13 @@ from kafkactl.frozen import frozen
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import CRC_END, CRC_START, HEADER_BYTES, LENGTH_END
 
-# Kinds of rows: a patch; records that stand as they are; bodies; JSON: counts of records before the window, offsets of
-# transactions that were kept out; a batch whose CRC is wrong: its file.
-PATCH, OTHERS, BODIES, BEFORE, ABORTED, WRONG = range(6)
+# Kinds of rows: a patch; many of them as Arrow's stream; records that stand as they are; bodies; JSON: counts of
+# records before the window, offsets of transactions that were kept out; a batch whose CRC is wrong: its file.
+PATCH, PATCHES, OTHERS, BODIES, BEFORE, ABORTED, WRONG = range(7)
 PATCH_OFFSETS: Final = ("first_offset", "last_offset", "reset_at")
 PATCH_NUMBERS: Final = (*PATCH_OFFSETS, *COUNTERS, *FIELDS)
 GROUP: Final = ("log", "kind", "key", "era")
+MERGED_BY: Final = {"first_offset": "min", **dict.fromkeys(COUNTERS, "sum")}  # all others by max
 SCHEMA: Final = pa.schema(
     [
         ("log", pa.int32()), ("kind", pa.int32()), ("key", pa.binary()), ("era", pa.int32()),
@@ -69,13 +70,14 @@ class Job:
     """What is read: stretches of several logs, and for each log its window and the offsets of those ClearElrRecords
     that are known.
 
-    Small stretches share a task, up to `task_bytes`.
+    Small stretches share a task, up to `task_bytes`. `is_packed`: patches come as PATCHES, to be merged by the driver.
     """
 
     stretches: tuple[Stretch, ...]
     windows: tuple[Window, ...]
     eras: tuple[tuple[int, ...], ...] = field(default=())
     task_bytes: int = 1
+    is_packed: bool = False
 
     def to_json(self) -> str:
         """As the option `job` of the source."""
@@ -88,6 +90,7 @@ class Job:
                 ],
                 "eras": self.eras,
                 "task_bytes": self.task_bytes,
+                "is_packed": self.is_packed,
             }
         )
 
@@ -109,6 +112,7 @@ class Job:
             ),
             eras=tuple(tuple(one) for one in read["eras"]),
             task_bytes=read["task_bytes"],
+            is_packed=read["is_packed"],
         )
 
 
@@ -172,7 +176,8 @@ class KraftLogReader(DataSourceReader):  # type: ignore[misc]
         keys = np.frombuffer(b"".join(columns.keys), np.dtype((np.void, KEY_BYTES)))
         for patches in fold(columns, stretch.number, eras):
             rows = _patches(stretch, keys, patches)
-            yield from (rows.slice(at, _ROWS) for at in range(0, rows.num_rows, _ROWS))
+            slices = [rows.slice(at, _ROWS) for at in range(0, rows.num_rows, _ROWS)]
+            yield from [_packed_rows(stretch, slices, patches["era"][0])] if self._job.is_packed else slices
 
 
 def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> int | None:
@@ -289,9 +294,9 @@ def json_in(key: bytes) -> Any:
     return json.loads(key[_PLACE.size :])
 
 
-def _blobs(stretch: Stretch, rows: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
+def _blobs(stretch: Stretch, rows: Iterable[tuple[int, bytes]], *, first: int = 0) -> pa.RecordBatch:
     kinds, keys = [], []
-    for number, (kind, content) in enumerate(rows):
+    for number, (kind, content) in enumerate(rows, start=first):
         kinds.append(kind)
         keys.append(_PLACE.pack(stretch.number, number) + content)
     count = len(keys)
@@ -302,6 +307,22 @@ def _blobs(stretch: Stretch, rows: Iterable[tuple[int, bytes]]) -> pa.RecordBatc
         ],
         schema=SCHEMA,
     )  # fmt: skip
+
+
+def _packed_rows(stretch: Stretch, slices: Sequence[pa.RecordBatch], era: int) -> pa.RecordBatch:
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    rows = []
+    for one in slices:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, SCHEMA, options=options) as writer:
+            writer.write_batch(one)
+        rows.append((PATCHES, sink.getvalue().to_pybytes()))
+    return _blobs(stretch, rows, first=int(era) << 16)
+
+
+def patches_in(key: bytes) -> pa.Table:
+    """What is packed into the key of a row of the kind PATCHES."""
+    return pa.ipc.open_stream(pa.py_buffer(key)[_PLACE.size :]).read_all()
 
 
 def _patches(stretch: Stretch, keys: Any, made: dict[str, Any]) -> pa.RecordBatch:

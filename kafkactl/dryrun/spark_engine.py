@@ -2,8 +2,8 @@
 
 1. The driver walks batch headers (or, where they do not lead through a file, scans it as the local engine does) and
    plans stretches of whole batches.
-2. A job folds partition records into patches where they are read, and a hash aggregate over plain numbers merges them;
-   the few other records come along.
+2. A job folds partition records into patches where they are read; the few other records come along. Patches of many
+   stretches are merged by a hash aggregate over plain numbers, those of a few by the driver, which is sooner done.
 3. From these follows what no partition record tells: what was aborted, when topics and ClearElrRecords came
    (`outline`). Where the job went by something else, the log is read again, with what is known now.
 4. The driver replays the other records one by one and puts the partitions in (`spark_fold`).
@@ -17,8 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.dryrun.local import Loaded, Start, start_of
-from kafkactl.dryrun.patches import COUNTERS
-from kafkactl.dryrun.spark import GROUP, PATCH_NUMBERS, Job, KraftLog
+from kafkactl.dryrun.spark import GROUP, MERGED_BY, PATCH_NUMBERS, Job, KraftLog
 from kafkactl.dryrun.spark_fold import Fold, Found
 from kafkactl.dryrun.spark_plan import ClusterLog
 from kafkactl.errors import KafkactlError
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 LARGEST_SPLIT_BYTES: Final = 128 * 1024 * 1024
 SMALLEST_SPLIT_BYTES: Final = 4 * 1024 * 1024
+_FEW_STRETCHES: Final = 16  # whose patches the driver can hold: of 200,000 partitions some 40 MB each
 
 
 def load_logs(
@@ -82,6 +82,7 @@ def _run(spark: SparkSession, folds: Sequence[Fold], wanted: Sequence[Fold], tas
         windows=tuple(fold.window for fold in folds),
         eras=tuple(fold.eras for fold in folds),
         task_bytes=task_bytes,
+        is_packed=sum(len(fold.plan.stretches) for fold in wanted) <= _FEW_STRETCHES,
     )
     table = _merged(spark, job) if job.stretches else None
     for number, fold in enumerate(folds):
@@ -90,11 +91,11 @@ def _run(spark: SparkSession, folds: Sequence[Fold], wanted: Sequence[Fold], tas
 
 
 def _merged(spark: SparkSession, job: Job) -> Any:
-    """The rows of all stretches as an Arrow table, patches of one partition and era merged."""
+    """The rows of all stretches as an Arrow table, patches of one partition and era merged unless they are packed."""
     from pyspark.sql import functions as sql
 
     frame = spark.read.format(KraftLog.name()).option("job", job.to_json()).load()
-    merging = {"first_offset": sql.min, **dict.fromkeys(COUNTERS, sql.sum)}
-    return (
-        frame.groupBy(*GROUP).agg(*(merging.get(name, sql.max)(name).alias(name) for name in PATCH_NUMBERS)).toArrow()
-    )
+    if job.is_packed:
+        return frame.select("log", "kind", "key").toArrow()
+    merging = (getattr(sql, MERGED_BY.get(name, "max"))(name).alias(name) for name in PATCH_NUMBERS)
+    return frame.groupBy(*GROUP).agg(*merging).toArrow()

@@ -19,13 +19,16 @@ from kafkactl.dryrun.spark import (
     ABORTED,
     BEFORE,
     BODIES,
+    MERGED_BY,
     OTHERS,
     PATCH,
     PATCH_NUMBERS,
+    PATCHES,
     WRONG,
     bodies_in,
     json_in,
     others_in,
+    patches_in,
     place_of,
 )  # fmt: skip
 from kafkactl.dryrun.spark_plan import NO_END, ClusterLog, Played, Row, planned
@@ -48,6 +51,16 @@ class Found:
     def of(self, kind: int) -> Any:
         """The rows of a kind."""
         return self._table.filter(pc.equal(self._table["kind"], kind)) if self._table is not None else None
+
+    def patches(self) -> pa.Table | None:
+        """The patches, merged; they may have come packed."""
+        packed = self.keys(PATCHES)
+        if not packed:
+            return self.of(PATCH)
+        how = [(name, MERGED_BY.get(name, "max")) for name in PATCH_NUMBERS]
+        merged = pa.concat_tables(map(patches_in, packed)).group_by(["key", "era"]).aggregate(how)
+        merged = merged.select(["key", "era", *("_".join(one) for one in how)])
+        return merged.rename_columns(["key", "era", *PATCH_NUMBERS])
 
     def keys(self, kind: int) -> list[bytes]:
         """What the rows of a kind hold, in the order of the log."""
@@ -107,7 +120,7 @@ class Fold:
             return False
         self._others = list(self._rows())
         self._outline = outline_of(self._values(), self._start.image)
-        self._patches = _patches(self._found.of(PATCH))
+        self._patches = _patches(self._found.patches())
         eras = tuple(offset for offset, _ in self._outline.clears)
         seen = {(first, last) for key in self._found.keys(ABORTED) for first, last in json_in(key)}
         hidden = any(one not in seen for one in self._outline.withheld if one not in self.window.withheld)

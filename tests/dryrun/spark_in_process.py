@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from kafkactl.dryrun import spark, spark_engine
-from kafkactl.dryrun.patches import COUNTERS
 
 SESSION: Any = SimpleNamespace(
     sparkContext=SimpleNamespace(defaultParallelism=2), dataSource=SimpleNamespace(register=lambda source: None)
@@ -27,9 +26,11 @@ def jobs_in_process(*, piece_bytes: int | None = None) -> Iterator[list[spark.Jo
         jobs.append(job)
         reader = spark.KraftLogReader(spark.Job.from_json(job.to_json()))
         batches = [batch for split in reader.partitions() for batch in reader.read(split)]  # type: ignore[arg-type]
-        how = {"first_offset": "min", **dict.fromkeys(COUNTERS, "sum")}
-        wanted = [(name, how.get(name, "max")) for name in spark.PATCH_NUMBERS]
-        table = pa.Table.from_batches(batches, schema=spark.SCHEMA).group_by(list(spark.GROUP)).aggregate(wanted)
+        table = pa.Table.from_batches(batches, schema=spark.SCHEMA)
+        if job.is_packed:
+            return table
+        wanted = [(name, spark.MERGED_BY.get(name, "max")) for name in spark.PATCH_NUMBERS]
+        table = table.group_by(list(spark.GROUP)).aggregate(wanted)
         table = table.select([*spark.GROUP, *(f"{name}_{kind}" for name, kind in wanted)])
         return table.rename_columns([*spark.GROUP, *spark.PATCH_NUMBERS])
 

@@ -9,6 +9,7 @@ import pytest
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.adapters.log_source import LogSource, open_source
+from kafkactl.dryrun import spark_engine
 from kafkactl.dryrun.local import Loaded, load
 from kafkactl.dryrun.spark_engine import load_logs
 from kafkactl.dryrun.spark_plan import ClusterLog
@@ -49,14 +50,20 @@ def same(log: LogSource, found: object, at: int | None = None) -> bool:
     return image_sha256(ours.image) == image_sha256(found.image)
 
 
-@pytest.mark.parametrize("split_bytes, piece_bytes", [(40_000, None), (700, None), (1 << 20, 900), (5_000, 300)])
-def test_stretches_and_pieces_of_any_size(tmp_path: Path, split_bytes: int, piece_bytes: int | None) -> None:
+@pytest.mark.parametrize(
+    "few, split_bytes, piece_bytes", [(0, 700, 300), (1 << 30, 1_500, None), (1 << 30, 1 << 20, 900)]
+)
+def test_stretches_and_pieces_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int, split_bytes: int, piece_bytes: int | None
+) -> None:
+    monkeypatch.setattr(spark_engine, "_FEW_STRETCHES", few)
     logs = [log_of(tmp_path, name, encoded(batches)) for name, batches in CASES.items()]
     logs += [log_of(tmp_path, name, data) for name, data in damaged()]
     logs += [log_of(tmp_path, f"generated {seed}", generated(seed)) for seed in range(2)]
     wanted = [*(cluster(log) for log in logs), *(cluster(logs[-1], at) for at in (0, 700, 1_501))]
-    with jobs_in_process(piece_bytes=piece_bytes):
+    with jobs_in_process(piece_bytes=piece_bytes) as jobs:
         found = load_logs(SESSION, wanted, split_bytes=split_bytes)
+    assert all(job.is_packed == bool(few) for job in jobs)
     assert all(same(log, one) for log, one in zip(logs, found, strict=False))
     assert all(same(logs[-1], one, at) for one, at in zip(found[-3:], (0, 700, 1_501), strict=True))
 
