@@ -50,6 +50,8 @@ _OF_A_RESTART: Final = frozenset(
 )
 # While a broker is down, what was its alone has no leader.
 _OF_A_STOP: Final = frozenset({"offline-partitions", "under-replicated-partitions", "replica-on-absent-broker"})
+# It only warns, for it passes by itself; but nothing is restarted before it has (C-33).
+_WAITED_FOR: Final = frozenset({"under-replicated-partitions"})
 _COPIED: Final = ("kraft", "finalize")
 _STRAYS: Final = "X-5.2"
 _SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and knows how far apart they were
@@ -116,7 +118,7 @@ class ForwardGuard:
             if not self._looked_for_strays(one) and not _is_brought_by(seen, step, one)
         ]
         if not is_milestone:
-            return tuple(blockers(found))
+            return tuple(one for one in found if one.severity is Severity.BLOCKER or one.id in _WAITED_FOR)
         name = milestone(route, step)
         # Once brokers have KRaft files, what is said in ZooKeeper's words only is not known any more.
         wanted = blockers(found) if name in _COPIED else self._not_accepted(found)
