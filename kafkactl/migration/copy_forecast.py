@@ -1,8 +1,9 @@
 """What would come of the copy of a tree: its records, bytes, batches and time, and whether it would come to an end.
 
 The law: what is said of the outcome follows from findings alone, by a table, so that a new kind of poison is one word
-more. Sizes are exact where every value is known. Time is a rough figure from measured copies (docs/migration.md): the
-reads that Kafka makes of ZooKeeper, and the batches that it waits for one by one.
+more. Sizes are exact where every value is known. Time is a rough figure: the reads that Kafka makes of ZooKeeper, and the
+batches that it waits for one by one. Measured on 3.9.2, two shared cores: 63 partitions in one batch 0.5 to 0.7 s, 10,002
+in 51 batches 5.9 s, of which 36 ms a batch.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from kafkactl.values import Uuid
 
 _MARKERS: Final = ("BeginTransactionRecord", "EndTransactionRecord")
 _MOST_IN_A_BATCH: Final = 10_000  # more records of one write are divided (QuorumController.MAX_RECORDS_PER_BATCH)
-_START_S: Final = 0.3
-_READS_PER_S: Final = 5_000
-_BATCH_S: Final = 0.1
+_START_S: Final = 0.4
+_READS_PER_S: Final = 4_000
+_BATCH_S: Final = 0.03
 
 
 class CopyOutcome(StrEnum):
