@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration_files import observation_from
+from kafkactl.adapters.migration_files import load_captured, observation_from
+from kafkactl.adapters.migration_files_save import save_observation
 from kafkactl.adapters.migration_mirror import compare_captured
 from kafkactl.adapters.migration_observe import observe
 from kafkactl.features.releases import KafkaVersion
@@ -21,6 +23,7 @@ from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.migration.render import render_cluster
 from kafkactl.migration.render_facts import NodeFile, cluster_facts, node_file
 from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.migration.znode import Znode
 from tests.lab.errors import LabError
 from tests.lab.migration_cluster import MigrationCluster
 from tests.lab.migration_configs import ENCODER_SECRET
@@ -29,6 +32,8 @@ from tests.lab.test_migration_observe import inventory_of
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(900)]
 
 RELEASE = "3.9.2"
+METRICS = ("config", "client-metrics sub")
+LOST = Znode(path="/", data=None, version=-1)
 # What rendering has to find out by itself.
 _TAKEN_OUT = (
     "authorizer.class.name",
@@ -164,3 +169,44 @@ def in_dual_write(cluster: RenderedCluster) -> None:
     cluster.restart(cluster.controller_ids[0])
     cluster.wait_dual_write()
     assert names(settled(cluster)) == []
+
+
+def shown(cluster: MigrationCluster) -> Comparison:
+    """The same as anybody sees it who gets the observation without its secrets."""
+    captured = observe(inventory_of(cluster), timeout_ms=60_000)
+    folder = cluster.workdir / "shown"
+    shutil.rmtree(folder, ignore_errors=True)
+    save_observation(str(folder), captured)
+    loaded = load_captured(str(folder))
+    return compare_captured(observation_from(loaded), loaded.logs)
+
+
+def test_what_goes_wrong_without_a_word(tmp_path: Path):
+    """Controllers without the encoder secret, and a mirror that is broken in three ways: Kafka reports none of it."""
+    secret = {"password_encoder_secret": None}
+    with MigrationCluster(RELEASE, tmp_path, brokers=2) as cluster:
+        cluster.reach("M0")
+        cluster.fill()
+        cluster.write(cluster.controller_ids[0], "migration", **secret)
+        cluster.reach("M6")
+        answer = settled(cluster, ("broker-config", "1"), ("broker-config", "2"))
+        assert names(answer) == [("broker-config", "1"), ("broker-config", "2")]
+        assert [one.id for one in answer.findings] == ["password-copied-encrypted"]
+        known = names(answer)
+
+        cluster.chores("config:client_metrics:sub:interval.ms=1000")
+        assert names(settled(cluster, *known, METRICS)) == [*known, METRICS]
+
+        with cluster.open_zookeeper() as zookeeper:
+            zookeeper.delete("/migration", (zookeeper.read("/migration") or LOST).version)
+        cluster.chores("topic:unmirrored:1:1")
+        found = seen(cluster)[1]
+        assert ("topic", "unmirrored") in names(found)
+        assert ("topic", "unmirrored") in names(shown(cluster))
+
+        with cluster.open_zookeeper() as zookeeper:
+            zookeeper.delete("/controller", (zookeeper.read("/controller") or LOST).version)
+            cluster.wait_for(lambda: zookeeper.read("/controller"), "elected a broker")
+        cluster.chores("topic:split:1:1")
+        one = next(one for one in seen(cluster)[1].unexplained if one.key == "split")
+        assert (one.entity, one.kraft) == ("topic", None)
