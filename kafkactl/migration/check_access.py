@@ -73,41 +73,47 @@ def _authorizers(case: CheckCase) -> Said:
 
 def _brokers_at_controllers(case: CheckCase) -> Said:
     """C-14. Before the copy controllers have no ACLs: brokers, and they themselves, must be super users there."""
+    known = set() if case.log is None else {*case.log.registrations, *case.log.controllers}
     for node in case.controllers:
-        if node.config is None or given(node, _AUTHORIZER) is None:
-            continue
-        if is_on(node, "allow.everyone.if.no.acl.found"):
+        if given(node, _AUTHORIZER) is None or is_on(node, "allow.everyone.if.no.acl.found"):
             continue
         users = super_users(node)
         if users is None:
             yield Unknown(f"super.users of {node.name} was not observed")
             continue
-        known = set() if case.log is None else {*case.log.registrations, *case.log.controllers}
         callers = {one.name: _at_controllers(one, node) for one in (*case.brokers, node) if one.id not in known}
-        allowed = users | _with_cluster_action(case, of_zookeeper=False)
-        refused = {name: who for name, who in callers.items() if who is not None and who not in allowed}
-        if refused or (callers and not users):
-            named = ", ".join(f"{name} ({who})" for name, who in refused.items()) or "every node"
-            yield blocker(
-                "super-users-missing-on-controller",
-                node.name,
-                f"{named} may not register there (CLUSTER_AUTHORIZATION_FAILED): its super.users lack them, and it has"
-                " no ACLs before the copy",
-                "Add the principals of the brokers and of the controllers to its super.users.",
-                principals=sorted(set(refused.values())),
-            )
-        lacking = sorted({one for broker in case.brokers for one in super_users(broker) or ()} - users)
-        if not refused and lacking:
-            yield warning(
-                "super-users-differ",
-                node.name,
-                f"the brokers' super.users {', '.join(lacking)} are not among its own",
-                "Make super.users the same on all nodes.",
-                principals=lacking,
-            )
-        silent = [name for name, who in callers.items() if who is None]
-        if silent and users:
-            yield Unknown(f"as whom {', '.join(silent)} calls {node.name} cannot be seen from the files")
+        if callers:
+            yield from _callers(case, node, users, callers)
+
+
+def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Mapping[str, str | None]) -> Said:
+    allowed = users | _with_cluster_action(case, of_zookeeper=False)
+    refused = {name: who for name, who in callers.items() if who is not None and who not in allowed}
+    theirs = {one for broker in case.brokers for one in super_users(broker) or ()}
+    strangers = bool(theirs) and theirs.isdisjoint(users) and not any(callers.values())
+    if refused or strangers or not users:
+        named = ", ".join(f"{name} ({who})" for name, who in refused.items()) or "every node"
+        yield blocker(
+            "super-users-missing-on-controller",
+            node.name,
+            f"{named} may not register there (CLUSTER_AUTHORIZATION_FAILED): its super.users lack them, and it has no"
+            " ACLs before the copy",
+            "Add the principals of the brokers and of the controllers to its super.users.",
+            principals=sorted(set(refused.values())),
+        )
+        return
+    lacking = sorted(theirs - users)
+    if lacking:
+        yield warning(
+            "super-users-differ",
+            node.name,
+            f"the brokers' super.users {', '.join(lacking)} are not among its own",
+            "Make super.users the same on all nodes.",
+            principals=lacking,
+        )
+    silent = [name for name, who in callers.items() if who is None]
+    if silent:
+        yield Unknown(f"as whom {', '.join(silent)} calls {node.name} cannot be seen from the files")
 
 
 def _at_controllers(caller: NodeSeen, controller: NodeSeen) -> str | None:

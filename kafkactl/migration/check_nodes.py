@@ -29,6 +29,7 @@ from kafkactl.migration.check_settings import (
     FLAG,
     IBP,
     LISTENER_NAMES,
+    PROTOCOLS,
     ROLES,
     VOTERS,
     controller_listener,
@@ -142,7 +143,7 @@ def _missing_for_migration(node: NodeSeen) -> Iterator[str]:
     name = controller_listener(node)
     if name is None:
         yield f"{FLAG} is true and {LISTENER_NAMES} is empty"
-    elif name not in protocols(node):
+    elif name not in {*protocols(node), *PROTOCOLS}:
         yield f"listener.security.protocol.map has no entry for {name}, the controllers' listener"
     if not given(node, CONNECT):
         yield f"{CONNECT} is missing"

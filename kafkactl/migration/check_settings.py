@@ -27,7 +27,7 @@ CONNECT: Final = "zookeeper.connect"
 IBP: Final = "inter.broker.protocol.version"
 ROLES: Final = "process.roles"
 CONTROL_PLANE: Final = "control.plane.listener.name"
-_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _USERNAME = r"""\busername\s*=\s*(?:"([^"]*)"|'([^']*)')"""
 
 
@@ -85,7 +85,7 @@ def protocols(node: NodeSeen) -> Mapping[str, str]:
         # A KRaft node then takes its controllers' listeners for plain ones (KafkaConfig).
         names = split_list(given(node, LISTENER_NAMES) or "") if is_kraft_file(node) else ()
         plain = {name.strip().upper(): "PLAINTEXT" for name in names}
-        return plain | {name: name for name in _PROTOCOLS}
+        return plain | {name: name for name in PROTOCOLS}
     pairs = (item.partition(":") for item in split_list(text))
     return {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs}
 

@@ -148,6 +148,8 @@ ACCESS = (
     Case("C-14", "controller-without-authorizer", "M2", lambda one: one.file(3001, "authorizer.class.name", None)),
     Case("C-14", "super-users-missing-on-controller", "M2", lambda one: one.file(3001, "super.users", None)),
     Case("C-14", "super-users-missing-on-controller", "M3", lambda one: one.file(3001, "super.users", "User:admin")),
+    Case("C-14", "super-users-missing-on-controller", "M2", lambda one: one.file(3001, "super.users", "User:other")
+         .file(3001, "listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL")),
     Case("C-14", "super-users-differ", "M3", lambda one: one.file(3001, "super.users", "User:ANONYMOUS"), "warning"),
     Case("C-14", "controllers-not-allowed-on-broker", "M3", lambda one: one.file(1, "super.users", "User:admin")),
     Case("C-15", "zookeeper-set-acl-differs", "M2", lambda one: one.file(1, "zookeeper.set.acl", "true"), "warning"),
