@@ -106,7 +106,8 @@ def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dic
             node, {name.upper(): facts.protocols.get(name.upper()) for name in facts.controller_names}
         )
         wanted |= {} if protocols is None else {PROTOCOL_MAP: protocols}
-        findings += _credentials(node, facts)
+        theirs = {name: facts.protocols.get(name.upper()) for name in facts.controller_names}
+        findings += credentials(node, theirs, "controllers'")
         secured = {facts.protocols.get(name.upper(), "") for name in facts.controller_names}
         if facts.controller_sasl is not None and any(one.startswith("SASL") for one in secured):
             wanted[CONTROLLER_SASL] = facts.controller_sasl
@@ -133,21 +134,18 @@ def protocol_map(node: NodeFile, needed: Mapping[str, str | None]) -> str | None
     return None if result == items else ",".join(result)
 
 
-def _credentials(node: NodeFile, facts: ClusterFacts) -> Iterator[Finding]:
-    """A listener of the controllers that asks for credentials, and no word of whose in the broker's file."""
-    for name in facts.controller_names:
-        protocol = facts.protocols.get(name.upper()) or ""
+def credentials(node: NodeFile, listeners: Mapping[str, str | None], whose: str) -> Iterator[Finding]:
+    """Listeners of others that ask for credentials, and no word of whose in the node's file."""
+    for name, protocol in listeners.items():
         prefix = f"listener.name.{name.lower()}."
         own = {key.removeprefix(prefix) for key in node.given if key.startswith((prefix, "ssl.", "sasl.jaas"))}
-        if protocol.startswith("SASL") and not any(key.endswith("sasl.jaas.config") for key in own):
-            text = f"the controllers' listener {name} speaks {protocol}, and its file has no credentials for it"
-            next_step = (
-                f"Set {prefix}MECHANISM.sasl.jaas.config, or see that its JAAS file has what controllers accept."
-            )
+        if (protocol or "").startswith("SASL") and not any(key.endswith("sasl.jaas.config") for key in own):
+            text = f"the {whose} listener {name} speaks {protocol}, and its file has no credentials for it"
+            next_step = f"Set {prefix}MECHANISM.sasl.jaas.config, or see that its JAAS file has what they accept."
             yield warning("render-credentials-unknown", node.name, text, next_step, listener=name)
-        if protocol.endswith("SSL") and not any(key.startswith("ssl.") for key in own):
-            text = f"the controllers' listener {name} speaks {protocol}, and its file has no ssl settings"
-            next_step = f"Set {prefix}ssl.truststore.location and what else the controllers ask for."
+        if (protocol or "").endswith("SSL") and not any(key.startswith("ssl.") for key in own):
+            text = f"the {whose} listener {name} speaks {protocol}, and its file has no ssl settings"
+            next_step = f"Set {prefix}ssl.truststore.location and what else they ask for."
             yield warning("render-credentials-unknown", node.name, text, next_step, listener=name)
 
 

@@ -13,6 +13,7 @@ from kafkactl.migration.render_broker import (
     CONTROL_PLANE,
     STANDARD_AUTHORIZER,
     ZOOKEEPER_AUTHORIZERS,
+    credentials,
     protocol_map,
 )
 from kafkactl.migration.render_facts import (
@@ -22,6 +23,7 @@ from kafkactl.migration.render_facts import (
     CONTROLLER_NAMES,
     FLAG,
     LISTENER_BETWEEN,
+    MECHANISMS,
     PROTOCOL_BETWEEN,
     PROTOCOL_MAP,
     SHARED_SECRETS,
@@ -30,6 +32,7 @@ from kafkactl.migration.render_facts import (
     ClusterFacts,
     ConfigPhase,
     NodeFile,
+    mechanisms_key,
 )
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.protocol.java_text import parse_boolean, parse_int, split_list
@@ -43,6 +46,7 @@ _BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     BROKER_SASL: (LISTENER_BETWEEN, PROTOCOL_BETWEEN),
     PROTOCOL_MAP: ("advertised.listeners", "listeners"),
 }
+_DEFAULT_MECHANISM: Final = "GSSAPI"
 _PATH_ENDS: Final = (".location",)
 
 
@@ -56,7 +60,7 @@ def controller_edits(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts, fi
         gone |= {key for key in node.given if key.startswith(ZOOKEEPER)}
     else:
         wanted |= {**_zookeeper(node, facts, findings), FLAG: "true"}
-    wanted |= _between(node, facts)
+    wanted |= _between(node, facts, findings)
     wanted |= _authorizer(node, facts, findings)
     wanted |= _secrets(node, facts, findings)
     return Edits(set=wanted, remove=frozenset(gone), beside=_BESIDE)
@@ -107,7 +111,7 @@ def _chroot(connect: str) -> str:
     return connect.partition("/")[2].strip("/")
 
 
-def _between(node: NodeFile, facts: ClusterFacts) -> dict[str, str]:
+def _between(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
     """How controllers reach brokers: as brokers do. A registration by another listener is refused."""
     if facts.between is None:
         return {}
@@ -117,14 +121,28 @@ def _between(node: NodeFile, facts: ClusterFacts) -> dict[str, str]:
     if not (is_default and not {LISTENER_BETWEEN, PROTOCOL_BETWEEN} & set(node.given)):
         wanted[key] = value
     protocol = facts.protocols.get(value.upper())
+    findings += credentials(node, {value: protocol}, "brokers'")
     controllers = {name.upper(): facts.protocols.get(name.upper()) for name in facts.controller_names}
     mapped = protocol_map(node, {**controllers, value.upper(): protocol})
     # Without a map, Kafka's own has every protocol as a listener, and controllers' listeners besides.
     is_implied = PROTOCOL_MAP not in node.given and protocol == value.upper()
     if mapped is not None and not is_implied:
         wanted[PROTOCOL_MAP] = mapped
-    if facts.between_sasl is not None and (protocol or "").startswith("SASL"):
-        wanted[BROKER_SASL] = node.given.get(BROKER_SASL) or facts.between_sasl
+    if (protocol or "").startswith("SASL"):
+        wanted |= _mechanisms(node, facts, value)
+    return wanted
+
+
+def _mechanisms(node: NodeFile, facts: ClusterFacts, listener: str) -> dict[str, str]:
+    """Kafka wants the mechanism between brokers among those that are enabled, of a controller as well."""
+    wanted = {}
+    if facts.between_sasl is not None and BROKER_SASL not in node.given:
+        wanted[BROKER_SASL] = facts.between_sasl
+    mechanism = node.given.get(BROKER_SASL) or facts.between_sasl or _DEFAULT_MECHANISM
+    own = mechanisms_key(listener)
+    enabled = node.given.get(own) or node.given.get(MECHANISMS) or _DEFAULT_MECHANISM
+    if mechanism not in split_list(enabled) and facts.between_mechanisms is not None:
+        wanted[own] = facts.between_mechanisms
     return wanted
 
 

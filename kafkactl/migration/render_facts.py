@@ -29,6 +29,7 @@ CONTROLLER_NAMES: Final = "controller.listener.names"
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 CONTROLLER_SASL: Final = "sasl.mechanism.controller.protocol"
 BROKER_SASL: Final = "sasl.mechanism.inter.broker.protocol"
+MECHANISMS: Final = "sasl.enabled.mechanisms"
 LISTENER_BETWEEN: Final = "inter.broker.listener.name"
 PROTOCOL_BETWEEN: Final = "security.inter.broker.protocol"
 AUTHORIZER: Final = "authorizer.class.name"
@@ -89,7 +90,8 @@ def node_file(id: int, role: NodeRole, content: bytes, *, file: str, kafka_versi
 class ClusterFacts:
     """What the files agree on; None and empty: nobody says it, or they differ (see `findings`).
 
-    `quorum` and `between` (how brokers reach brokers) are a key and its value. `protocols` are those of the listeners
+    `quorum` and `between` (how brokers reach brokers) are a key and its value; `between_mechanisms` are what that
+    listener accepts. `protocols` are those of the listeners
     that one kind of node must know of the other, by listener in capitals. `zookeeper` are the brokers' `zookeeper.*`
     settings that all of them share; `secrets` those of `SHARED_SECRETS`.
     """
@@ -99,6 +101,7 @@ class ClusterFacts:
     controller_sasl: str | None = None
     between: tuple[str, str] | None = None
     between_sasl: str | None = None
+    between_mechanisms: str | None = None
     protocols: Mapping[str, str] = field(default_factory=dict)
     zookeeper: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -127,6 +130,7 @@ def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
         controller_sasl=reading.same(controllers, CONTROLLER_SASL, needed=False),
         between=between,
         between_sasl=reading.same(brokers, BROKER_SASL, needed=False),
+        between_mechanisms=None if listener is None else reading.mechanisms(brokers, listener),
         protocols=protocols,
         zookeeper=reading.zookeeper(brokers),
         secrets=reading.secrets(brokers),
@@ -198,6 +202,12 @@ class _Reading:
                 found[listener] = told.pop()
         return found
 
+    def mechanisms(self, brokers: Collection[NodeFile], listener: str) -> str | None:
+        """The SASL mechanisms of the listener between brokers: its own setting, else the one of all listeners."""
+        own = mechanisms_key(listener)
+        key = own if any(one.given.get(own) for one in brokers) else MECHANISMS
+        return self.same(brokers, key, needed=False)
+
     def zookeeper(self, brokers: Collection[NodeFile]) -> dict[str, str]:
         """`zookeeper.*` as every broker on ZooKeeper has it; zookeeper.connect by its chroot."""
         still = [one for one in brokers if one.given.get(CONNECT)]
@@ -229,6 +239,11 @@ class _Reading:
             elif value is not None:
                 found[key] = value
         return found
+
+
+def mechanisms_key(listener: str) -> str:
+    """The setting of a single listener's SASL mechanisms."""
+    return f"listener.name.{listener.lower()}.{MECHANISMS}"
 
 
 def is_withheld(value: str) -> bool:

@@ -53,6 +53,14 @@ CLUSTERS = {
     "control plane": _cluster(
         {"control_plane_listener_name": "INTERNAL", "inter_broker_listener_name": "PLAINTEXT"}, {}
     ),
+    "secured brokers": _cluster(
+        {
+            "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,INTERNAL:SASL_SSL",
+            "sasl_mechanism_inter_broker_protocol": "PLAIN",
+            "listener_name_internal_sasl_enabled_mechanisms": "PLAIN",
+        },
+        {},
+    ),
     "one controller": [broker(1), controller(3001, controller_quorum_voters="3001@kc-3001:9093")],
 }  # fmt: skip
 RELEASES = ("3.7.2", "3.8.1", "3.9.2")

@@ -179,6 +179,22 @@ def test_a_secured_controller_listener():
     assert _ids(_made(node, MIGRATION, *others)) == []
 
 
+def test_brokers_that_ask_controllers_for_credentials():
+    secured = {
+        "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,INTERNAL:SASL_SSL",
+        "sasl_mechanism_inter_broker_protocol": "PLAIN",
+        "sasl_enabled_mechanisms": "PLAIN,SCRAM-SHA-256",
+    }
+    others = (broker(1, **secured), broker(2, **secured), controller(3002))
+    made = _made(controller(3001), MIGRATION, *others)
+    assert _read(made)["sasl.mechanism.inter.broker.protocol"] == "PLAIN"
+    assert _read(made)["listener.security.protocol.map"] == "CONTROLLER:PLAINTEXT,INTERNAL:SASL_SSL"
+    assert _read(made)["listener.name.internal.sasl.enabled.mechanisms"] == "PLAIN,SCRAM-SHA-256"
+    assert _ids(made) == ["render-credentials-unknown"] * 2
+    own = controller(3001, sasl_jaas_config="x", ssl_truststore_location="/t")
+    assert _ids(_made(own, MIGRATION, *others)) == []
+
+
 # --- what cannot be known -------------------------------------------------------------------------------------------
 
 
