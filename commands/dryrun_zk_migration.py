@@ -54,12 +54,16 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     engine = engine_of(common)
     check_targets(common)
     static = read_config(common)
-    release = find_release(common.kafka_version or _NEWEST)
+    named = None if common.kafka_version is None else find_release(common.kafka_version)
     source = read_copy_source(common.sources[0], chroot=chroot, properties=static or {}, timeout_ms=_limit_ms())
+    release = named or find_release(source.release or _NEWEST)
     forecast = forecast_of(source, release, static)
     loaded = replayed(forecast, engine, common.master)
     found = prediction_of(source, forecast, release, loaded, chroot or source.tree.chroot or None)
-    found = changed(found, assumptions=tuple(assumptions_of(forecast, release, static)))
+    found = changed(
+        found,
+        assumptions=tuple(assumptions_of(forecast, release, static, told=named is None and source.release is not None)),
+    )
     payload = {
         "engine": engine,
         "source": source_of(source, forecast),
@@ -151,12 +155,15 @@ def _verdict(outcome: CopyOutcome) -> Verdict:
     }[outcome]
 
 
-def assumptions_of(forecast: CopyForecast, release: Release, static: Mapping[str, str] | None) -> list[str]:
-    """What the forecast takes for granted."""
+def assumptions_of(
+    forecast: CopyForecast, release: Release, static: Mapping[str, str] | None, *, told: bool
+) -> list[str]:
+    """What the forecast takes for granted; `told`: the observation says what the nodes run."""
+    runs = "the nodes run, as the observation says," if told else "the controllers run"
     texts = [
-        f"the controllers run Kafka {release.version_text}; its copy is that of {release.version}"
+        f"{runs} Kafka {release.version_text}; its copy is that of {release.version}"
         if str(release.version) != release.version_text
-        else f"the controllers run Kafka {release.version_text}",
+        else f"{runs} Kafka {release.version_text}",
         "the tree stays as it is until the last broker has entered the migration: restarts change leaders, ISRs and"
         " their epochs, never the number of records",
         "the order within topics, users and ACLs is that of Kafka's hash sets, which moves the borders of batches",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,16 +22,22 @@ from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import message
 
 SAVED_TREE: Final = "zk.jsonl.gz"
+OBSERVATION: Final = "observation.json"
+_NO_ZOOKEEPER: Final = (4,)
+_PLAIN: Final = re.compile(r"\d+\.\d+(\.\d+)?").fullmatch
 _MOST_IN_A_BATCH: Final = 10_000
 
 
 @frozen
 class CopySource:
-    """A tree and what there is to say of the file that it came from. `name` is the source as it was named."""
+    """A tree and what there is to say of the file that it came from. `name` is the source as it was named; `release`
+    the oldest one of the controllers of an observation, or of its brokers, None where it does not tell.
+    """
 
     name: str
     tree: Tree
     findings: tuple[Finding, ...] = ()
+    release: str | None = None
 
 
 def read_copy_source(
@@ -40,12 +48,29 @@ def read_copy_source(
     `properties` are those of a node, for TLS and SASL. Raises InputError, and UnreachableError for a live one.
     """
     path = Path(source)
+    release = _observed_release(path) if path.is_dir() else None
     if path.is_dir():
         path = path / SAVED_TREE
     if path.exists() or not _is_connect(source):
         saved = decode_znodes(read_input(path, "saved ZooKeeper tree"), file=str(path))
-        return CopySource(name=source, tree=tree_of(saved.znodes, chroot), findings=saved.findings)
+        tree = tree_of(saved.znodes, chroot)
+        return CopySource(name=source, tree=tree, findings=saved.findings, release=release)
     return CopySource(name=source, tree=_live(source, chroot, properties, timeout_ms))
+
+
+def _observed_release(folder: Path) -> str | None:
+    """What the nodes run, as observation.json says; a file that cannot be read says nothing."""
+    try:
+        found = json.loads((folder / OBSERVATION).read_bytes())
+        nodes = [(one["role"], str(one["kafka_version"])) for one in found["nodes"] if one.get("kafka_version")]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    for role in ("controller", "broker"):
+        versions = [tuple(map(int, text.split("."))) for kind, text in nodes if kind == role and _PLAIN(text)]
+        if versions:
+            oldest = min(versions)
+            return ".".join(map(str, oldest)) if oldest < _NO_ZOOKEEPER else None
+    return None
 
 
 def _is_connect(source: str) -> bool:

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from kafkactl.frozen import changed
+from kafkactl.metadata.frame import MetadataRecord, encode_record
 from kafkactl.migration.tree_redact import redact_znodes
 from kafkactl.migration.znode import Hidden, Znode, decode_znodes, encode_znodes
+from kafkactl.protocol.record_batch import HEADER_BYTES, record_size
+from kafkactl.schema.definitions import message
 from tests.conftest import Run
 from tests.lab.migration_configs import ENCODER_SECRET
 from tests.migration.copy_proof import read_copy
@@ -19,6 +22,10 @@ from tests.migration.copy_proof import read_copy
 Kafkactl = Callable[..., Run]
 GOLDENS = Path(__file__).parents[1] / "golden" / "migrations"
 MARKERS = ("BeginTransactionRecord", "EndTransactionRecord")
+
+
+def framed(record: MetadataRecord) -> bytes:
+    return encode_record(message(record.type), record.version, record.data)
 
 
 def predicted(kafkactl: Kafkactl, *arguments: object) -> tuple[int, dict]:
@@ -65,6 +72,14 @@ def test_with_the_secret_the_bytes_are_those_of_the_log(kafkactl: Kafkactl, tmp_
     code, answer = predicted(kafkactl, GOLDENS / "3.9.2" / "zk.jsonl.gz", "--config", config, "--records")
     assert code == 0 and answer["verdict"] == "ok"
     listed = answer["effects"]["records_appended"]["records"]
+    real = read_copy(GOLDENS / "3.9.2", tmp_path)
+    written = sum(
+        HEADER_BYTES + sum(record_size(at, None, framed(one)) for at, one in enumerate(batch))
+        for batch in ([one for one in batch if one.type not in MARKERS] for batch in real)
+        if batch
+    )
+    # Where a batch ends decides how many bytes the offsets in it take.
+    assert abs(answer["effects"]["records_appended"]["bytes"] - written) < 20
     assert [one["offset"] for one in listed] == list(range(1, len(listed) + 1))
     assert not any("figure" in text for text in answer["assumptions"])
     assert "k3ystore" not in json.dumps(answer)
@@ -130,6 +145,13 @@ def test_a_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
     assert found["input"]["chroot"] == "/kafka"
     _, named = predicted(kafkactl, tmp_path, "--chroot", "/kafka")
     assert named["effects"] == found["effects"]
+    nodes = [{"role": "broker", "kafka_version": "3.9.2"}, {"role": "controller", "kafka_version": "3.7.2"}, {}]
+    (tmp_path / "observation.json").write_text(json.dumps({"nodes": nodes}), encoding="utf-8")
+    _, told = predicted(kafkactl, tmp_path)
+    assert told["input"]["kafka_version"] == "3.7.2"
+    (tmp_path / "observation.json").write_text('{"nodes": [', encoding="utf-8")
+    _, unread = predicted(kafkactl, tmp_path)
+    assert unread["input"]["kafka_version"] == "3.9.2"
     code, wrong = predicted(kafkactl, tmp_path, "--chroot", "/other")
     assert (code, wrong["verdict"]) == (6, "unknown")
     assert "no-kafka-tree" in [one["id"] for one in wrong["findings"]]
