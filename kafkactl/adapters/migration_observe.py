@@ -20,7 +20,7 @@ from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.log_source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.adapters.migration_files import Captured
 from kafkactl.adapters.migration_observe_nodes import NodeAnswers, ask_nodes
-from kafkactl.adapters.migration_observe_places import Places
+from kafkactl.adapters.migration_observe_places import PlaceFacts, look_at_places
 from kafkactl.adapters.transport import parse_addresses
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import changed, frozen
@@ -59,8 +59,9 @@ def observe(
     now_ms = time.time_ns() // 1_000_000
     tree = looking.tree()
     answers = looking.answers(asks_zookeeper_brokers=asks_zookeeper_brokers)
-    nodes = tuple(looking.node(one, answers[one.id]) for one in inventory.nodes)
-    logs = looking.logs(nodes) if with_logs else {}
+    places = look_at_places(inventory, timeout_ms=looking.share_ms)
+    nodes = tuple(looking.node(one, answers[one.id], places[one.id]) for one in inventory.nodes)
+    logs = looking.logs(nodes, places) if with_logs else {}
     looking.compare_clusters(tree, answers)
     connect, _, _ = inventory.zookeeper.connect.partition("/")
     raw = RawObservation(
@@ -70,7 +71,7 @@ def observe(
         zxid_before=None if tree is None else tree.zxid_before,
         zxid_after=None if tree is None else tree.zxid_after,
         nodes=nodes,
-        findings=(*looking.findings, *looking.places.findings),
+        findings=(*looking.findings, *(told for one in places.values() for told in one.findings)),
     )
     return Captured(raw=raw, znodes=None if tree is None else _absolute(tree), logs=logs)
 
@@ -97,8 +98,7 @@ class _Looking:
         self._inventory = inventory
         self._folder = Path(inventory.file).parent
         self._clock = clock
-        self._share_ms = min(_PATIENCE_MS, timeout_ms / _PARTS)
-        self.places = Places(inventory, self._share_ms)
+        self.share_ms = min(_PATIENCE_MS, timeout_ms / _PARTS)
         self._access = {
             NodeRole.BROKER: self._access_by(inventory.command_config),
             NodeRole.CONTROLLER: self._access_by(inventory.controller_command_config or inventory.command_config),
@@ -121,7 +121,7 @@ class _Looking:
         settings = zookeeper_settings(properties, read_only=True)
         try:
             with open_zookeeper(
-                place.connect, settings=settings, timeout_ms=self._share_ms, clock=self._clock
+                place.connect, settings=settings, timeout_ms=self.share_ms, clock=self._clock
             ) as zookeeper:
                 tree = zookeeper.read_tree()
         except UnreachableError as error:
@@ -144,7 +144,7 @@ class _Looking:
             answers = ask_nodes(
                 tuple(places.values()),
                 self._access[nodes[0].role],
-                Deadline.after(self._share_ms, self._clock),
+                Deadline.after(self.share_ms, self._clock),
                 asks_zookeeper_brokers=asks_zookeeper_brokers,
             )
             for id, address in places.items():
@@ -152,17 +152,16 @@ class _Looking:
                 found[id] = _Unmet(error=answer) if isinstance(answer, KafkactlError) else answer
         return found
 
-    def node(self, node: InventoryNode, answer: NodeAnswers | _Unmet) -> RawNode:
+    def node(self, node: InventoryNode, answer: NodeAnswers | _Unmet, places: PlaceFacts) -> RawNode:
         """A node from its answers and from its places."""
-        config = self.places.config(node)
-        meta, metrics = self.places.meta_properties(node, config), self.places.metrics(node)
         raw = RawNode(
             id=node.id,
             role=node.role,
             kafka_version=node.kafka_version,
-            config=config,
-            meta_properties=meta,
-            metrics=metrics,
+            config=places.config,
+            meta_properties=places.meta_properties,
+            metrics=places.metrics,
+            strays=places.strays,
         )
         if isinstance(answer, _Unmet):
             self._note_unmet(node, answer.error)
@@ -206,13 +205,9 @@ class _Looking:
 
     # --- logs ---
 
-    def logs(self, nodes: Sequence[RawNode]) -> dict[int, LogSource]:
+    def logs(self, nodes: Sequence[RawNode], places: Mapping[int, PlaceFacts]) -> dict[int, LogSource]:
         """The logs that can be read from here, and, fetched, that of the leader if it is not among them."""
-        found = {}
-        for node in self._inventory.controllers:
-            source = self.places.log(node)
-            if source is not None:
-                found[node.id] = source
+        found = {id: one.log for id, one in places.items() if one.log is not None}
         met = {one.id: node_seen(one)[0].quorum for one in nodes if one.role is NodeRole.CONTROLLER and one.alive}
         leaders = {one.leader_id for one in met.values() if one is not None and one.leader_id is not None}
         if met and not (leaders and leaders <= set(found)):
@@ -225,7 +220,7 @@ class _Looking:
         from kafkactl.adapters.metadata_fetch import fetch_metadata_log
 
         addresses = [parse_addresses(one.address)[0] for one in controllers]
-        limits = Limits(timeout_ms=self._share_ms, request_timeout_ms=self._share_ms)
+        limits = Limits(timeout_ms=self.share_ms, request_timeout_ms=self.share_ms)
         client = Client(
             addresses, Role.CONTROLLER, access=self._access[NodeRole.CONTROLLER], limits=limits, clock=self._clock
         )

@@ -5,16 +5,20 @@ The law: what no hook gives and no path names is unknown. A hook that fails is t
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.adapters.migration_hooks import HookLimits, run_hook
 from kafkactl.errors import DecodeError, FailedError, InputError
-from kafkactl.migration.hook_words import Verb, words_of
+from kafkactl.frozen import frozen
+from kafkactl.migration.hook_words import Value, Verb, words_of
 from kafkactl.migration.inventory import Inventory, InventoryNode
+from kafkactl.migration.observation import NodeRole
 from kafkactl.plan import Finding, warning
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG
@@ -24,14 +28,48 @@ MBEANS: Final[Mapping[str, str]] = {
     "MigratingZkBrokerCount": "kafka.controller:type=KafkaController,name=MigratingZkBrokerCount",
     "ZkWriteBehindLag": "kafka.controller:type=KafkaController,name=ZkWriteBehindLag",
     "ActiveControllerCount": "kafka.controller:type=KafkaController,name=ActiveControllerCount",
+    "OfflineLogDirectoryCount": "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
 }
 """What is asked of a node's `jmx` hook, one at a time: the last number that it prints is the value."""
+_AT_ONCE: Final = 8
+_STRAY: Final = "-stray"
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _LOG_DIR_KEYS: Final = ("metadata.log.dir", "log.dirs", "log.dir")
 
 
+@frozen
+class PlaceFacts:
+    """What places tell of one node; None is unknown. `findings` are what could not be read."""
+
+    config: str | None
+    meta_properties: Mapping[str, str] | None
+    metrics: Mapping[str, float] | None
+    strays: tuple[str, ...] | None
+    log: LogSource | None
+    findings: tuple[Finding, ...]
+
+
+def look_at_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, PlaceFacts]:
+    """What the places of all nodes tell, by node id; several nodes at a time, for a hook may take a second each."""
+
+    def look(node: InventoryNode) -> tuple[int, PlaceFacts]:
+        places = Places(inventory, timeout_ms)
+        config = places.config(node)
+        return node.id, PlaceFacts(
+            config=config,
+            meta_properties=places.meta_properties(node, config),
+            metrics=places.metrics(node),
+            strays=places.strays(node, config),
+            log=places.log(node) if node.role is NodeRole.CONTROLLER else None,
+            findings=tuple(places.findings),
+        )
+
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        return dict(pool.map(look, inventory.nodes))
+
+
 class Places:
-    """The files and hooks of an inventory's nodes. `findings` grow with what could not be read."""
+    """The files and hooks of a node. `findings` grow with what could not be read."""
 
     def __init__(self, inventory: Inventory, timeout_ms: float) -> None:
         self.findings: list[Finding] = []
@@ -85,6 +123,32 @@ class Places:
                 found[name] = float(numbers[-1])
         return found
 
+    def strays(self, node: InventoryNode, config: str | None) -> tuple[str, ...] | None:
+        """Partition directories that the node has put aside as strays, sorted; None where nobody can look."""
+        folders = node.log_dirs or tuple(_log_dirs(config))
+        if Verb.FS_PROBE in node.hooks.commands and folders:
+            data = self._by_hook(node, Verb.FS_PROBE, log_dirs=folders)
+            lines = None if data is None else data.decode("utf-8", "replace").splitlines()
+        elif node.hooks.is_local and folders:
+            lines = self._listed(node, folders)
+        else:
+            return None
+        return None if lines is None else tuple(sorted(one.strip() for one in lines if one.strip().endswith(_STRAY)))
+
+    def _listed(self, node: InventoryNode, folders: Iterable[str]) -> list[str] | None:
+        lines, is_there = [], False
+        for folder in folders:
+            place = self._folder / folder
+            try:
+                lines += [str(place / name) for name in os.listdir(place)]  # noqa: PTH208  # names, not paths
+                is_there = True
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._note(node, f"{place} cannot be listed: {error.strerror}")
+                return None
+        return lines if is_there else None
+
     def _meta_files(self, node: InventoryNode, config: str | None) -> Iterator[Path]:
         if node.hooks.is_local:
             for folder in node.log_dirs or _log_dirs(config):
@@ -100,12 +164,12 @@ class Places:
             self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
             return None
 
-    def _by_hook(self, node: InventoryNode, verb: Verb, **extra: str) -> bytes | None:
+    def _by_hook(self, node: InventoryNode, verb: Verb, **extra: Value) -> bytes | None:
         """What a hook printed; None where there is none, or where it failed."""
         template = node.hooks.commands.get(verb)
         if template is None:
             return None
-        values = {
+        values: dict[str, Value] = {
             "node_id": str(node.id),
             "role": node.role.value,
             "host": node.host,

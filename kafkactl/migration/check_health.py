@@ -380,8 +380,19 @@ def _log_dirs(case: CheckCase) -> Said:
         yield Unknown(f"whether a log directory of {', '.join(silent)} has failed was not observed")
 
 
-def _strays(case: CheckCase) -> Iterator[Unknown]:
+def _strays(case: CheckCase) -> Said:
     """Measured page, 5.2. *-stray directories stop everything, and only the disks show them."""
+    for node in case.brokers:
+        if node.strays:
+            yield blocker(
+                "partitions-became-strays",
+                node.name,
+                f"{some(node.strays)}: it has put these partitions aside, for its metadata did not have them",
+                "Stop the node. Move the directories back, and find out why before it is started again.",
+                directories=len(node.strays),
+            )
+    if case.stage is not Stage.DUAL or all(node.strays is not None for node in case.brokers):
+        return
     if any(node.mode is Mode.KRAFT or is_kraft_file(node) for node in case.brokers) or (
         (case.registered or {}) and not all((case.registered or {}).values())
     ):
@@ -418,5 +429,5 @@ ROWS: Final = (
     Row(check="C-40", title="log directories", stages=ON_ZOOKEEPER, look=_log_dirs),
     Row(check="C-41", title="automation is paused", stages=UNFINISHED, look=_automation),
     Row(check="C-42", title="nodes reach each other", stages=FORWARD, look=_reach),
-    Row(check="X-5.2", title="no stray directories", stages=frozenset({Stage.DUAL}), look=_strays),
+    Row(check="X-5.2", title="no stray directories", stages=ALWAYS, look=_strays),
 )

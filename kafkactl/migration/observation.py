@@ -83,7 +83,7 @@ class NodeSeen:
     """A node. `config` is `config_text` read as Java reads properties; passwords in it may be `<redacted>`.
 
     `alive` says whether it answered, `mode` as its own answers show it. `metrics` are by name, as in
-    `ZkMigrationState`.
+    `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where somebody could look.
     """
 
     id: int
@@ -97,6 +97,7 @@ class NodeSeen:
     api_versions: ApiVersionsSeen | None = None
     quorum: QuorumSeen | None = None
     metrics: Mapping[str, float] | None = None
+    strays: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:

@@ -50,6 +50,7 @@ class RawNode:
     describe_quorum: RawAnswer | None = None
     quorum_error: str | None = None
     metrics: Mapping[str, float] | None = None
+    strays: tuple[str, ...] | None = None
 
 
 @frozen
@@ -103,6 +104,7 @@ def _node_table(node: RawNode) -> dict[str, Any]:
         if node.quorum_error is None
         else {"error": node.quorum_error},
         "metrics": None if node.metrics is None else dict(node.metrics),
+        "stray_directories": None if node.strays is None else list(node.strays),
     }
 
 
@@ -236,6 +238,7 @@ class _Reading:
             describe_quorum=None if quorum else self.value(table, "describe_quorum", at, _answer),
             quorum_error=self.value(quorum, "error", f"{at}describe_quorum.", _text),
             metrics=self._metrics(table, at),
+            strays=self.value(table, "stray_directories", at, _texts),
         )
 
     def _metrics(self, table: Mapping[str, Any], at: str) -> dict[str, float] | None:
@@ -259,6 +262,12 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("text")
     return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError("list of texts")
+    return tuple(value)
 
 
 def _boolean(value: object) -> bool:

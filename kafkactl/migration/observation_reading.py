@@ -133,6 +133,7 @@ def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
         api_versions=api,
         quorum=quorum,
         metrics=raw.metrics,
+        strays=raw.strays,
     )
     return node, tuple(findings)
 

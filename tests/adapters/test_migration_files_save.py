@@ -42,6 +42,7 @@ def captured(folder: Path) -> Captured:
         api_versions=RawAnswer(version=0, body=b"\0" * 6),
         quorum_error="closed",
         metrics={"ZkMigrationState": 4},
+        strays=("/data/a-0.1-stray",),
     )
     raw = RawObservation(
         time_ms=5,

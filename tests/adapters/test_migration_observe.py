@@ -14,9 +14,11 @@ from kafkactl.adapters.migration_files import load_observation, observation_from
 from kafkactl.adapters.migration_observe import observe
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import changed
+from kafkactl.migration.checks import check
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observation import Mode, NodeRole, Observation
 from kafkactl.migration.tree import Tree, tree_of
+from kafkactl.plan import Severity
 from tests.conftest import Run
 from tests.fakes.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
 from tests.fakes.quorum import FakeQuorum
@@ -174,6 +176,25 @@ def test_files_of_this_machine(tmp_path: Path, zookeeper: None):
     assert node is not None
     assert node.meta_properties == {"version": "0", "broker.id": "11"}
     assert node.config_text == f"log.dirs={disk}\nname=é\n"
+
+
+def test_strays_of_this_machine(tmp_path: Path, zookeeper: None):
+    for name in ("orders-0", "logs-1.4f0c-stray"):
+        (tmp_path / "disk" / name).mkdir(parents=True)
+    for id in (11, 1, 2):
+        (tmp_path / f"{id}.properties").write_text("log.dirs=disk,gone\n" if id == 11 else "log.dirs=gone\n")
+    found = _one(tmp_path, more='[hooks]\ntemplate = "local"')
+    assert found.brokers[0].strays == (str(tmp_path / "disk" / "logs-1.4f0c-stray"),)
+    assert found.controllers[0].strays is None
+    blocking = [one for one in check(found) if one.severity is Severity.BLOCKER]
+    assert ("partitions-became-strays", "broker 11") in [(one.id, one.subject) for one in blocking]
+
+
+def test_strays_by_hook(tmp_path: Path, zookeeper: None):
+    code = "import sys; print(*[one + '/a-0.1-stray' for one in sys.argv[1:]], sep=chr(10))"
+    more = f"[hooks]\nfs_probe = ['{sys.executable}', '-c', \"{code}\", '{{log_dirs*}}']"
+    found = _one(tmp_path, more=more, each='log_dirs = ["/d1", "/d2"]')
+    assert found.brokers[0].strays == ("/d1/a-0.1-stray", "/d2/a-0.1-stray")
 
 
 def test_a_copy_and_a_log(tmp_path: Path, zookeeper: None):
