@@ -21,6 +21,7 @@ from kafkactl.migration import (
     check_health,
     check_identity,
     check_nodes,
+    check_topic_configs,
     check_witnesses,
 )
 from kafkactl.migration.check_case import CheckCase, Row, Unknown, case_of
@@ -41,6 +42,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *check_access.ROWS,
     *check_health.ROWS,
     *check_data.ROWS,
+    *check_topic_configs.ROWS,
     *check_witnesses.ROWS,
     *check_dual_write.ROWS,
 )

@@ -229,6 +229,12 @@ DATA = (
          lambda one: one.znode(STATE_0, state(controller_epoch=10)), "warning"),
     Case("C-38", "rollback-needs-controller-epoch", "M3", lambda one: one.logged(epoch=10), "warning"),
     Case("C-50", "broken-broker-znode", "M0", lambda one: one.znode("/brokers/ids/nine", b"{}")),
+    Case("C-51", "topic-config-unknown", "M0", lambda one: one.znode(
+        "/config/topics/orders", config(**{"retention.sm": "1"})), "warning"),
+    Case("C-51", "topic-config-invalid", "M0", lambda one: one.znode(
+        "/config/topics/orders", config(**{"retention.ms": "1d"})), "warning"),
+    Case("C-51", "topic-config-invalid", "M0", lambda one: one.znode(
+        "/config/topics/orders", config(**{"cleanup.policy": "compact,purge"})), "warning"),
     Case("C-51", "config-znode-ignored", "M0", lambda one: one.znode("/config/topics/orders", b'{"version":1,"con')),
     Case("C-51", "broken-config-znode", "M4L", lambda one: one.znode("/config/brokers/x", config(a="1"))),
     Case("C-52", "quota-not-a-number", "M4L", lambda one: one.znode(
@@ -266,7 +272,7 @@ DATA = (
                                                             aborted_copies=(aborted(),))),
     Case("C-59", "kraft-controller-left-over", "M5", lambda one: one.logged(copy_begin=None, copy_records=())),
     Case("C-59", "persistent-controller-znode", "M0", lambda one: one.but(persistent=True)),
-    Case("C-60", "orphan-topic-config", "M0", lambda one: one.znode("/config/topics/ghost", config(a="1")), "info"),
+    Case("C-60", "orphan-topic-config", "M0", lambda one: one.znode("/config/topics/ghost", config(**{"retention.ms": "1"})), "info"),
     Case("C-60", "config-of-absent-broker", "M0", lambda one: one.znode("/config/brokers/9", config(a="1")), "warning"),
 )  # fmt: skip
 
