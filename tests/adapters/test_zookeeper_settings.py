@@ -83,13 +83,13 @@ def test_the_login_of_a_jaas_file(tmp_path: Path):
     file = tmp_path / "jaas.conf"
     file.write_text(
         f'KafkaServer {{ x.PlainLoginModule required username="no"; }};\n'
-        f'// of the brokers\nClient {{\n  {MODULE} required\n  username="kafka"\n  password="a}}b;s3cret";\n}};\n'
+        f'// of the brokers\nClient {{\n  {MODULE} required\n  username="kafka"\n  password="s3cret}}b;x";\n}};\n'
         f'Other {{ {MODULE} required username="other" password="other-s3cret"; }};',
         encoding="utf-8",
     )
     settings = zookeeper_settings({"java.security.auth.login.config": str(file)})
     assert settings.login is not None
-    assert (settings.login.username, settings.login.password) == ("kafka", "a}b;s3cret")
+    assert (settings.login.username, settings.login.password) == ("kafka", "s3cret}b;x")
     other = {"java.security.auth.login.config": str(file), "zookeeper.sasl.clientconfig": "Other"}
     assert zookeeper_settings(other).login.username == "other"
     assert "s3cret" not in repr(settings)

@@ -22,7 +22,8 @@ from tests.lab.ports import free_port
 from tests.lab.zookeeper import ZooKeeperNode
 from tests.lab.zookeeper_seed import seeded
 
-USER, PASSWORD = "kafka", "zk-s3cret"
+USER = "kafka"
+PASSWORD = "zk-s3cret"
 _PROVIDER = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
 
 
