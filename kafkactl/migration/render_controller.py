@@ -118,7 +118,9 @@ def _between(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> di
     key, value = facts.between
     wanted = {}
     is_default = (key, value) == (PROTOCOL_BETWEEN, "PLAINTEXT")
-    if not (is_default and not {LISTENER_BETWEEN, PROTOCOL_BETWEEN} & set(node.given)):
+    # A protocol's listener has its name; both keys at once Kafka refuses.
+    is_said = key == PROTOCOL_BETWEEN and node.given.get(LISTENER_BETWEEN, "").upper() == value.upper()
+    if not is_said and not (is_default and not {LISTENER_BETWEEN, PROTOCOL_BETWEEN} & set(node.given)):
         wanted[key] = value
     protocol = facts.protocols.get(value.upper())
     findings += credentials(node, {value: protocol}, "brokers'")
