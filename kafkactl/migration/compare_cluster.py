@@ -27,10 +27,9 @@ def brokers(case: Case) -> Iterator[Answer]:
     if not case.is_kept(_IDS):
         yield Unknown(entity=BROKER, key="*", reason=f"{_IDS} is not in the observation")
         return
-    hidden = {path.removeprefix(f"{_IDS}/") for path in case.hidden if path.startswith(f"{_IDS}/")}
     migrating = {id for id, one in case.image.brokers.items() if one.is_migrating_zk_broker}
     for id in sorted({*case.tree.brokers, *migrating}):
-        if str(id) in hidden:
+        if case.is_hidden(f"{_IDS}/{id}"):
             yield Unknown(entity=BROKER, key=str(id), reason="its znode is not shown")
         else:
             yield from _broker(id, case.tree.brokers.get(id), case.image.brokers.get(id))

@@ -18,6 +18,8 @@ from kafkactl.migration.tree_values import ZkPartition, ZkTopic
 TOPIC, PARTITION, TOPIC_CONFIGS = "topic", "partition", "topic-config"
 TOPICS_PATH: Final = "/brokers/topics"
 CONFIGS_PATH: Final = "/config/topics"
+_LISTS: Final = ("replicas", "adding_replicas", "removing_replicas")
+_PENDING_PATH: Final = "/admin/delete_topics"
 PENDING, ORPHAN, NO_STATE = "pending-deletion", "orphan-topic-config", "never-had-a-state"
 _PENDING_TEXT = (
     "the topic waits in /admin/delete_topics: the copy leaves such topics out, which completes their deletion"
@@ -48,7 +50,9 @@ def topics(case: Case) -> Iterator[Answer]:
 
 
 def _topic(case: Case, name: str, left: ZkTopic | None, right: Topic | None) -> Iterator[Answer]:
-    if left is None or right is None or left.id != right.id:
+    if right is None and case.is_hidden(f"{_PENDING_PATH}/{name}"):
+        yield Unknown(entity=TOPIC, key=name, reason="whether it waits for its deletion is not shown")
+    elif left is None or right is None or left.id != right.id:
         yield _topic_difference(case, name, _zk_summary(left), _summary(right))
     else:
         for number in sorted({*left.partitions, *right.partitions}):
@@ -85,14 +89,15 @@ def _partition(case: Case, name: str, number: int, left: ZkPartition | None, top
     right = topic.partitions.get(number)
     path = f"{TOPICS_PATH}/{name}/partitions/{number}/state"
     key = f"{name}-{number}"
+    known, kraft = None if left is None else _zk_fields(left), None if right is None else _fields(right)
     if left is not None and left.state is None and case.is_hidden(path):
         yield Unknown(entity=PARTITION, key=key, reason="its state is not shown")
-        return
-    known, kraft = None if left is None else _zk_fields(left), None if right is None else _fields(right)
+        # Where its replicas are stands in the topic's znode.
+        known, kraft = _lists_of(known), _lists_of(kraft)
     if known == kraft:
         return
     rule = text = None
-    if left is not None and right is not None and left.state is None:
+    if left is not None and right is not None and left.state is None and not case.is_hidden(path):
         copied = case.copied is not None and (topic.id, number) in case.copied
         if copied and _fields(right) == _as_copied(left):
             rule, text = NO_STATE, _NO_STATE_TEXT
@@ -143,6 +148,10 @@ def _lists(replicas: tuple[int, ...], adding: tuple[int, ...], removing: tuple[i
         "adding_replicas": sorted(adding),
         "removing_replicas": sorted(removing),
     }
+
+
+def _lists_of(fields: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if fields is None else {name: fields[name] for name in _LISTS}
 
 
 def _only(fields: Mapping[str, Any] | None, others: Mapping[str, Any] | None) -> dict[str, Any] | None:
