@@ -25,7 +25,7 @@ from kafkactl.adapters.transport import parse_addresses
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import changed, frozen
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.observation import NodeRole
+from kafkactl.migration.observation import NodeRole, ServerSeen
 from kafkactl.migration.observation_raw import RawNode, RawObservation
 from kafkactl.migration.observation_reading import node_seen
 from kafkactl.migration.tree import Tree
@@ -70,6 +70,7 @@ def observe(
         chroot=inventory.zookeeper.connect.removeprefix(connect).rstrip("/"),
         zxid_before=None if tree is None else tree.zxid_before,
         zxid_after=None if tree is None else tree.zxid_after,
+        servers=looking.servers,
         nodes=nodes,
         findings=(*looking.findings, *(told for one in places.values() for told in one.findings)),
     )
@@ -91,10 +92,11 @@ class _Unmet:
 
 
 class _Looking:
-    """One look at a cluster; `findings` are what it could not see."""
+    """One look at a cluster; `findings` are what it could not see, `servers` those of ZooKeeper, once `tree` is."""
 
     def __init__(self, inventory: Inventory, timeout_ms: float, clock: Clock) -> None:
         self.findings: list[Finding] = []
+        self.servers: tuple[ServerSeen, ...] | None = None
         self._inventory = inventory
         self._folder = Path(inventory.file).parent
         self._clock = clock
@@ -124,6 +126,10 @@ class _Looking:
                 place.connect, settings=settings, timeout_ms=self.share_ms, clock=self._clock
             ) as zookeeper:
                 tree = zookeeper.read_tree()
+                self.servers = tuple(
+                    ServerSeen(address=str(one.address), mode=one.mode, version=one.version)
+                    for one in zookeeper.members()
+                )
         except UnreachableError as error:
             text = f"its tree is unknown: {error.message}"
             subject = f"ZooKeeper {place.connect}"

@@ -79,12 +79,29 @@ def _parts(case: CheckCase) -> list[_Part] | None:
     ]
 
 
-def _ensemble(case: CheckCase) -> Iterator[Unknown]:
+def _ensemble(case: CheckCase) -> Said:
     """C-30."""
+    servers = case.observation.servers
     if case.observation.tree is None:
         yield Unknown("ZooKeeper could not be read, or was not observed")
+    elif servers is None or all(one.mode is None for one in servers):
+        yield Unknown("how the ZooKeeper servers are is not part of the observation, or none of them answers srvr")
     else:
-        yield Unknown("how the ZooKeeper servers are (members, latency, disks) is not part of an observation")
+        for one in servers:
+            if one.mode is None:
+                yield warning(
+                    "zookeeper-server-silent",
+                    f"ZooKeeper {one.address}",
+                    "it does not answer srvr: it is down, or does not serve",
+                    "Bring it back first: a migration needs an ensemble that survives the loss of a server.",
+                )
+        if len(servers) > 1 and sum(one.mode == "leader" for one in servers) != 1:
+            yield warning(
+                "zookeeper-leader-not-seen",
+                "ZooKeeper",
+                f"of its servers {some(f'{one.address} is {one.mode}' for one in servers)}: there is not one leader",
+                "Compare zookeeper.connect with the ensemble; look again when its election is over.",
+            )
 
 
 def _one_controller(case: CheckCase) -> Said:

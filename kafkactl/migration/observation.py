@@ -79,6 +79,15 @@ class QuorumSeen:
 
 
 @frozen
+class ServerSeen:
+    """A ZooKeeper server as it answers `srvr`; `mode` (leader, follower, standalone …) is None where it does not."""
+
+    address: str
+    mode: str | None
+    version: str | None
+
+
+@frozen
 class NodeSeen:
     """A node. `config` is `config_text` read as Java reads properties; passwords in it may be `<redacted>`.
 
@@ -110,7 +119,8 @@ class Observation:
     """What was seen of a cluster at `time_ms` (milliseconds since the epoch).
 
     `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
-    of the controller whose disk they are from. `findings` tell what of the observation could not be read.
+    of the controller whose disk they are from. `servers` are those of zookeeper.connect, None where they were not
+    asked. `findings` tell what of the observation could not be read.
     """
 
     time_ms: int
@@ -118,6 +128,7 @@ class Observation:
     chroot: str = ""
     nodes: tuple[NodeSeen, ...] = ()
     tree: Tree | None = field(default=None, repr=False)
+    servers: tuple[ServerSeen, ...] | None = None
     logs: Mapping[int, LogFacts] = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
 

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
-from kafkactl.migration.observation import Mode, NodeRole
+from kafkactl.migration.observation import Mode, NodeRole, ServerSeen
 from kafkactl.plan import Finding, Severity, warning
 from kafkactl.protocol.properties import parse_properties
 
@@ -65,6 +65,7 @@ class RawObservation:
     chroot: str | None = None
     zxid_before: int | None = None
     zxid_after: int | None = None
+    servers: tuple[ServerSeen, ...] | None = None
     nodes: tuple[RawNode, ...] = ()
     findings: tuple[Finding, ...] = ()
 
@@ -83,11 +84,16 @@ def render_observation(raw: RawObservation) -> bytes:
             "chroot": raw.chroot,
             "zxid_before": raw.zxid_before,
             "zxid_after": raw.zxid_after,
+            "members": None if raw.servers is None else [_server_table(one) for one in raw.servers],
         },
         "nodes": [_node_table(one) for one in raw.nodes],
         "findings": [one.to_dict() for one in raw.findings],
     }
     return json.dumps(table, indent=2).encode("ascii") + b"\n"
+
+
+def _server_table(server: ServerSeen) -> dict[str, Any]:
+    return {"address": server.address, "mode": server.mode, "version": server.version}
 
 
 def _node_table(node: RawNode) -> dict[str, Any]:
@@ -132,6 +138,7 @@ def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[
         chroot=reading.value(zookeeper, "chroot", "zookeeper.", _text),
         zxid_before=reading.value(zookeeper, "zxid_before", "zookeeper.", _whole),
         zxid_after=reading.value(zookeeper, "zxid_after", "zookeeper.", _whole),
+        servers=reading.value(zookeeper, "members", "zookeeper.", _servers),
         nodes=nodes,
         findings=reading.told(table.get("findings")),
     )
@@ -304,6 +311,19 @@ def _mode(value: object) -> Mode:
     if value not in Mode.__members__.values():
         raise ValueError(f"mode ({', '.join(Mode)})")
     return Mode(str(value))
+
+
+def _servers(value: object) -> tuple[ServerSeen, ...]:
+    if not isinstance(value, list):
+        raise ValueError("list of servers")
+    return tuple(_server(_table(one)) for one in value)
+
+
+def _server(table: Mapping[str, Any]) -> ServerSeen:
+    address, mode, version = (table.get(name) for name in ("address", "mode", "version"))
+    if not isinstance(address, str) or not all(one is None or isinstance(one, str) for one in (mode, version)):
+        raise ValueError("list of servers")
+    return ServerSeen(address=address, mode=mode, version=version)
 
 
 def _finding(value: object) -> Finding:

@@ -79,6 +79,7 @@ def observation_of(
         chroot=tree.chroot if tree is not None else chroot or "",
         nodes=tuple(nodes),
         tree=tree,
+        servers=raw.servers,
         logs=known,
     )
     quorum = observation.quorum

@@ -13,7 +13,7 @@ from kafkactl.adapters.log_source import open_source
 from kafkactl.adapters.migration_files import Captured, load_captured, load_observation, observation_from
 from kafkactl.adapters.migration_files_save import save_observation
 from kafkactl.errors import FailedError, InputError, RefusedError
-from kafkactl.migration.observation import Mode, NodeRole
+from kafkactl.migration.observation import Mode, NodeRole, ServerSeen
 from kafkactl.migration.observation_raw import RawAnswer, RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.migration.znode import Znode, ZnodeAcl
 from kafkactl.plan import warning
@@ -50,6 +50,7 @@ def captured(folder: Path) -> Captured:
         chroot="/kafka",
         zxid_before=7,
         zxid_after=7,
+        servers=(ServerSeen(address="zk1:2181", mode="standalone", version=None),),
         nodes=(node, RawNode(id=2, role=NodeRole.BROKER)),
         findings=(warning("node-not-observed", "broker 2", "it is not there", "Start it.", reason="refused"),),
     )

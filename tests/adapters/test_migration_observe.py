@@ -12,6 +12,8 @@ import pytest
 
 from kafkactl.adapters.migration_files import load_observation, observation_from
 from kafkactl.adapters.migration_observe import observe
+from kafkactl.adapters.transport import Address
+from kafkactl.adapters.zookeeper import Member
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.migration.checks import check
@@ -43,6 +45,12 @@ class FakeZooKeeper:
 
     def read_tree(self) -> Tree:
         return self.tree
+
+    def members(self) -> tuple[Member, ...]:
+        return tuple(
+            Member(address=Address("zk", port), mode=mode, version="3.8.4")
+            for port, mode in ((1, "leader"), (2, "follower"), (3, None))
+        )
 
 
 @pytest.fixture
@@ -109,6 +117,9 @@ def test_a_cluster(tmp_path: Path, zookeeper: None):
     assert (found.tree.zxid_before, found.tree.zxid_after) == (9, 9)
     assert found.tree.get("/kafka/controller") is None
     assert found.tree.get("/controller") is not None
+    assert [one.mode for one in found.servers or ()] == ["leader", "follower", None]
+    silent = [one.subject for one in check(found) if one.id == "zookeeper-server-silent"]
+    assert silent == ["ZooKeeper zk:3"]
     assert list(found.logs) == [1]
     committed = found.logs[1].high_watermark
     assert committed is not None
