@@ -85,6 +85,7 @@ def command(
 
 def _carry_out(inventory: Inventory, accepted: tuple[str, ...], arguments: DriveArguments, *, yes: bool) -> NoReturn:
     from kafkactl.adapters.migration_driver import run_migration
+    from kafkactl.adapters.migration_driver_guard import BackGuard
     from kafkactl.adapters.migration_driver_routes import WayBack, identity_of
     from kafkactl.adapters.migration_journal import BACK
     from kafkactl.commands.confirmation import confirm
@@ -107,6 +108,7 @@ def _carry_out(inventory: Inventory, accepted: tuple[str, ...], arguments: Drive
             WayBack(inventory, accepted=frozenset(accepted)),
             goal=BACK,
             identity=identity_of(inventory),
+            guard=BackGuard(crew),
             ask=ask,
             accept_observed=True,
         )

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from kafkactl.adapters.migration_apply import Place, strays_of
-from kafkactl.adapters.migration_driver_steps import Crew, Route
+from kafkactl.adapters.migration_driver_steps import Crew, Route, phase_of
 from kafkactl.frozen import changed
 from kafkactl.migration.checks import check
 from kafkactl.migration.compare import compare_observation
 from kafkactl.migration.gate import gates_of
 from kafkactl.migration.hook_words import Verb
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.rollback_words import Barrier, Move, RollbackStep
+from kafkactl.migration.rollback_words import Barrier, Move, Progress, RollbackStep
 from kafkactl.migration.state_names import State
 from kafkactl.migration.znode import encode_znodes
 from kafkactl.plan import Finding, Severity, blocker, blockers
@@ -87,6 +87,35 @@ class NoGuard:
     ) -> tuple[Finding, ...]:
         """None."""
         return ()
+
+    def pass_by(self, _seen: Observation, _route: Route, _step: RollbackStep) -> None:
+        """Nothing to do."""
+
+
+class BackGuard:
+    """Before the first step back every file that the way needs is in hand: later, no controller waits with us."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._is_ready = False
+
+    def is_milestone(self, _route: Route, _step: RollbackStep) -> bool:
+        """The plan itself is made anew after every step."""
+        return False
+
+    def objections(
+        self, seen: Observation, _earlier: Observation | None, route: Route, _step: RollbackStep
+    ) -> tuple[Finding, ...]:
+        """The files that are missing."""
+        if self._is_ready:
+            return ()
+        found = []
+        for step in route.steps:
+            if step.action is Move.RESTORE_CONFIG and step.state is Progress.PENDING and step.node is not None:
+                made = self._crew.files.content(self._crew.node(step.node), phase_of(step), None, seen)
+                found += [made] if isinstance(made, Finding) else []
+        self._is_ready = not found
+        return tuple({(one.id, one.subject): one for one in found}.values())
 
     def pass_by(self, _seen: Observation, _route: Route, _step: RollbackStep) -> None:
         """Nothing to do."""

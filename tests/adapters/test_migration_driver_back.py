@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.migration_driver import run_migration
+from kafkactl.adapters.migration_driver_guard import BackGuard
 from kafkactl.adapters.migration_driver_port import RunResult
 from kafkactl.adapters.migration_driver_routes import WayBack, identity_of
 from kafkactl.adapters.migration_journal import BACK
@@ -23,7 +24,8 @@ PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
 def go_back(world: FakeWorld, folder: Path) -> RunResult:
     crew = open_crew(world, folder)
     with crew.journal:
-        return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity_of(crew.inventory))
+        identity = identity_of(crew.inventory)
+        return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
 
 
 def assert_back(cluster: FakeCluster) -> None:

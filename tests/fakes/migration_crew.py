@@ -12,7 +12,7 @@ from kafkactl.migration.inventory import Inventory, InventoryNode, ZooKeeperPlac
 from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.plan import Finding
 from tests.fakes.migration_hooks import FakeWorld
-from tests.fakes.migration_world import FakeCluster, broker_file
+from tests.fakes.migration_world import FakeCluster, FakeNode, broker_file
 from tests.migration.zk_trees import CLUSTER_ID
 
 PATIENCE = Patience(gate_ms=120_000, operator_ms=120_000, gone_ms=20_000, znode_ms=30_000)
@@ -23,6 +23,11 @@ QUORUM = (
 )
 
 
+def address_of(node: FakeNode) -> str:
+    """Where a node listens, by its own file."""
+    return f"127.0.0.1:{(9090 if node.role is NodeRole.BROKER else 6090) + node.id % 10}"
+
+
 def inventory_of(cluster: FakeCluster) -> Inventory:
     """As its operator would write it."""
     nodes = tuple(
@@ -30,7 +35,7 @@ def inventory_of(cluster: FakeCluster) -> Inventory:
             id=one.id,
             role=one.role,
             host="127.0.0.1",
-            address=f"127.0.0.1:{(9090 if one.role is NodeRole.BROKER else 6090) + one.id % 10}",
+            address=address_of(one),
             config=f"/etc/kafka/{one.id}.properties",
             log_dirs=(f"/data/{one.id}",),
         )

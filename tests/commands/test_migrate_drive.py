@@ -1,0 +1,117 @@
+"""`kafkactl migrate run`, `rollback` and `finalize` on the fake cluster: questions, refusals, answers, exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters import migration_driver_open
+from tests.fakes.migration_crew import address_of, at_phase
+from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.migration_world import FakeCluster
+from tests.migration.zk_trees import CLUSTER_ID
+
+ACCEPTED = [word for one in ("C-30", "C-40", "C-41", "C-42") for word in ("--accept", one)]
+
+
+@pytest.fixture
+def migrate(kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Run a verb against a fake cluster."""
+
+    def run(cluster: FakeCluster, verb: str, *words: str, output: str = "json"):
+        world = FakeWorld(cluster)
+        monkeypatch.setattr(migration_driver_open, "live_world", lambda inventory, say: world)
+        file = tmp_path / "migration.toml"
+        file.write_text(inventory_text(cluster))
+        return kafkactl("migrate", verb, "--inventory", file, *words, "-o", output)
+
+    return run
+
+
+def inventory_text(cluster: FakeCluster) -> str:
+    lines = ["[zookeeper]", 'connect = "zk:2181"', "[hooks]", 'template = "local"']
+    for node in cluster.nodes.values():
+        lines += ["[[nodes]]", f'id = {node.id}\nrole = "{node.role}"\naddress = "{address_of(node)}"',
+                  f'config = "/etc/kafka/{node.id}.properties"\nlog_dirs = ["/data/{node.id}"]']  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def test_all_the_way(migrate, tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    run = migrate(cluster, "run", "--yes", "--until", "M4L", *ACCEPTED)
+    assert (run.code, run.json["kind"], run.json["outcome"]) == (0, "migrate.run", "done")
+    assert (run.json["state_before"], run.json["state"], run.json["cluster_id"]) == ("M0", "M4L", CLUSTER_ID)
+    assert Path(run.json["journal"]).parent == tmp_path / "journal"
+    assert "restart-node broker 2" in run.stderr
+    run = migrate(cluster, "run", "--yes", *ACCEPTED)
+    assert (run.code, run.json["state"]) == (0, "M8")
+    assert "migrate finalize" in run.json["next_action"]
+    assert {one["state"] for one in run.json["steps"]} == {"done"}
+    assert migrate(cluster, "run", "--yes", *ACCEPTED).json["outcome"] == "nothing-to-do"
+    run = migrate(cluster, "finalize", "--confirm", CLUSTER_ID, *ACCEPTED)
+    assert (run.code, run.json["kind"], run.json["state"]) == (0, "migrate.finalize", "M11")
+    run = migrate(cluster, "rollback", "--yes")
+    assert (run.code, run.json["outcome"]) == (3, "refused")
+    assert cluster.harm == []
+
+
+def test_back(migrate) -> None:
+    cluster = FakeCluster()
+    assert migrate(cluster, "run", "--yes", "--until", "M6", *ACCEPTED).json["state"] == "M6"
+    run = migrate(cluster, "rollback", "--yes")
+    assert (run.code, run.json["kind"], run.json["outcome"], run.json["state"]) == (0, "migrate.rollback", "done", "M0")
+    actions = [one["action"] for one in run.json["steps"]]
+    assert actions.count("stop-controllers") == actions.count("delete-controller-znode") == 1
+    assert actions.index("stop-controllers") < actions.index("delete-controller-znode")
+    assert cluster.harm == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "phase", "words", "id"),
+    [
+        ("run", "M0", ACCEPTED, "confirmation-missing"),
+        ("run", "M4L", ACCEPTED, "confirmation-missing"),
+        ("run", "M0", ["--yes"], "check-unknown"),
+        ("rollback", "M3", [], "confirmation-missing"),
+        ("rollback", "M6", ["--yes"], "original-file-unknown"),
+        ("finalize", "M8", ACCEPTED, "confirmation-missing"),
+        ("finalize", "M8", ["--confirm", "qcW5mzVjTpOjVnxJ0WmYIg", *ACCEPTED], "confirmation-mismatch"),
+        ("finalize", "M7", ["--confirm", CLUSTER_ID, *ACCEPTED], "too-early-to-finalize"),
+        ("finalize", "M0", ["--confirm", CLUSTER_ID, *ACCEPTED], "too-early-to-finalize"),
+    ],
+)
+def test_what_is_refused_touches_nothing(migrate, verb: str, phase: str, words: list[str], id: str) -> None:
+    cluster = at_phase(phase)
+    files = {node.id: (node.file, node.starts) for node in cluster.nodes.values()}
+    run = migrate(cluster, verb, *words)
+    assert (run.code, run.json["outcome"]) == (3, "refused")
+    assert id in {one["id"] for one in run.json["findings"]}
+    assert {node.id: (node.file, node.starts) for node in cluster.nodes.values()} == files
+
+
+def test_a_saved_observation_is_not_rolled_back(kafkactl, tmp_path: Path) -> None:
+    run = kafkactl("migrate", "rollback", "--observation", tmp_path)
+    assert run.code == 2
+    assert "--dry-run" in run.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "finalize"])
+def test_an_inventory_is_needed(kafkactl, verb: str) -> None:
+    assert kafkactl("migrate", verb).code == 2
+
+
+def test_for_people(migrate) -> None:
+    run = migrate(FakeCluster(), "run", "--yes", "--until", "M3", *ACCEPTED, output="table")
+    assert run.code == 0
+    assert "done: M3" in run.stdout
+    assert "format-disk controller 3001" in run.stdout
+    assert "journal" in run.stdout
+
+
+def test_zookeeper_that_is_not_there(migrate) -> None:
+    cluster = FakeCluster()
+    cluster.zookeeper_up = False
+    run = migrate(cluster, "run", "--yes")
+    assert run.code == 4
+    assert run.error["id"] == "zookeeper-unreachable"
