@@ -24,6 +24,8 @@ from kafkactl.migration.step_controllers import final_steps, quorum_steps, start
 from kafkactl.plan import Finding, Outcome, Severity, blockers, warning
 
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
+# Started again on its old disk, a controller goes on with the old log: a split brain within seconds.
+_FATAL_LEFTOVERS: Final = frozenset({"controller-disk-left-over", "migration-znode-left-over"})
 _BY_THE_WAY_BACK: Final = (
     State.STALE_MIGRATION,
     State.STALE_CONTROLLER,
@@ -66,7 +68,11 @@ def plan_forward(observation: Observation, inventory: Inventory | None = None) -
 
 def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> ForwardPlan:
     """The same from evidence that was gathered already."""
-    findings = (*(_repairable(one, situation) for one in situation.findings), *_unnamed(e, situation, inventory))
+    findings = (
+        *(_repairable(one, situation) for one in situation.findings),
+        *(changed(one, severity=Severity.BLOCKER) for one in situation.leftovers if one.id in _FATAL_LEFTOVERS),
+        *_unnamed(e, situation, inventory),
+    )
     if blockers(findings):
         return ForwardPlan(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=findings)
     steps = tuple(changed(one, number=number) for number, one in enumerate(_steps(e, situation, inventory), start=1))

@@ -83,6 +83,14 @@ class Operator:
             else:
                 self._until_seen(step, plan)
 
+    def back(self) -> Observation:
+        """To M0, and the disks that are left over are wiped: a start on one of them would go on with the old log."""
+        last = self.go(plan_rollback, until=lambda _: False)
+        assert [one.id for one in plan_forward(last, self.inventory).findings] == ["controller-disk-left-over"]
+        for id in self.cluster.controller_ids:
+            shutil.rmtree(self.cluster.plan.log_dir(id), ignore_errors=True)
+        return last
+
     def _until_seen(self, step: RollbackStep, plan: Plan) -> None:
         deadline = time.monotonic() + _STEP_S
         while True:
@@ -168,7 +176,7 @@ def test_forward_back_and_forward_again(tmp_path: Path) -> None:
         assert topics(operator.look()) == before
 
         operator.states.clear()
-        last = operator.go(plan_rollback, until=lambda _: False)
+        last = operator.back()
         assert moved_through(operator.course, ["M8", "M7", "M6", "lost-quorum", "incomplete-rollback", "M0"]), (
             operator.course
         )
@@ -260,6 +268,7 @@ def test_what_is_broken_on_purpose_has_its_name(tmp_path: Path) -> None:
         cluster.wait_for(lambda: operator.look() and operator.states[-1] == "burnt-quorum", "shown a burnt quorum", 60)
         operator.go(plan_rollback, until=lambda _: False)
         assert operator.states[-1] == "M0"
+        assert not cluster.plan.log_dir(3001).exists()
 
         cluster.write(3001, "migration")
         cluster.reach("M6")

@@ -76,6 +76,11 @@ def test_the_way_forward(name: str) -> None:
     assert [one.number for one in plan.steps] == list(range(1, len(plan.steps) + 1))
 
 
+def test_a_disk_of_an_earlier_try_is_wiped_before_it_is_started_again() -> None:
+    plan = plan_forward(SITUATIONS["rolled back from M6"][0].observation())
+    assert (plan.outcome, plan.findings[0].id) == (Outcome.REFUSED, "controller-disk-left-over")
+
+
 def test_at_the_end_there_is_nothing_to_do() -> None:
     plan = plan_forward(HEALTHY["M11"].observation())
     assert (plan.outcome, plan.steps) == (Outcome.NOTHING_TO_DO, ())
