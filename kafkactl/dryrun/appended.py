@@ -83,12 +83,20 @@ def measured(operations: Iterable[Operation], rules: Rules) -> Appended:
     """The size of what would be appended."""
     by_type: Counter[str] = Counter()
     size = 0
+    of_change: dict[PartitionChange, int] = {}  # whichever partition they are about
     for chunk in _chunks(operations):
         size += HEADER_BYTES
         for delta, item in enumerate(chunk):
-            one = _record(item, rules)
-            by_type[one.type] += 1
-            size += _record_size(delta, len(encoded(one)))
+            if isinstance(item, MetadataRecord):
+                by_type[item.type] += 1
+                value = len(encoded(item))
+            else:
+                by_type["PartitionChangeRecord"] += 1
+                found = of_change.get(item.change)
+                if found is None:
+                    found = of_change[item.change] = len(encoded(_record(item, rules)))
+                value = found
+            size += _record_size(delta, value)
     return Appended(count=by_type.total(), bytes=size, by_type=dict(sorted(by_type.items())))
 
 
@@ -113,5 +121,9 @@ def _chunks(operations: Iterable[Operation]) -> Iterator[tuple[MetadataRecord | 
 
 def _record_size(delta: int, value: int) -> int:
     """The bytes of a record without key and headers: length, attributes, time delta, offset delta, key, value."""
-    content = 1 + 1 + len(base128(delta << 1)) + 1 + len(base128(value << 1)) + value + 1
-    return len(base128(content << 1)) + content
+    content = 1 + 1 + _varint_size(delta << 1) + 1 + _varint_size(value << 1) + value + 1
+    return _varint_size(content << 1) + content
+
+
+def _varint_size(value: int) -> int:
+    return 1 if value < 0x80 else (value.bit_length() + 6) // 7

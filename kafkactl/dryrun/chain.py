@@ -17,11 +17,13 @@ from kafkactl.metadata.replay import Replaying
 def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:
     """The image and the facts once everything that was predicted has happened."""
     facts = prediction.facts
-    records = list(records_of(prediction.operations or (), facts.rules))
-    changed = replayed(image, facts, records)
+    operations = prediction.operations or ()
+    changed = replayed(image, facts, records_of(operations, facts.rules))
     migrating = facts.static.get("zookeeper.metadata.migration.enable", "").strip().lower() == "true"
     rules = rules_of(facts.release, changed.features, migration_enabled=migrating)
-    return changed, replace(facts, next_offset=facts.next_offset + len(records), rules=rules)
+    return changed, replace(
+        facts, next_offset=facts.next_offset + sum(len(one.items) for one in operations), rules=rules
+    )
 
 
 def replayed(image: Image, facts: Facts, records: Iterable[MetadataRecord]) -> Image:

@@ -10,6 +10,7 @@ from kafkactl.metadata.image import NO_LEADER, RECOVERING, Partition
 from kafkactl.plan import Finding, blocker, note, warning
 
 Outcomes = Mapping[Key, Sequence[Partition]]  # where there is more than one
+_EPOCH = Partition._fields.index("partition_epoch")
 
 
 def changes_of(
@@ -24,14 +25,14 @@ def changes_of(
     for key in dict.fromkeys((*(touched if since_mark else controller.changed), *outcomes)):
         old = touched[key] if since_mark else controller.image.topics[key[0]].partitions[key[1]]
         new, several = controller.partition(key), outcomes.get(key, ())
-        if _seen(old) != _seen(new) or len(several) > 1:
+        if len(several) > 1 or _differ(old, new):
             found.append(change_of(controller, key, old, new, several))
     return tuple(sorted(found, key=lambda change: change.rank))
 
 
-def _seen(partition: Partition) -> tuple[object, ...]:
-    """A partition but for its partition epoch."""
-    return partition._replace(partition_epoch=0)
+def _differ(old: Partition, new: Partition) -> bool:
+    """Whether partitions differ in more than their partition epochs."""
+    return old[:_EPOCH] != new[:_EPOCH] or old[_EPOCH + 1 :] != new[_EPOCH + 1 :]
 
 
 def change_of(

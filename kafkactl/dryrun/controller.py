@@ -13,14 +13,25 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from kafkactl.dryrun.appended import Changed, Operation, record
-from kafkactl.dryrun.election import Election, PartitionChange, Target, change_partition, merge, without
+from kafkactl.dryrun.election import Election, Ids, PartitionChange, Target, change_partition, merge, without
 from kafkactl.dryrun.facts import Facts, min_isr_of, unclean_allowed
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import LOST, MIGRATING, NO_LEADER, UNASSIGNED, Broker, Image, Partition, Topic
+from kafkactl.metadata.image import (
+    DIRECTORIES_AT,
+    LOST,
+    MIGRATING,
+    NO_LEADER,
+    UNASSIGNED,
+    Broker,
+    Image,
+    Partition,
+    Topic,
+    partition_of,
+)
 from kafkactl.values import Uuid
 
 Key: TypeAlias = tuple[Uuid, int]  # topic id, partition
-_ISR, _LEADER, _ELR = 1, 4, 9  # places in a Partition, and in the tuple that stands for one
+_ISR, _LEADER, _LEADER_EPOCH, _ELR = 1, 4, 6, 9  # places in a Partition, and in the tuple that stands for one
 
 
 class ActiveController:
@@ -34,7 +45,10 @@ class ActiveController:
         self.operations: list[Operation] = []
         self.touched: dict[Key, Partition] = {}  # what changed since `mark`, as it was then
         self._changed_of: dict[Uuid, dict[int, Partition]] = {}  # `changed` by topic: a uuid is dear to hash
-        self._held: dict[int, list[Key]] = {}  # by broker, the partitions that have a replica there
+        self._held: dict[int, list[Key]] | None = None  # by broker, the partitions that have a replica there
+        self._leaderless: set[Key] | None = None
+        self._directories: dict[bytes, tuple[Uuid, ...]] = {}  # equal lists are one object, and so are equal changes
+        self._changes: dict[PartitionChange, PartitionChange] = {}
         self._tally: list[int] | None = None
         self._topics = sorted(image.topics.values(), key=lambda topic: topic.name)
         self._settings: dict[str, tuple[int, bool]] = {}
@@ -43,7 +57,15 @@ class ActiveController:
 
     def partition(self, key: Key) -> Partition:
         """A partition as it is now."""
-        return self.changed.get(key) or self.image.topics[key[0]].partitions[key[1]]
+        found = self.changed.get(key)
+        if found is not None:
+            return found
+        state = self.image.topics[key[0]].partitions.states[key[1]]
+        raw = state[DIRECTORIES_AT]
+        directories = self._directories.get(raw)
+        if directories is None:
+            directories = self._directories[raw] = partition_of(state).directories
+        return Partition._make((*state[:DIRECTORIES_AT], directories, *state[DIRECTORIES_AT + 1 :]))
 
     def settings(self, topic: Topic) -> tuple[int, bool]:
         """The effective min ISR of a topic (at most the replicas of its partition 0), and whether an unclean election
@@ -86,13 +108,22 @@ class ActiveController:
     def held_by(self, broker_id: int) -> list[Key]:
         """The partitions that name a broker in their replicas, ISR or ELR, by topic name and number.
 
-        Kept once it was asked for; reassignments within this picture are none of a scenario that asks again.
+        They are looked up once for all brokers, until replicas change.
         """
-        if broker_id not in self._held:
-            self._held[broker_id] = self.keys(
-                lambda fields: broker_id in fields[0] or broker_id in fields[_ISR] or broker_id in fields[_ELR]
-            )
-        return self._held[broker_id]
+        if self._held is None:
+            self._held = {}
+            for topic, number, fields in self.all_fields():
+                key = topic.id, number
+                for one in dict.fromkeys((*fields[0], *fields[_ISR], *fields[_ELR])):
+                    self._held.setdefault(one, []).append(key)
+        return self._held.get(broker_id, [])
+
+    def without_leader(self) -> list[Key]:
+        """The partitions that have no leader, by topic name and number."""
+        if self._leaderless is None:
+            self._leaderless = set(self.keys(lambda fields: fields[_LEADER] == NO_LEADER))
+        topics = self.image.topics
+        return sorted(self._leaderless, key=lambda key: (topics[key[0]].name, key[1]))
 
     def mark(self) -> None:
         """From here on `touched` gathers what changes."""
@@ -136,8 +167,7 @@ class ActiveController:
     def unfence(self, broker_id: int) -> Operation:
         """It has caught up: unfenced, then every partition without a leader is looked at (`handleBrokerUnfenced`)."""
         change = self.registration_change(broker_id, Fenced=-1)
-        leaderless = self.keys(lambda fields: fields[_LEADER] == NO_LEADER)
-        items = self._update(leaderless, add=broker_id)
+        items = self._update(self.without_leader(), add=broker_id)
         self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=False)
         return self._done(f"broker {broker_id} is unfenced", change, *items)
 
@@ -188,13 +218,7 @@ class ActiveController:
 
     def alter_isr(self, changes: Iterable[tuple[Key, tuple[int, ...]]], name: str) -> Operation | None:
         """What leaders report: the ISR as it is now, which also ends the recovery of a partition (`alterPartition`)."""
-        items: list[Changed] = []
-        for key, isr in changes:
-            topic = self.image.topics[key[0]]
-            least, unclean = self.settings(topic)
-            election = Election.UNCLEAN if unclean else Election.ONLINE
-            target = Target(min_isr=least, isr=isr, election=election, recovery_state=0)
-            items += self.change(key, target, self.is_active)
+        items = self._alike(changes, self.is_active, recovery_state=0)
         return self._done(name, *items) if items else None
 
     def apply(self, name: str, *items: MetadataRecord | Changed) -> Operation:
@@ -206,16 +230,17 @@ class ActiveController:
     def change(self, key: Key, target: Target, may_lead: Callable[[int], bool]) -> list[Changed]:
         """Change a partition towards a target; nothing or one change. `may_lead` is asked before the directory is."""
         before = self.partition(key)
-        change = change_partition(
-            before, target, self.acceptor(before, may_lead), self.facts.rules.elections, self.default_directory
-        )
-        if change is None:
-            return []
-        return [self.put(key, before, change)]
+        change = self._towards(before, target, may_lead)
+        return [] if change is None else [self.put(key, before, change)]
 
     def put(self, key: Key, before: Partition, change: PartitionChange) -> Changed:
         """Take a change of a partition over."""
+        change = self._changes.setdefault(change, change)
         self.changed[key] = made = merge(before, change)
+        if change.replicas is not None:
+            self._held = None
+        if self._leaderless is not None and before.leader != made.leader:
+            (self._leaderless.add if made.leader == NO_LEADER else self._leaderless.discard)(key)
         self.touched.setdefault(key, before)
         if self._tally is not None:
             topic = self.image.topics[key[0]]
@@ -294,18 +319,45 @@ class ActiveController:
         def may_lead(broker_id: int) -> bool:
             return broker_id not in (remove, unclean) and (broker_id == add or self.is_active(broker_id))
 
-        items: list[Changed] = []
         shutdown = frozenset() if unclean == NO_LEADER else frozenset({unclean})
-        for key in keys:
-            least, allowed = self.settings(self.image.topics[key[0]])
-            target = Target(
-                min_isr=least,
-                isr=without(self.partition(key).isr, remove, unclean),
-                election=Election.UNCLEAN if allowed else Election.ONLINE,
-                unclean_shutdown=shutdown,
-            )
-            items += self.change(key, target, may_lead)
+        wanted = ((key, None) for key in keys)
+        return self._alike(wanted, may_lead, gone=(remove, unclean), unclean_shutdown=shutdown)
+
+    def _alike(
+        self,
+        wanted: Iterable[tuple[Key, Ids | None]],
+        may_lead: Callable[[int], bool],
+        *,
+        gone: Ids = (),
+        **rest: Any,
+    ) -> list[Changed]:
+        """Changes of partitions towards these ISRs (None: the present one without who is `gone`).
+
+        Partitions that are alike change alike, and their change is worked out once.
+        """
+        items: list[Changed] = []
+        known: dict[Any, tuple[PartitionChange | None, Partition]] = {}
+        topic, least, unclean = None, 0, False
+        for key, given in wanted:
+            before = self.partition(key)
+            if key[0] is not topic:
+                topic = key[0]
+                least, unclean = self.settings(self.image.topics[topic])
+            isr = without(before.isr, *gone) if given is None else given
+            # Directories by identity, for their hash is dear; `known` keeps them alive.
+            shape = before[:_LEADER_EPOCH], id(before.directories), before[_ELR:], isr, least, unclean
+            found = known.get(shape)
+            if found is None:
+                election = Election.UNCLEAN if unclean else Election.ONLINE
+                target = Target(min_isr=least, isr=isr, election=election, **rest)
+                found = known[shape] = self._towards(before, target, may_lead), before
+            if found[0] is not None:
+                items.append(self.put(key, before, found[0]))
         return items
+
+    def _towards(self, before: Partition, target: Target, may_lead: Callable[[int], bool]) -> PartitionChange | None:
+        elections = self.facts.rules.elections
+        return change_partition(before, target, self.acceptor(before, may_lead), elections, self.default_directory)
 
     def _done(self, name: str, *items: MetadataRecord | Changed) -> Operation:
         operation = Operation(name, items)

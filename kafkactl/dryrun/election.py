@@ -114,7 +114,8 @@ def merge(partition: Partition, change: PartitionChange) -> Partition:
     """
     replicas = _or(change.replicas, partition.replicas)
     directories = partition.directories if change.directories is None else change.directories
-    if all(one == MIGRATING for one in directories):
+    moves = change.replicas is not None or change.directories is not None or len(directories) != len(replicas)
+    if moves and all(one == MIGRATING for one in directories):
         directories = (MIGRATING,) * len(replicas)
     kept = change.leader == LEADER_KEPT
     state = change.leader_recovery_state
@@ -275,7 +276,8 @@ class _Builder:
 
     def _set_assignment(self, default_directory: Callable[[int], Uuid]) -> None:
         before = self.before
-        if self.replicas and self.rules.directories:
+        stays = self.replicas is before.replicas and len(before.directories) == len(self.replicas)
+        if self.replicas and self.rules.directories and not stays:
             known = dict(zip(before.replicas, before.directories, strict=False))
             directories = tuple(known[one] if one in known else default_directory(one) for one in self.replicas)
             if directories != before.directories:
