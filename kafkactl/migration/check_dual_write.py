@@ -27,9 +27,7 @@ _HEAL: Final = "Restart the KRaft leader, which writes its whole state to ZooKee
 def _driver(case: CheckCase) -> Said:
     """Progress: no-ops alone move /migration twice a second."""
     migration = None if case.tree is None else case.tree.migration
-    end = None if case.log is None else case.log.last_offset
-    if case.quorum is not None and case.quorum.high_watermark is not None:
-        end = case.quorum.high_watermark - 1
+    end = _end_of_log(case)
     if migration is None or end is None:
         yield Unknown("/migration and the end of the metadata log were not both observed: nobody knows how far behind"
                       " ZooKeeper is")  # fmt: skip
@@ -44,7 +42,7 @@ def _driver(case: CheckCase) -> Said:
             " observation, then restart the KRaft leader.",
             metadata_offset=migration.metadata_offset,
         )
-    elif behind > _STUCK_RECORDS and migration.mtime_ms > 0 and age_ms > _STUCK_MS:
+    elif _is_stuck(case):
         yield blocker(
             "migration-driver-stuck",
             "/migration",
@@ -65,6 +63,23 @@ def _driver(case: CheckCase) -> Said:
             metadata_offset=migration.metadata_offset,
             log_offset=end,
         )
+
+
+def _end_of_log(case: CheckCase) -> int | None:
+    """The offset of the last record: as the leader told it beside everything else, or of the log that was fetched."""
+    if case.quorum is not None and case.quorum.high_watermark is not None:
+        return case.quorum.high_watermark - 1
+    return None if case.log is None else case.log.last_offset
+
+
+def _is_stuck(case: CheckCase) -> bool:
+    """Whether /migration stands still: far behind, and not written for longer than twenty no-ops take."""
+    migration = None if case.tree is None else case.tree.migration
+    end = _end_of_log(case)
+    if migration is None or end is None or migration.mtime_ms <= 0:
+        return False
+    is_old = case.observation.time_ms - migration.mtime_ms > _STUCK_MS
+    return is_old and end - migration.metadata_offset > _STUCK_RECORDS
 
 
 def _lag_metric(case: CheckCase) -> Iterator[Finding]:
@@ -131,7 +146,7 @@ def _topics(case: CheckCase) -> Iterator[Finding]:
     if image is None or tree is None:
         return
     done = -1 if tree.migration is None else tree.migration.metadata_offset
-    late = _not_yet_mirrored(case.log, done)
+    late = set() if _is_stuck(case) else _not_yet_mirrored(case.log, done)
     recreated, grown, only_kraft = [], [], []
     for name, id in image.topic_ids.items():
         topic = tree.topics.get(name)

@@ -272,7 +272,8 @@ DATA = (
                                                             aborted_copies=(aborted(),))),
     Case("C-59", "kraft-controller-left-over", "M5", lambda one: one.logged(copy_begin=None, copy_records=())),
     Case("C-59", "persistent-controller-znode", "M0", lambda one: one.but(persistent=True)),
-    Case("C-60", "orphan-topic-config", "M0", lambda one: one.znode("/config/topics/ghost", config(**{"retention.ms": "1"})), "info"),
+    Case("C-60", "orphan-topic-config", "M0", lambda one: one.znode(
+        "/config/topics/ghost", config(**{"retention.ms": "1"})), "info"),
     Case("C-60", "config-of-absent-broker", "M0", lambda one: one.znode("/config/brokers/9", config(a="1")), "warning"),
 )  # fmt: skip
 
@@ -308,6 +309,9 @@ MEASURED = (
         "Entity": [{"EntityType": "client-id", "EntityName": "slow"}], "Key": "producer_byte_rate", "Value": 0.0,
         "Remove": True}))),
     Case("X-3-D2", "recreated-topic-not-mirrored", "M6", lambda one: one.znode(ORDERS, _topic(topic_id=LOGS_ID))),
+    Case("X-3-D2", "topic-not-mirrored", "M6", lambda one: one.replayed(
+        ("TopicRecord", {"Name": "late", "TopicId": _id(7)}), offset=280).znode("/migration", migration(250))
+        .but(migration_age_ms=30_000)),
     Case("X-3-D2", "partitions-not-mirrored", "M6", lambda one: one.no_znode(STATE_0)),
     Case("X-3-D2", "topic-not-mirrored", "M6", lambda one: one.no_znode(
         ORDERS, STATE_0, f"{ORDERS}/partitions/1/state")),

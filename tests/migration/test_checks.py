@@ -17,7 +17,7 @@ from kafkactl.migration.tree import tree_of
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Severity
 from tests.migration.check_cases import CASES, Case
-from tests.migration.observations import STATES, TIME_MS, holder, world
+from tests.migration.observations import STATES, TIME_MS, holder, migration, uuid, world
 
 # zk-migration.md 4: the numbers that there are.
 ALL_NUMBERS = [f"C-{number:02}" for number in (*range(1, 9), *range(10, 23), *range(30, 43), *range(50, 61))]
@@ -82,6 +82,12 @@ def test_a_broken_situation_is_named_once():
     assert [one.subject for one in split if one.id == "split-brain"] == ["/controller"]
     lost = check(world("M6").but(controllers={3001: False}).observation())
     assert ("X-STATE", "lost-quorum", "blocker") in _ids(lost)
+
+
+def test_what_was_made_a_moment_ago_is_not_missing_yet():
+    made = ("TopicRecord", {"Name": "late", "TopicId": uuid(7)})
+    fresh = world("M6").replayed(made, offset=280).znode("/migration", migration(279))
+    assert "topic-not-mirrored" not in {one.id for one in check(fresh.observation())}
 
 
 # --- unknown --------------------------------------------------------------------------------------------------------
