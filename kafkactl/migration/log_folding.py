@@ -133,7 +133,8 @@ class LogFolding:
                 leader_id = record.data["LeaderId"]
                 self._leaders.append(LeaderChange(offset=one.offset, epoch=one.epoch, leader_id=leader_id))
         elif record.api_key == _BEGIN:
-            self._transaction = _Transaction(one.offset, record.data["Name"])
+            if self._transaction is None:  # Kafka has no transaction inside of another
+                self._transaction = _Transaction(one.offset, record.data["Name"])
         elif record.api_key in (_END, _ABORT):
             self._close(one)
         elif self._transaction is not None:

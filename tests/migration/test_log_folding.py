@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkactl.adapters.log_source import open_source
 from kafkactl.adapters.migration_files import log_facts_of
@@ -180,3 +182,58 @@ def test_the_last_word_of_a_controller_counts(tmp_path: Path, ready: bool):
     bootstrap(log)
     log.batch(controller(3001, ready=ready))
     assert _facts(log, tmp_path).controllers[3001].zk_migration_ready is ready
+
+
+_BROKER = st.integers(1, 3)
+_EVENTS = st.one_of(
+    st.tuples(st.just("register"), _BROKER, st.booleans()),
+    st.tuples(st.sampled_from(["fence", "unfence", "change", "leave", "unregister"]), _BROKER, st.booleans()),
+    st.tuples(st.sampled_from(["begin", "end", "abort", "state", "noop"]), _BROKER, st.booleans()),
+)
+
+
+@given(events=st.lists(_EVENTS, max_size=25), batch_size=st.integers(1, 4))
+def test_it_agrees_with_the_image(events, batch_size: int, tmp_path_factory: pytest.TempPathFactory):
+    """Whatever the records are, in transactions or not: two folds over one log, one answer."""
+    log = LogWriter()
+    bootstrap(log)
+    epochs: dict[int, int] = {}
+    records = []
+    for at, (what, id, flag) in enumerate(events):
+        offset = log.offset + at
+        epoch = epochs.get(id, 0) + (0 if flag else 1)  # a change with another epoch than the registration's
+        if what == "register":
+            epochs[id] = offset
+            records.append(
+                record("RegisterBrokerRecord", 3, BrokerId=id, BrokerEpoch=offset, IsMigratingZkBroker=flag,
+                       IncarnationId=uuid(id), EndPoints=[], Features=[], LogDirs=[uuid(100 + id)], Rack=None)
+            )  # fmt: skip
+        else:
+            records.append(
+                {
+                    "fence": record("FenceBrokerRecord", Id=id, Epoch=epoch),
+                    "unfence": record("UnfenceBrokerRecord", Id=id, Epoch=epoch),
+                    "change": record("BrokerRegistrationChangeRecord", 2, BrokerId=id, BrokerEpoch=epoch, Fenced=-1),
+                    "leave": record(
+                        "BrokerRegistrationChangeRecord", 2, BrokerId=id, BrokerEpoch=epoch, InControlledShutdown=1
+                    ),
+                    "unregister": record("UnregisterBrokerRecord", BrokerId=id, BrokerEpoch=epoch),
+                    "begin": record("BeginTransactionRecord", Name="ZK Migration" if flag else None),
+                    "end": record("EndTransactionRecord"),
+                    "abort": record("AbortTransactionRecord", Reason="x"),
+                    "state": record("ZkMigrationStateRecord", ZkMigrationState=id),
+                    "noop": record("NoOpRecord"),
+                }[what]
+            )
+    for at in range(0, len(records), batch_size):
+        log.batch(*records[at : at + batch_size])
+    facts = _facts(log, tmp_path_factory.mktemp("log"))
+    told = {
+        id: (one.epoch, one.migrating, one.fenced, one.in_controlled_shutdown)
+        for id, one in facts.registrations.items()
+    }
+    assert told == {
+        id: (one.epoch, one.is_migrating_zk_broker, one.fenced, one.in_controlled_shutdown)
+        for id, one in facts.image.brokers.items()
+    }
+    assert facts.migration_state == facts.image.zk_migration_state
