@@ -12,7 +12,7 @@ own driver works so, too): a znode that somebody changed in between is left alon
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AnySet
 from types import TracebackType
 from typing import Any, Final, Self
@@ -301,11 +301,16 @@ def _unknown(path: str, error: UnreachableError) -> UnknownOutcomeError:
 
 def _take_anew(found: dict[str, Znode], moving: set[str], reader: Reader) -> None:
     """Read the changed znodes and all below them again."""
-    roots = [path for path in moving if not any(path.startswith(one + "/") for one in moving)]
-    for path in list(found):
-        if any(path == root or path.startswith(root + "/") for root in roots):
-            del found[path]
-    found.update(reader.walk(roots))
+    roots = {path for path in moving if not any(one in moving for one in _above(path))}
+    for path in [one for one in found if one in roots or any(above in roots for above in _above(one))]:
+        del found[path]
+    found.update(reader.walk(sorted(roots)))
+
+
+def _above(path: str) -> Iterator[str]:
+    """The paths of the znodes that a znode is below, its parent first."""
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def _add_acls(found: dict[str, Znode], reader: Reader) -> None:

@@ -16,10 +16,13 @@ from pathlib import Path
 
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.znode import encode_znodes
+from tests.lab import releases
 from tests.lab.migration_cluster import MigrationCluster
 
 INTO = Path(__file__).parents[1] / "golden" / "migrations"
-RELEASES = ("3.7.2", "3.8.1", "3.9.2")
+RELEASES = ("3.6.2", "3.7.2", "3.8.1", "3.9.2")
+ONCE = ("3.6.0", "3.6.1", "3.7.0")
+"""Patches whose copy differs; the lab has no other use for them, and they were captured by name."""
 SEGMENT = f"{0:020}.log"
 ATTEMPTS = 3
 
@@ -52,6 +55,7 @@ def moved_since_copy(tree: Tree) -> list[str]:
 def main(arguments: Sequence[str]) -> None:
     """Capture the named releases, or all."""
     for release in arguments or RELEASES:
+        releases.RELEASES.setdefault(release, releases.Release(version=release))
         for _ in range(ATTEMPTS):
             with tempfile.TemporaryDirectory(prefix="kafkactl-migration-") as work:
                 if capture(release, Path(work), INTO):

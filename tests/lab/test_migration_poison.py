@@ -8,6 +8,7 @@ and the records of that copy are the predicted ones, byte for byte.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.migration.copy_proof import assert_same_batches, assert_same_records
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1200)]
 RELEASES = ("3.9.2", "3.7.2")
+WATCHED_S = 6.0  # in which a healthy copy of this tree is begun and ended
 
 
 def _json(**fields: object) -> bytes:
@@ -39,6 +41,7 @@ _TOKEN = {
     "maxTimestamp": "9000000000000", "expiryTimestamp": "9000000000000", "tokenId": "t",
 }  # fmt: skip
 _BLOCK = _json(version=1, broker=1, block_start="x", block_end="y")
+_ID = "3DQ5fs2iR1mUsgN7o0xA9g"
 _STATE = "/brokers/topics/under_score.dots-and-dashes/partitions/0/state"
 # The first must let a broker start: a broken quota, for one, ends brokers on ZooKeeper while they start, too.
 LETHAL = [
@@ -52,6 +55,12 @@ LETHAL = [
     ("broken-delegation-token-znode", "/delegation_token/tokens/poison", _json(**{**_TOKEN, "version": 9})),
     ("broken-partition-state-znode", _STATE, _json(version=1, leader=1, leader_epoch=0, controller_epoch=1)),
 ]  # fmt: skip
+WAITED_FOR = [
+    ("broken-topic-znode", "/brokers/topics/poison", _json(version=3, topic_id=_ID, partitions={"0": ["x"]})),
+    ("broken-broker-znode", "/brokers/ids/x", _json(version=5, endpoints=[])),
+    ("replica-on-absent-broker", "/brokers/topics/poison", _json(version=3, topic_id=_ID, partitions={"0": [9]})),
+    ("empty-migration-znode", "/migration", b""),
+]
 SILENT = [
     ("config-znode-ignored", "/config/topics/spread", b'{"version":1,"config":{"retention.ms":"36'),
     ("config-znode-ignored", "/config/clients/cut", b"{"),
@@ -101,6 +110,15 @@ def dies(cluster: MigrationCluster) -> None:
     assert cluster.controller()["brokerid"] == FIRST_CONTROLLER
 
 
+def waits(cluster: MigrationCluster) -> None:
+    """The controller leads and lives, and begins no copy."""
+    node = cluster.node(FIRST_CONTROLLER)
+    cluster.wait_for(lambda: "KRaftMigrationDriver" in node.log_text(), "a migration driver")
+    time.sleep(WATCHED_S)
+    assert node.alive and "Starting ZK migration" not in node.log_text()
+    assert cluster.migration().get("kraft_metadata_offset", -1) == -1
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_each_poison_does_what_is_said_of_it(release: str, tmp_path: Path) -> None:
     wrong = []
@@ -129,6 +147,14 @@ def test_each_poison_does_what_is_said_of_it(release: str, tmp_path: Path) -> No
         cluster.start(FIRST_CONTROLLER, wait=False)
         dies(cluster)
         cluster.write(FIRST_CONTROLLER, "migration")
+        for one in WAITED_FOR:
+            with poisoned(client, one):
+                _, found = forecast(cluster, release)
+                assert found.outcome is CopyOutcome.NEVER_STARTS, one
+                assert one[0] in [said.id for said in found.findings]
+                cluster.start(FIRST_CONTROLLER)
+                waits(cluster)
+                cluster.kill(FIRST_CONTROLLER)
         put(client, *SILENT)
         tree, found = forecast(cluster, release)
         assert found.outcome is CopyOutcome.LOSES
