@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+import click
+
 from kafkactl.commands import exit_codes
 from kafkactl.commands.output import Render, detail, emit, say
 from kafkactl.commands.page import Page, Word
@@ -82,7 +84,7 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
     events = [event for path in common.after for event in _events(path)]
     release = None if common.kafka_version is None else find_release(common.kafka_version)
     static = read_static(common.config)
-    clusters = open_clusters(common.sources, same_cluster=common.same_cluster, cluster_of=common.cluster_of)
+    clusters = open_clusters(_places(common), same_cluster=common.same_cluster, cluster_of=common.cluster_of)
     tags = _tags([one.title for one in clusters])
     for tag in tags:
         check_html(tagged(common.html, tag))
@@ -101,6 +103,16 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
                 yield _opened(Opened(world, one, frame, tag), events, at)
 
     return Reading(chosen, engine.name, each)
+
+
+def _places(common: Common) -> dict[str, str]:
+    """Where each source is on this machine, those that Hadoop has to read until the command ends."""
+    from kafkactl.adapters.log_places import fetched, needs_fetch, plain_paths
+
+    engine = _engine(common, ()) if needs_fetch(common.sources) else None
+    if engine is None or engine.name != "spark":
+        return plain_paths(common.sources)
+    return click.get_current_context().with_resource(fetched(engine.master, common.sources))
 
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:

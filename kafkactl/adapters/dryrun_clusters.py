@@ -7,7 +7,7 @@ Sources with one cluster id are replicas, and so are those that `--cluster-of` g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,9 +37,10 @@ class Cluster:
 
 
 def open_clusters(
-    paths: Sequence[str], *, same_cluster: bool = False, cluster_of: str | None = None
+    paths: Mapping[str, str], *, same_cluster: bool = False, cluster_of: str | None = None
 ) -> tuple[Cluster, ...]:
-    """Open what was named, in the order in which clusters are met.
+    """Open what was named, in the order in which clusters are met. `paths` are the sources as they were given, with
+    where they are on this machine (`log_places`).
 
     `cluster_of` is a regular expression that is searched for in each path; its first group, or all that it matched, is
     the name of the cluster. Raises InputError `invalid-cluster-pattern`, `cluster-not-named`, `cluster-named-twice`,
@@ -163,11 +164,11 @@ def _name(pattern: re.Pattern[str] | None, path: str) -> str | None:
 # --- logs ---------------------------------------------------------------------------------------------------------
 
 
-def _opened(paths: Sequence[str]) -> Iterator[LogSource]:
+def _opened(paths: Mapping[str, str]) -> Iterator[LogSource]:
     """Each log once, by whatever path it was named."""
     seen: set[str] = set()
-    for path in paths:
-        log = open_source(path)
+    for given, path in paths.items():
+        log = replace(open_source(path), name=given)
         place = str(Path(log_folder(path) or path).resolve())
         if place not in seen:
             seen.add(place)
@@ -182,7 +183,7 @@ def _joined(logs: Iterator[LogSource]) -> list[LogSource]:
         if log.is_folder:
             found.append(log)
             continue
-        folder = Path(log.name).resolve().parent
+        folder = Path((*log.segments, *log.checkpoints)[0].name).resolve().parent
         if folder not in places:
             places[folder] = len(found)
             found.append(log)

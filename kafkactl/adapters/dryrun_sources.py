@@ -14,6 +14,7 @@ from kafkactl.adapters.dryrun_clusters import Cluster
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.log_source import LogSource
 from kafkactl.dryrun.facts import facts_of
+from kafkactl.dryrun.fetched import fetched_folder
 from kafkactl.dryrun.loader import CONFIGS_SINCE, Started, started
 from kafkactl.dryrun.local import Loaded, load
 from kafkactl.dryrun.replicas import Replica, compared, farthest, proved, replica_of
@@ -68,6 +69,10 @@ def on_spark(master: str | None) -> Engine:
         from kafkactl.dryrun.spark_plan import ClusterLog
 
         with spark_session(master) as spark:
+            if not spark.sparkContext.master.startswith("local"):
+                places = [fetched_folder(segment.name) for log in logs for segment in log.segments]
+                for folder in sorted({place for place in places if place is not None}):
+                    spark.sparkContext.addFile(folder, recursive=True)
             return load_logs(
                 spark, [ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at) for log in logs]
             )

@@ -90,11 +90,12 @@ class Columns:
         self._is_wrong: list[bool] = []
 
     def rows(self) -> Rows:
-        """All rows."""
+        """All rows; they are given once."""
         if not self._rows:
             nothing = np.zeros(0, np.int64)
             return Rows(nothing, nothing, nothing)
-        return Rows(*(np.concatenate(parts) for parts in zip(*self._rows, strict=True)))
+        rows, self._rows = self._rows, []
+        return Rows(*(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
     def _new_body(self, rest: bytes, tag: int) -> None:
         body = tag.to_bytes(2, "big") + rest

@@ -90,8 +90,8 @@ _NOTHING: Final = Body(False, True, 0, 0, (None,) * len(FIELDS))
 def _folded(taken: Rows, meaning: _Meaning, split: int, era: int) -> dict[str, Array]:
     """One stretch within one era. Where an index stands twice in an assignment, numpy keeps the last."""
     offset, key, body = taken
-    count, rows = int(key.max()) + 1, np.arange(len(key))
-    first, last = np.full(count, -1), np.full(count, -1)
+    count, rows = int(key.max()) + 1, np.arange(len(key), dtype=np.int32)
+    first, last = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     last[key] = rows
     first[key[::-1]] = rows[::-1]
     there = np.flatnonzero(last >= 0)
@@ -115,7 +115,7 @@ def _folded(taken: Rows, meaning: _Meaning, split: int, era: int) -> dict[str, A
 
 def _last(rows: Array, key: Array, count: int) -> Array:
     """The last of these rows for each key; -1 for none."""
-    found = np.full(count, -1)
+    found = np.full(count, -1, np.int32)
     found[key[rows]] = rows
     return found
 

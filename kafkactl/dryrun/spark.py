@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kafkactl.dryrun.columns import KEY_BYTES, Columns, Other, Window
+from kafkactl.dryrun.fetched import within_fetched
 from kafkactl.dryrun.patches import COUNTERS, FIELDS, fold
 from kafkactl.errors import FailedError
 from kafkactl.frozen import frozen
@@ -53,7 +54,7 @@ _PIECE_BYTES: Final = 16 * 1024 * 1024
 class Stretch:
     """Whole batches of a segment: bytes `start` to `end` of the file `path`, which is the `file`th of its `log`.
 
-    `number` ascends along the log. `is_before`: all of it stands before the window.
+    `number` ascends along the log.
     """
 
     log: int
@@ -62,7 +63,6 @@ class Stretch:
     path: str
     start: int
     end: int
-    is_before: bool = False
 
 
 @frozen
@@ -116,7 +116,7 @@ class Job:
         )
 
 
-_STRETCH = ("log", "number", "file", "path", "start", "end", "is_before")
+_STRETCH = ("log", "number", "file", "path", "start", "end")
 
 
 class KraftLog(DataSource):  # type: ignore[misc]
@@ -166,7 +166,7 @@ class KraftLogReader(DataSourceReader):  # type: ignore[misc]
 
     def _rows_of(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
         columns = Columns(self._job.windows[stretch.log])
-        with open(stretch.path, "rb", buffering=0) as file:  # noqa: PTH123
+        with _opened(stretch.path) as file:
             wrong = _read_all(file, stretch, columns)
         if wrong is not None:
             yield _blobs(stretch, [(WRONG, json.dumps([stretch.path, wrong]).encode())])
@@ -178,6 +178,19 @@ class KraftLogReader(DataSourceReader):  # type: ignore[misc]
             rows = _patches(stretch, keys, patches)
             slices = [rows.slice(at, _ROWS) for at in range(0, rows.num_rows, _ROWS)]
             yield from [_packed_rows(stretch, slices, patches["era"][0])] if self._job.is_packed else slices
+
+
+def _opened(path: str) -> BinaryIO:
+    """A segment; on a worker of another machine what was fetched lies where Spark has put it."""
+    try:
+        return open(path, "rb", buffering=0)  # noqa: PTH123
+    except FileNotFoundError:
+        inside = within_fetched(path)
+        if inside is None:
+            raise
+        from pyspark import SparkFiles
+
+        return open(f"{SparkFiles.getRootDirectory()}/{inside}", "rb", buffering=0)  # noqa: PTH123
 
 
 def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> int | None:

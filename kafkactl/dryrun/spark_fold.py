@@ -283,12 +283,12 @@ class Fold:
 
     def _set_position(self, replaying: Played) -> None:
         """That of the last record, which may have been a partition's."""
-        for one in reversed(self.plan.last):
-            with open(one.path, "rb") as file:  # noqa: PTH123
-                file.seek(one.start)
-                data = file.read(one.end - one.start)
+        for path, start, end in reversed(self.plan.last):
+            with open(path, "rb") as file:  # noqa: PTH123
+                file.seek(start)
+                data = file.read(end - start)
             last = BatchReplaying(first_offset=self.window.first, end_offset=self.window.end)
-            last.take_run(data, [0], one.start)
+            last.take_run(data, [0], start)
             if last.position is not None:
                 replaying.position = last.position
                 return

@@ -6,10 +6,9 @@ the same words.
 
 from __future__ import annotations
 
-import mmap
 from collections import deque
-from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from kafkactl.dryrun.columns import BATCH, VALUE, Window
 from kafkactl.dryrun.local import LogFile, Reading, Start
@@ -22,6 +21,7 @@ from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC, MAGI
 
 NO_END: Final = 1 << 62
 _REMEMBERED_BATCHES: Final = 100
+_PIECE_BYTES: Final = 4 * 1024 * 1024
 _OLDER_EPOCH: Final = -1  # a kind of row beside those of the source
 
 
@@ -72,7 +72,7 @@ class Planning(Reading):
         super().__init__(start, source.at)
         self.stretches: list[Stretch] = []
         self.older_epochs: list[Row] = []
-        self.last: deque[Stretch] = deque(maxlen=_REMEMBERED_BATCHES)
+        self.last: deque[tuple[str, int, int]] = deque(maxlen=_REMEMBERED_BATCHES)  # path, start, end of batches
         self.is_ascending = True
         self.window = Window(first=self.start.end_offset, end=NO_END if source.at is None else source.at + 1)
         self._file = -1
@@ -81,37 +81,49 @@ class Planning(Reading):
         self._next = self.start.end_offset
         self._epoch = -1
         self._is_over = False
+        self._begin = self._stop = 0
 
     def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
         """A segment, in its turn."""
         self._file += 1
         super().read(segment, runs, is_last=is_last)
+        self._close()
 
     def take(self, run: BatchRun) -> None:
         """Batches, of which nothing but the headers is looked at."""
-        first, start = self.window.first, run.positions[0]
-        is_before = True
+        first, end, base, unpack = self.window.first, self.window.end, run.base, BATCH_HEAD.unpack_from
+        if base + run.positions[0] != self._stop:
+            self._close()
+            self._begin = base + run.positions[0]
         for at in run.positions:
-            offset, length, epoch, _, delta, timestamp, *_ = BATCH_HEAD.unpack_from(run.data, at)
-            stop = at + LENGTH_END + length
-            self.bytes += stop - at
+            offset, length, epoch, _, delta, timestamp, *_ = unpack(run.data, at)
+            stop = base + at + LENGTH_END + length
+            self.bytes += LENGTH_END + length
             self.begin(offset, timestamp)
             if offset + delta < first:
                 self.chain_before(offset, offset + delta)
             else:
-                is_before = False
-                self._chain(run.base + at, offset, delta, epoch)
-                if offset < self.window.end:
-                    self.last.append(self._stretch(run.base + at, run.base + stop, is_before=False))
-            if stop - start >= self._split_bytes or at == run.positions[-1]:
-                self.stretches.append(self._stretch(run.base + start, run.base + stop, is_before=is_before))
-                start, is_before = stop, True
+                self._chain(base + at, offset, delta, epoch)
+                if offset < end:
+                    self.last.append((self.segment, base + at, stop))
+            self._stop = stop
+            if stop - self._begin >= self._split_bytes:
+                self._close()
 
-    def _stretch(self, start: int, end: int, *, is_before: bool) -> Stretch:
-        number = len(self.stretches)
-        return Stretch(
-            log=self._log, number=number, file=self._file, path=self.segment, start=start, end=end, is_before=is_before
-        )
+    def _close(self) -> None:
+        """The stretch that was begun is at its end; the next one begins there."""
+        if self._stop > self._begin:
+            self.stretches.append(
+                Stretch(
+                    log=self._log,
+                    number=len(self.stretches),
+                    file=self._file,
+                    path=self.segment,
+                    start=self._begin,
+                    end=self._stop,
+                )
+            )
+        self._begin = self._stop
 
     def _chain(self, position: int, offset: int, delta: int, epoch: int) -> None:
         """As `BatchReplaying.take_run` follows batches; an older epoch is told among the findings of records."""
@@ -126,29 +138,44 @@ class Planning(Reading):
         self._is_over = offset + delta >= self.window.end
 
 
+class _NoWayError(Exception):
+    """Headers do not lead to the end of the file."""
+
+
 def planned(number: int, log: ClusterLog, start: Start, damaged: set[str], split_bytes: int) -> Planning:
-    """The plan of a log, the `number`th of the job; `damaged` are the segments that have to be scanned."""
-    planning = Planning(number, log, start, split_bytes)
-    for at, segment in enumerate(log.segments):
-        run = None if segment.name in damaged else _by_headers(segment.name)
-        runs = walk_runs(segment.pieces(), file=segment.name) if run is None else [run] if run.positions else []
-        planning.read(segment.name, runs, is_last=at + 1 == len(log.segments))
-    return planning
+    """The plan of a log, the `number`th of the job; `damaged` are the segments that have to be scanned, to which those
+    are added whose headers lead nowhere."""
+    while True:
+        planning = Planning(number, log, start, split_bytes)
+        for at, segment in enumerate(log.segments):
+            scan = segment.name in damaged
+            runs = walk_runs(segment.pieces(), file=segment.name) if scan else _by_headers(segment.name)
+            try:
+                planning.read(segment.name, runs, is_last=at + 1 == len(log.segments))
+            except _NoWayError:
+                damaged.add(segment.name)
+                break
+        else:
+            return planning
 
 
-def _by_headers(path: str) -> BatchRun | None:
-    """All batches of a file by their headers; None where they do not lead to its end. No CRC is looked at."""
-    with open(path, "rb") as file:  # noqa: PTH123
-        file.seek(0, 2)
-        size = file.tell()
-        if not size:
-            return BatchRun(b"", 0, [])
-        data: Any = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    positions, at = [], 0
-    while at + HEADER_BYTES <= size:
-        _, length, *_, count = BATCH_HEAD.unpack_from(data, at)
-        if length < HEADER_BYTES - LENGTH_END or data[at + MAGIC_POSITION] != MAGIC or count < 0:
-            return None
-        positions.append(at)
-        at += LENGTH_END + length
-    return BatchRun(data, 0, positions) if at == size else None
+def _by_headers(path: str) -> Iterator[BatchRun]:
+    """All batches of a file by their headers, of which alone the data of a run has to be whole; no CRC is looked at."""
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        size, at = file.seek(0, 2), 0
+        while at < size:
+            file.seek(at)
+            data = file.read(_PIECE_BYTES)
+            positions, place = [], 0
+            while place + HEADER_BYTES <= len(data):
+                _, length, *_, count = BATCH_HEAD.unpack_from(data, place)
+                end = place + LENGTH_END + length
+                wrong = length < HEADER_BYTES - LENGTH_END or data[place + MAGIC_POSITION] != MAGIC or count < 0
+                if wrong or at + end > size:
+                    raise _NoWayError
+                positions.append(place)
+                place = end
+            if not positions:
+                raise _NoWayError
+            yield BatchRun(data, at, positions)
+            at += place

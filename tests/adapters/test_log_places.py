@@ -1,0 +1,92 @@
+"""Sources by URI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+from kafkactl.adapters.log_places import fetched, needs_fetch, plain_paths, scheme_of
+from kafkactl.dryrun.fetched import fetched_folder, within_fetched
+from kafkactl.errors import FailedError, InputError
+from tests.conftest import Run
+
+Kafkactl = Callable[..., Run]
+
+
+@pytest.mark.parametrize(
+    "source, scheme",
+    [
+        ("/logs/x", None),
+        ("logs:old/x", None),
+        ("C:x", None),
+        ("file:/logs", "file"),
+        ("FILE:///logs", "file"),
+        ("hdfs://name/logs", "hdfs"),
+        ("s3a://bucket/logs", "s3a"),
+    ],
+)
+def test_schemes(source: str, scheme: str | None) -> None:
+    assert scheme_of(source) == scheme
+    assert needs_fetch([source]) == (scheme not in (None, "file"))
+
+
+def test_file_uris_are_paths() -> None:
+    given = ["/a b", "file:/a/b", "file:///a%20b", "file://localhost/c"]
+    assert list(plain_paths(given).values()) == ["/a b", "/a/b", "/a b", "/c"]
+    with pytest.raises(InputError) as caught:
+        plain_paths(["file://elsewhere/a"])
+    assert caught.value.id == "invalid-file-uri"
+
+
+def test_a_file_uri_on_the_local_engine(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    write_log(tmp_path / "a log", Shape(records=500, partitions=30))
+    uri = (tmp_path / "a log").as_uri()
+    answer = kafkactl("dryrun", "replay", uri, "-o", "json").json
+    assert answer["source"]["paths"] == [uri]
+    assert answer["effects"] == kafkactl("dryrun", "replay", tmp_path / "a log", "-o", "json").json["effects"]
+
+
+@pytest.mark.parametrize("options", [[], ["--engine", "local"]])
+def test_another_file_system_needs_spark(kafkactl: Kafkactl, options: list[str]) -> None:
+    run = kafkactl("dryrun", "replay", "hdfs://name:8020/logs/prod", *options, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "path-needs-spark")
+    assert "--engine spark" in run.error["next_step"]
+
+
+def test_where_workers_look_for_what_was_fetched() -> None:
+    assert within_fetched("/tmp/log/x") is None
+    assert fetched_folder("/tmp/log/x") is None
+    path = "/tmp/kafkactl-fetched-a/0/__cluster_metadata-0/x.log"
+    assert within_fetched(path) == "kafkactl-fetched-a/0/__cluster_metadata-0/x.log"
+    assert fetched_folder(path) == "/tmp/kafkactl-fetched-a"
+
+
+@pytest.mark.lab
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_logs_that_hadoop_reads(kafkactl: Kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Hadoop's own view file system, which has a scheme of its own and needs no server."""
+    write_log(tmp_path / "node", Shape(records=2_000, partitions=100, segment_bytes=40_000))
+    (tmp_path / "node" / "meta.properties").write_text("version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
+    (tmp_path / "spark-defaults.conf").write_text(
+        f"spark.hadoop.fs.viewfs.mounttable.demo.link./logs file://{tmp_path}\nspark.driver.memory 512m\n"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    uri = "viewfs://demo/logs/node"
+    asked = ["dryrun", "replay", uri, f"{uri}/__cluster_metadata-0", "--master", "local[1]", "-o", "json"]
+    answer = kafkactl(*asked).json
+    expected = kafkactl("dryrun", "replay", tmp_path / "node", "-o", "json").json
+    assert answer["effects"] == expected["effects"]
+    assert answer["source"]["cluster_id"] == "MkU3OEVBNTcwNTJENDM2Qg"
+    assert answer["source"]["paths"] == [uri, f"{uri}/__cluster_metadata-0"]
+    with pytest.raises(InputError) as missing, fetched("local[1]", ["viewfs://demo/logs/nobody"]):
+        pass
+    assert missing.value.id == "remote-log-not-found"
+    with pytest.raises(FailedError) as unknown, fetched("local[1]", ["gopher://demo/logs"]):
+        pass
+    assert unknown.value.id == "remote-log-not-read"
