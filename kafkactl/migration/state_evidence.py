@@ -7,6 +7,7 @@ names, liveness is that of all controllers, and a broker is what its witnesses s
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
@@ -182,8 +183,12 @@ def evidence_of(observation: Observation) -> Evidence:
 
 
 def metric(node: NodeSeen, name: str) -> int | None:
-    """A metric of a node that answers, as a whole number."""
-    value = None if node.metrics is None or node.alive is False else node.metrics.get(name)
+    """A metric of a node that answers, as a whole number; by its name alone or within a JMX name of any form."""
+    if node.metrics is None or node.alive is False:
+        return None
+    word = re.compile(rf"(?:^|[^A-Za-z0-9]){name}(?![A-Za-z0-9])", re.IGNORECASE)
+    values = (value for known, value in node.metrics.items() if known == name or word.search(known))
+    value = next(values, None)
     return int(value) if value is not None and math.isfinite(value) else None
 
 

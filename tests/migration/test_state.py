@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kafkactl.frozen import changed
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.state import State, observed_state
+from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.schema.explanations import explanations
 from tests.migration.states_seen import COPY_END, HEALTHY, KR, MIG, ZK, Seen, without
 
@@ -168,6 +169,22 @@ def test_without_a_log_znodes_and_answers_tell_it(name: str) -> None:
     situation = observed_state(changed(HEALTHY[name].observation(), logs={}))
     assert situation.state == name
     assert name == "M0" or [one.subject for one in situation.findings] == ["metadata log"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ZkMigrationState",
+        "kafka.controller:type=KafkaController,name=ZkMigrationState",
+        "kafka.controller:type=KafkaController,name=ZkMigrationState:Value",
+        "kafka_controller_KafkaController_ZkMigrationState_Value",
+    ],
+)
+def test_a_metric_is_known_by_any_form_of_its_name(name: str) -> None:
+    seen = changed(_M3.observation(), logs={})
+    nodes = tuple(changed(one, metrics={"Other": 9.0, name: 2.0}) for one in seen.controllers)
+    assert observed_state(changed(seen, nodes=(*seen.brokers, *nodes))).state == "M3"
+    assert evidence_of(changed(seen, nodes=nodes)).kraft_state == 2
 
 
 def test_without_a_tree_nobody_knows_who_is_in_office() -> None:
