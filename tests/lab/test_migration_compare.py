@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,15 +19,14 @@ from kafkactl.migration.compare import Comparison
 from kafkactl.migration.compare_copy import compare_copy
 from kafkactl.migration.compare_phase import Phase
 from kafkactl.migration.copy_rules import copy_rules
-from kafkactl.migration.observation import NodeRole, Observation
-from kafkactl.migration.render import render_cluster
-from kafkactl.migration.render_facts import NodeFile, cluster_facts, node_file
+from kafkactl.migration.observation import Observation
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.migration.znode import Znode
+from tests.conftest import Run
 from tests.lab.errors import LabError
 from tests.lab.migration_cluster import MigrationCluster
 from tests.lab.migration_configs import ENCODER_SECRET
-from tests.lab.test_migration_observe import inventory_of
+from tests.lab.test_migration_observe import inventory_of, inventory_text
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(900)]
 
@@ -48,23 +47,15 @@ class RenderedCluster(MigrationCluster):
 
     rendered: dict[tuple[int, str], bytes]
 
-    def prepare(self) -> None:
+    def prepare(self, kafkactl: Callable[..., Run]) -> None:
         """Give the controllers a plain KRaft file, then render all phases."""
-        self.rendered = {}
         for id in self.controller_ids:
             plain = self.write(id, "final", **{key.replace(".", "_"): None for key in _TAKEN_OUT})
             assert "zookeeper" not in plain.read_text(encoding="utf-8")
-        roles = dict.fromkeys(self.broker_ids, NodeRole.BROKER)
-        roles |= dict.fromkeys(self.controller_ids, NodeRole.CONTROLLER)
-        files: list[NodeFile] = [
-            node_file(id, role, self.config_file(id).read_bytes(), file=str(id), kafka_version=RELEASE)
-            for id, role in roles.items()
-        ]
-        facts = cluster_facts(files)
-        made = render_cluster(files, facts)
-        assert [one.id for one in facts.findings] == []
-        assert [(one.node, found.id) for one in made for found in one.findings] == []
-        self.rendered = {(one.node, str(one.phase)): one.content for one in made if one.content is not None}
+        out = self.workdir / "rendered"
+        answer = kafkactl("migrate", "render", "--inventory", inventory_file(self), "--out", out, "-o", "json").json
+        assert (answer["outcome"], answer["findings"]) == ("done", [])
+        self.rendered = {(one["id"], one["phase"]): (out / one["path"]).read_bytes() for one in answer["files"]}
         self.rendered |= {(id, "zk"): self.rendered[id, "original"] for id in self.broker_ids}
         for id in self.controller_ids:
             self.write(id, "migration")
@@ -82,8 +73,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedCluste
     with RenderedCluster(RELEASE, tmp_path_factory.mktemp("compare"), brokers=2) as cluster:
         cluster.reach("M0")
         cluster.fill()
-        cluster.prepare()
         yield cluster
+
+
+def inventory_file(cluster: MigrationCluster) -> Path:
+    file = cluster.workdir / "migration.toml"
+    file.write_text(inventory_text(cluster), encoding="utf-8")
+    return file
 
 
 def seen(cluster: MigrationCluster) -> tuple[Observation, Comparison]:
@@ -109,7 +105,8 @@ def names(answer: Comparison) -> list[tuple[str, str]]:
     return [(one.entity, one.key) for one in answer.unexplained]
 
 
-def test_from_the_first_broker_to_the_end(cluster: RenderedCluster):
+def test_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Callable[..., Run]):
+    cluster.prepare(kafkactl)
     cluster.reach("M4L")
     before, answer = seen(cluster)
     assert answer.phase is Phase.BEFORE_COPY
@@ -126,6 +123,9 @@ def test_from_the_first_broker_to_the_end(cluster: RenderedCluster):
     found = compare_copy(tree, records, copy_rules(KafkaVersion(3, 9, 2)), secrets=(ENCODER_SECRET,))
     assert [(one.entity, one.key) for one in found if one.explained is None] == []
     assert sum(one.type == "TopicRecord" for one in records) == len(tree.topics)
+
+    live = kafkactl("migrate", "compare", "--inventory", inventory_file(cluster), "-o", "json")
+    assert (live.code, live.json["differences"], live.json["phase"]) == (0, [], "dual-write")
 
     behind_the_back(cluster)
     in_dual_write(cluster)

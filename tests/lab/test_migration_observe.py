@@ -23,7 +23,7 @@ from tests.secrets_scan import leaks
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(900)]
 
 
-def inventory_of(cluster: MigrationCluster) -> Inventory:
+def inventory_text(cluster: MigrationCluster) -> str:
     """As an operator on the nodes' own machine would write it."""
     lines = ["[zookeeper]", f'connect = "{cluster.connect}"', "[hooks]", 'template = "local"']
     places = [("broker", id, ports[0]) for id, ports in cluster.plan.brokers.items()]
@@ -31,7 +31,11 @@ def inventory_of(cluster: MigrationCluster) -> Inventory:
     for role, id, port in places:
         lines += ["[[nodes]]", f"id = {id}", f'role = "{role}"', f'address = "127.0.0.1:{port}"']
         lines.append(f'config = "{cluster.config_file(id)}"')
-    return parse_inventory("\n".join(lines), file=str(cluster.workdir / "migration.toml"))
+    return "\n".join(lines)
+
+
+def inventory_of(cluster: MigrationCluster) -> Inventory:
+    return parse_inventory(inventory_text(cluster), file=str(cluster.workdir / "migration.toml"))
 
 
 def seen(cluster: MigrationCluster, state: str) -> tuple[Captured, Observation]:
