@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from kafkactl.adapters.zookeeper_read import Reader
 from kafkactl.errors import InputError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.migration.znode import Hidden
 from tests.adapters.certificates import Authority
+from tests.conftest import Run
 from tests.lab.pool import Pool
 from tests.lab.ports import free_port
 from tests.lab.zookeeper import ZooKeeperNode
@@ -24,6 +25,7 @@ from tests.lab.zookeeper_seed import seeded
 
 USER = "kafka"
 PASSWORD = "zk-s3cret"
+STORES = {"trust": "authority", "key": "client"}
 _PROVIDER = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
 
 
@@ -186,6 +188,25 @@ def test_a_chroot_that_is_not_there(node: ZooKeeperNode) -> None:
 def test_the_members_say_what_they_are(zookeeper: ZooKeeper) -> None:
     (member,) = zookeeper.members()
     assert (member.mode, member.version) == ("standalone", "3.8.4")
+
+
+def test_the_copy_is_predicted_of_a_live_tree(
+    node: ZooKeeperNode, kafkactl: Callable[..., Run], tmp_path: Path
+) -> None:
+    run = kafkactl("dryrun", "zk-migration", f"{node.connect}/kafka", "-o", "json")
+    assert (run.code, run.json["verdict"]) == (0, "ok")
+    assert run.json["effects"]["records_appended"]["by_type"] == {
+        "ConfigRecord": 3,
+        "PartitionRecord": 12,
+        "TopicRecord": 3,
+        "ZkMigrationStateRecord": 1,
+    }
+    config = tmp_path / "controller.properties"
+    login = f"java.security.auth.login.config={node.workdir / 'jaas.conf'}\n"
+    stores = [f"zookeeper.ssl.{one}store.location={node.workdir / file}.pem" for one, file in STORES.items()]
+    config.write_text(login + "\n".join(["zookeeper.ssl.client.enable=true", *stores]) + "\n", encoding="utf-8")
+    secured = kafkactl("dryrun", "zk-migration", secure(node), "--config", config, "-o", "json")
+    assert secured.code == 0 and secured.json["effects"] == run.json["effects"]
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
