@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kafkactl.metadata.image import Image
-from kafkactl.migration.observation import Mode
+from kafkactl.migration.observation import Mode, ServerSeen
 from kafkactl.migration.znode import ZnodeAcl
 from tests.migration.observations import World, aborted, holder, migration, state
 from tests.migration.zk_trees import LOGS_ID, ORDERS_ID, config, text
@@ -213,9 +213,15 @@ HEALTH = (
         f"/config/changes/config_change_{at:010}": b"" for at in range(150)}), "info"),
     Case("C-40", "log-directory-offline", "M3", lambda one: one.but(metrics={1: {"OfflineLogDirectoryCount": 1.0}})),
     Case("C-30", "check-unknown", "M0", lambda one: one, "warning"),
+    Case("C-30", "check-unknown", "M6", lambda one: one.but(has_tree=False), "warning"),
+    Case("C-30", "zookeeper-server-silent", "M0", lambda one: one.but(servers=_servers("leader", "follower", None)),
+         "warning"),
+    Case("C-30", "zookeeper-leader-not-seen", "M0",
+         lambda one: one.but(servers=_servers("follower", "follower", "follower")), "warning"),
     Case("C-41", "check-unknown", "M8", lambda one: one, "warning"),
     Case("C-42", "check-unknown", "M3", lambda one: one, "warning"),
     Case("X-5.2", "check-unknown", "M7", lambda one: one, "warning"),
+    Case("X-5.2", "partitions-became-strays", "M7", lambda one: one.but(strays={1: ("/data/orders-0.1234-stray",)})),
 )  # fmt: skip
 
 DATA = (
@@ -326,6 +332,10 @@ MEASURED = (
 )  # fmt: skip
 
 CASES = (*IDENTITY, *NODES, *ACCESS, *HEALTH, *DATA, *MEASURED)
+
+
+def _servers(*modes: str | None) -> tuple[ServerSeen, ...]:
+    return tuple(ServerSeen(address=f"zk{at}:2181", mode=mode, version="3.8.4") for at, mode in enumerate(modes))
 
 
 def _id(number: int | None = None):

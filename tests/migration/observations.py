@@ -28,6 +28,7 @@ from kafkactl.migration.observation import (
     Observation,
     QuorumSeen,
     ReplicaSeen,
+    ServerSeen,
 )
 from kafkactl.migration.tree import tree_of
 from kafkactl.migration.tree_parse import parse_znodes
@@ -104,6 +105,8 @@ class World:
     migration_age_ms: int = 300
     acl: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     fenced: tuple[int, ...] = ()
+    strays: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    servers: tuple[ServerSeen, ...] | None = None
 
     # --- changes
 
@@ -157,6 +160,7 @@ class World:
             time_ms=TIME_MS,
             connect="zk:2181" + self.chroot,
             chroot=self.chroot,
+            servers=self.servers,
             nodes=(*(self._broker(id) for id in self.modes), *(self._controller(id) for id in self.controllers)),
             tree=tree_of(self._znodes()) if self.has_tree else None,
             logs={} if self.state is None else dict.fromkeys(self.controllers, self._facts()),
@@ -196,6 +200,7 @@ class World:
             config_text=None if config is None else "".join(f"{key}={value}\n" for key, value in config.items()),
             kafka_version=self.versions.get(id, "3.9.2"),
             metrics=self.metrics.get(id),
+            strays=self.strays.get(id),
             **seen,
         )
 

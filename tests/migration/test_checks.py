@@ -12,7 +12,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.check_case import Stage, case_of
 from kafkactl.migration.check_data import NUMBERS
 from kafkactl.migration.checks import ROWS, UNKNOWN_ID, check, open_questions
-from kafkactl.migration.observation import Observation
+from kafkactl.migration.observation import Observation, ServerSeen
 from kafkactl.migration.tree import tree_of
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Severity
@@ -82,6 +82,14 @@ def test_a_broken_situation_is_named_once():
     assert [one.subject for one in split if one.id == "split-brain"] == ["/controller"]
     lost = check(world("M6").but(controllers={3001: False}).observation())
     assert ("X-STATE", "lost-quorum", "blocker") in _ids(lost)
+
+
+def test_an_ensemble_that_answers_is_not_asked_again():
+    servers = tuple(
+        ServerSeen(address=f"zk{at}", mode=mode, version=None) for at, mode in enumerate(("leader", "follower"))
+    )
+    found = check(world("M0").but(servers=servers).observation())
+    assert "C-30" not in {one.evidence["check"] for one in found}
 
 
 def test_what_was_made_a_moment_ago_is_not_missing_yet():
