@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 from kafkactl.frozen import changed
 from kafkactl.migration.check_case import Stage, case_of
 from kafkactl.migration.check_data import NUMBERS
-from kafkactl.migration.checks import ROWS, UNKNOWN_ID, check, open_questions
+from kafkactl.migration.checks import ROWS, UNKNOWN_ID, check, check_numbers, open_questions
 from kafkactl.migration.observation import Observation, ServerSeen
 from kafkactl.migration.tree import tree_of
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Severity
+from tests.house.tree import ROOT
 from tests.migration.check_cases import CASES, Case
 from tests.migration.observations import STATES, TIME_MS, holder, migration, uuid, world
 
@@ -54,6 +56,11 @@ def test_every_number_has_a_check_and_a_case():
     assert [number for number in ALL_NUMBERS if number not in checked] == []
     tried = {case.check for case in CASES}
     assert [number for number in (*ALL_NUMBERS, *sorted(checked)) if number not in tried] == []
+
+
+def test_the_docs_have_every_number():
+    page = (ROOT / "docs" / "migration-checks.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| ([CX]-\S+) \|", page, re.MULTILINE) == sorted(check_numbers())
 
 
 def test_every_stage_is_asked_and_every_row_has_a_place():
