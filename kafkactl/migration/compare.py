@@ -7,7 +7,7 @@ explains first, then by entity and key.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -15,10 +15,12 @@ from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image import Image
 from kafkactl.migration import compare_access, compare_cluster, compare_configs, compare_topics
 from kafkactl.migration.compare_case import REDACTED, Answer, Case, Difference, Unknown
+from kafkactl.migration.compare_configs import CLIENT_QUOTA, SCRAM
 from kafkactl.migration.compare_phase import Evidence, Mirror, Phase, PhaseFacts, explained, phase_of
 from kafkactl.migration.observation import NodeSeen, Observation
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.migration.tree_settings import DEFAULT_NAME, desanitize
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.values import Uuid
@@ -228,7 +230,7 @@ def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
 # --- findings -------------------------------------------------------------------------------------------------------
 
 
-def _findings(facts: PhaseFacts, told: Iterable[Difference]) -> Iterator[Finding]:
+def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding]:
     phase = phase_of(facts)
     if phase is Phase.BEFORE_COPY:
         text = "ZooKeeper has not been copied yet, so what only ZooKeeper has is no difference; compare again after it"
@@ -243,6 +245,14 @@ def _findings(facts: PhaseFacts, told: Iterable[Difference]) -> Iterator[Finding
     if phase is Phase.UNKNOWN:
         text = "the log does not say where the migration stands, so no phase explains a difference"
         yield warning("comparison-phase-unknown", "comparison", text, state=facts.state)
+    escaped = _escaped(told)
+    if escaped:
+        text = (
+            f"{len(escaped)} names of users and clients are in KRaft as ZooKeeper writes them ({escaped[0]} …): their"
+            " quotas and credentials are those of somebody else (KAFKA-16222)"
+        )
+        next_step = "Go back and migrate with a release that has it right: 3.6.2, 3.7.1, or anything later."
+        yield blocker("names-copied-escaped", "comparison", text, next_step, count=len(escaped), first=escaped[:_NAMED])
     taken = [
         one.key for one in told if isinstance(one.kraft, dict) and compare_configs.CIPHER_TEXT in one.kraft.values()
     ]
@@ -255,6 +265,17 @@ def _findings(facts: PhaseFacts, told: Iterable[Difference]) -> Iterator[Finding
         yield blocker(
             "password-copied-encrypted", f"broker config {taken[0]}", text, next_step, entities=taken[:_NAMED]
         )
+
+
+def _escaped(told: Iterable[Difference]) -> list[str]:
+    """What only KRaft has, and only ZooKeeper has without the escapes (a default: as an empty name)."""
+    named = [one for one in told if one.entity in (CLIENT_QUOTA, SCRAM) and one.znode is not None]
+    lost = {one.znode for one in named if one.kraft is None}
+    return [one.key for one in named if one.zookeeper is None and _unescaped(one.znode or "") in lost]
+
+
+def _unescaped(path: str) -> str:
+    return "/".join([*path.split("/")[:3], *((desanitize(part) or DEFAULT_NAME) for part in path.split("/")[3:])])
 
 
 def _unknown_findings(unknown: tuple[Unknown, ...]) -> Iterator[Finding]:

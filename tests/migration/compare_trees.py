@@ -29,7 +29,9 @@ def tree_from(data: dict[str, bytes | None]) -> Tree:
     return tree_of(znodes(data))
 
 
-def copied(tree: Tree, *, secrets: tuple[str, ...] = (), mv: int = 20) -> Image:
+def copied(
+    tree: Tree, *, secrets: tuple[str, ...] = (), mv: int = 20, patch: tuple[int, int, int] = (3, 9, 2)
+) -> Image:
     """The image behind the copy, with the brokers of the tree registered as migrating."""
     values = parse_tree(tree)
 
@@ -37,7 +39,7 @@ def copied(tree: Tree, *, secrets: tuple[str, ...] = (), mv: int = 20) -> Image:
         return first_opening(value, secrets) if secrets and parse_encrypted(value) else value
 
     batches = copy_batches(
-        values, copy_rules(KafkaVersion(3, 9, 2)), acl_id=lambda number: Uuid((number + 99).to_bytes(16, "big")),
+        values, copy_rules(KafkaVersion(*patch)), acl_id=lambda number: Uuid((number + 99).to_bytes(16, "big")),
         decode_password=decode,
     )  # fmt: skip
     sent = [record for batch in batches for record in batch]

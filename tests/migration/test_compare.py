@@ -192,6 +192,15 @@ def test_configs_that_zookeeper_has_no_place_for():
     assert (found.entity, found.key) == ("config", "client-metrics sub")
 
 
+def test_names_that_were_copied_with_their_escapes():
+    """KAFKA-16222, as real clusters of 3.7.0 have it."""
+    answer = compared(_small(), copied(_small(), secrets=("right",), patch=(3, 7, 0)), DUAL)
+    (found,) = answer.findings
+    assert (found.id, found.evidence["count"]) == ("names-copied-escaped", 4)
+    assert ("scram-credential", "bob%40x.com SCRAM-SHA-512") in _names(answer.unexplained)
+    assert ("client-quota", "user ") in _names(answer.unexplained)
+
+
 # --- passwords ------------------------------------------------------------------------------------------------------
 
 
