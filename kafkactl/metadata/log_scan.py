@@ -60,6 +60,9 @@ _FOLDED = frozenset(
     }
 )
 _LARGEST_KNOWN_KEY = 29
+_PARTITION_RECORDS = frozenset({b"\x01\x03", b"\x01\x05"})  # PartitionRecord and PartitionChangeRecord in their frames
+_IDS_END = 3 + 4 + 16  # the partition and the topic id
+_MOST_REMEMBERED = 200_000
 
 
 @frozen
@@ -250,6 +253,7 @@ class Contents:
     unknown_control: tuple[int, str] | None = None
     undecodable: Undecodable | None = None
     open_transaction: int | None = None
+    sound: set[bytes] = field(default_factory=set, repr=False, compare=False)  # partition records without their ids
 
     @property
     def records(self) -> int:
@@ -328,13 +332,24 @@ class Contents:
             self.first_offsets.setdefault(kind, record.offset)
 
     def _decode_data(self, record: Record, file: str) -> None:
-        """Decode what says something about the whole cluster; of the rest the frame is enough."""
+        """Decode what says something about the whole cluster; of the rest the frame is enough.
+
+        What stands behind the ids of a partition record decodes or does not, whichever partition it is about, and a
+        log has few different ones.
+        """
+        value, body = record.value or b"", b""
+        if value[:2] in _PARTITION_RECORDS and len(value) >= _IDS_END:
+            body = value[:3] + value[_IDS_END:]
+            if body in self.sound:
+                return
         try:
-            decoded = decode_record(record.value or b"", file=file, base=record.value_position)
+            decoded = decode_record(value, file=file, base=record.value_position)
         except DecodeError as error:
             if error.id != "invalid-utf8":  # Java reads such a string with replacement characters
                 self._remember(error, record.offset, False)
             return
+        if body and len(self.sound) < _MOST_REMEMBERED:
+            self.sound.add(body)
         self._apply_data(decoded.api_key, decoded.data, record.offset)
 
     def _apply_data(self, api_key: int, data: Mapping[str, Any], offset: int) -> None:

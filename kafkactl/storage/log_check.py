@@ -13,7 +13,8 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.lineage import BatchIndex, Divergence, divergence
 from kafkactl.metadata.log_scan import Contents, Stop
 from kafkactl.plan import Finding, Severity
-from kafkactl.storage.verify_log import MetadataLogFacts, SegmentFacts, SnapshotFacts
+from kafkactl.storage.verify_files import checkpoint_problem
+from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, MetadataLogFacts, SegmentFacts, SnapshotFacts
 
 _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")
@@ -115,6 +116,7 @@ def check_log(node: NodeLog) -> Iterator[Finding]:
         text = "The offsets of the log do not ascend; what a node makes of it is not known."
         yield _remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text, _RESTORE)
     yield from _contents(node)
+    yield from _leader_epochs(node)
     yield from _snapshots(node)
 
 
@@ -168,6 +170,54 @@ def _contents(node: NodeLog) -> Iterator[Finding]:
         text = f"The transaction that began at offset {contents.open_transaction} has no end: none of it counts yet."
         step = "The next active controller aborts it; until then brokers see nothing behind it."
         yield _remark("transaction-open", _INFO, subject, text, step, offset=contents.open_transaction)
+
+
+def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
+    """What leader-epoch-checkpoint says of the log: by it a leader tells followers where to cut theirs (KIP-101).
+
+    An entry at or behind the end is dropped by a start, and what it lacks at its end is added from the batches
+    (`LeaderEpochFileCache`, `LogSegment.recover`).
+    """
+    file = node.facts.small_files.get(LEADER_EPOCH_CHECKPOINT)
+    if file is None or file.content is None:
+        return
+    problem = checkpoint_problem(file.content, parts=2)
+    if problem is not None:
+        text = f"A node that starts cannot read it: {problem.words}."
+        yield _remark("broken-leader-epoch-checkpoint", _BLOCKER, f"file {file.path}", text, _MAKES_AGAIN)
+        return
+    said = {int(words[0]): int(words[1]) for line in file.content.decode().splitlines()[2:] if (words := line.split())}
+    for epoch, start, found in _differing(said, node.index, node.facts.end_offset):
+        where = "it has none" if found is None else f"its first batch of that epoch begins at offset {found}"
+        told = f"epoch {epoch} is missing in it" if start is None else f"it says that epoch {epoch} begins at {start}"
+        text = f"It does not fit the log: {told}, and in the log {where}."
+        evidence = {"epoch": epoch, "start_offset": start, "log_start_offset": found}
+        yield _remark("leader-epochs-differ", _WARNING, f"file {file.path}", text, _MAKES_AGAIN, **evidence)
+        return
+
+
+_MAKES_AGAIN = "Remove the file while the node is stopped; it makes it again from the log."
+
+
+def _differing(
+    said: Mapping[int, int], index: BatchIndex, end_offset: int
+) -> Iterator[tuple[int, int | None, int | None]]:
+    """Epochs whose begin in the file is not that in the log: epoch, offset in the file, offset in the log."""
+    first = index.first_offset
+    if first is None:
+        return
+    begins: dict[int, int] = {}
+    for epoch, offset in zip(index.epochs, index.base_offsets, strict=True):
+        if offset < end_offset:
+            begins.setdefault(epoch, offset)
+    last_said = max(said, default=-1)
+    for epoch in sorted({*said, *begins}):
+        start, found = said.get(epoch), begins.get(epoch)
+        if start is None:
+            if epoch < last_said and found != first:
+                yield epoch, None, found
+        elif first < start < end_offset and found != start:
+            yield epoch, start, found
 
 
 def _snapshots(node: NodeLog) -> Iterator[Finding]:

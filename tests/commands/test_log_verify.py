@@ -155,3 +155,37 @@ def test_single_files(kafkactl, tmp_path: Path):
     checkpoint.write_bytes(SNAPSHOT)
     code, answer, _ = verified(kafkactl, checkpoint)
     assert (code, answer["sources"][0]["records"] > 5) == (0, True)
+
+
+# --- leader-epoch-checkpoint ----------------------------------------------------------------------------------------
+
+
+def epochs_in(log: Path, text: str) -> Path:
+    (log / "leader-epoch-checkpoint").write_text(text)
+    return log
+
+
+THREE_EPOCHS = b"".join(noops(at, epoch) for at, epoch in ((0, 1), (1, 1), (2, 3), (3, 4), (4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0\n3\n1 0\n3 2\n4 3\n", None),
+        ("0\n2\n1 0\n3 2\n", None),  # it lags: a start adds what is behind
+        ("0\n4\n1 0\n3 2\n4 3\n7 5\n", None),  # an election whose first batch was never written
+        ("0\n3\n1 0\n3 1\n4 3\n", {"epoch": 3, "start_offset": 1, "log_start_offset": 2}),
+        ("0\n2\n1 0\n4 3\n", {"epoch": 3, "start_offset": None, "log_start_offset": 2}),
+        ("0\n4\n1 0\n2 1\n3 2\n4 3\n", {"epoch": 2, "start_offset": 1, "log_start_offset": None}),
+    ],
+)
+def test_leader_epochs_are_held_against_the_log(kafkactl, node, text, told):
+    log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), text)
+    code, answer, found = verified(kafkactl, log)
+    assert (code, found) == (0, {} if told is None else {"leader-epochs-differ": "warning"})
+    assert [one["evidence"] for one in answer["findings"]] == ([] if told is None else [told])
+
+
+def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
+    log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), "x\n")
+    assert verified(kafkactl, log)[::2] == (7, {"broken-leader-epoch-checkpoint": "blocker"})
