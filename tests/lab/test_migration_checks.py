@@ -259,3 +259,63 @@ def test_unknown_is_all_that_a_healthy_cluster_leaves_open(tmp_path: Path):
             assert settled(cluster) == {}, state
             asked = {one.id for one in seen(cluster) if one.severity is Severity.WARNING} - {UNKNOWN_ID}
             assert asked <= {"release-with-migration-bugs", "zookeeper-behind", "flag-after-finalization"}, state
+
+
+def test_what_dual_write_loses_without_a_word(tmp_path: Path):
+    """D2, D4, D5 and the SCRAM users of a replay: told before a restart makes them true, and true afterwards."""
+    with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster:
+        cluster.reach("M6")
+        cluster.chores("quota:producer_byte_rate=77:client-id=brief")
+        assert settled(cluster) == {}
+        cluster.chores("quota:producer_byte_rate=:client-id=brief")
+        assert until(cluster, "quota-removal-not-mirrored") == "client-id brief"
+        cluster.restart(3001)
+        assert settled(cluster) == {}
+
+        cluster.chores("config:client_metrics:sub:interval.ms=1000")
+        assert until(cluster, "client-metrics-in-dual-write") == "client-metrics sub"
+        cluster.restart(3001)
+        assert until(cluster, "migration-driver-stuck") == "/migration"
+        cluster.chores("config:client_metrics:sub:interval.ms=")
+        cluster.restart(3001)
+        assert settled(cluster) == {}
+
+        cluster.chores("topic:again:2:1")
+        assert settled(cluster) == {}
+        _scram_users(cluster)
+        cluster.zookeeper.kill()
+        cluster.chores("delete-topic:again", "topic:again:3:1")
+        cluster.kill(3001)
+        cluster.zookeeper.start().wait_ready()
+        cluster.wait_for(lambda: cluster.znode("/brokers/ids/1"), "come back")
+        cluster.start(3001)
+        assert until(cluster, "recreated-topic-not-mirrored") == "again"
+
+
+def _scram_users(cluster: MigrationCluster) -> None:
+    """Kafka forgets whom the check names, and nobody else (measured page, 5.1)."""
+    cluster.chores("scram:alice", "scram:bob", "delete-scram:alice")
+    cluster.wait_for(lambda: _credentials(cluster) == {"bob"}, "mirrored the users")
+    assert "scram-removed-in-dual-write" in {one.id for one in seen(cluster)}
+    assert settled(cluster) == {}
+    cluster.restart(3001)
+    cluster.wait_dual_write()
+    assert settled(cluster) == {}
+    assert _credentials(cluster) == {"bob"}
+
+    cluster.chores("scram:bob@x.com", "delete-scram:bob", "scram:zoe", "delete-scram:zoe")
+    cluster.wait_for(lambda: _credentials(cluster) == {"bob%40x.com"}, "mirrored the users")
+    told = {name for one in seen(cluster) if one.id == "scram-users-lost-on-restart" for name in one.evidence["users"]}
+    cluster.restart(3001)
+    cluster.wait_dual_write()
+    time.sleep(3)
+    assert _credentials(cluster) == ({"bob%40x.com"} if not told else set())
+    assert told == {"bob@x.com"}
+
+
+def _credentials(cluster: MigrationCluster) -> set[str]:
+    """Names of znodes that hold a credential."""
+    with cluster.open_zookeeper() as zookeeper:
+        tree = zookeeper.read_tree()
+    users = {name: tree.znodes[f"/config/users/{name}"].data or b"" for name in tree.children("/config/users")}
+    return {name for name, data in users.items() if b"SCRAM-SHA-256" in data}
