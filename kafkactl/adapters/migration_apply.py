@@ -71,13 +71,16 @@ def read_file(world: World, place: Place) -> tuple[bytes | None, Finding | None]
     return run.stdout, None
 
 
-def put_file(world: World, place: Place, content: bytes, *, before: bytes | None) -> Applied:
-    """Swap the node's file, where it is still `before` (None: where there is none), and read it back."""
+def put_file(world: World, place: Place, content: bytes, *, before: bytes | None, copy: str = "") -> Applied:
+    """Swap the node's file, where it is still `before` (None: where there is none), and read it back.
+
+    `copy` is where an operator finds the new file.
+    """
     old, new = ABSENT if before is None else sha256(before), sha256(content)
     evidence = {"sha_before": old, "sha_after": new}
     if old == new:
         return Applied(evidence=evidence)
-    told = f"put the {place.phase} file of {place.name} in its place (sha256 {new[:12]}…)"
+    told = f"put the {place.phase} file of {place.name} in its place: {copy or 'sha256 ' + new}"
     request = _request(place, Verb.PUT_CONFIG, told, text=content, sha_before=old, sha_after=new)
     run = world.ask(request)
     if run.end is HookEnd.CHANGED_MEANWHILE:

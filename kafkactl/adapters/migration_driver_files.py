@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from kafkactl.adapters import migration_apply as apply
+from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.migration_apply import Place
 from kafkactl.adapters.migration_driver_port import World
 from kafkactl.adapters.migration_journal import MigrationJournal
@@ -51,9 +53,16 @@ class RenderedFiles:
         for node in self._inventory.nodes:
             if node.name in known:
                 continue
-            current, _ = apply.read_file(self._world, Place(node=node.id, name=node.name, phase="original", seq=0))
+            current = self._read(node)
             if current is not None and is_original(node, current):
                 self._journal.keep("original", {"node": node.name}, current)
+
+    def _read(self, node: InventoryNode) -> bytes | None:
+        """By its hook, else the copy that the inventory names."""
+        current, _ = apply.read_file(self._world, Place(node=node.id, name=node.name, phase="original", seq=0))
+        if current is None and node.copy is not None:
+            return read_input(Path(self._inventory.file).parent / node.copy, f"the copy of {node.name}'s configuration")
+        return current
 
     def _originals(self, node: InventoryNode, own: bytes) -> Iterable[tuple[InventoryNode, bytes]]:
         for one in self._inventory.nodes:
@@ -66,7 +75,7 @@ class RenderedFiles:
         if node.name in known:
             return self._journal.kept(known[node.name])
         if current is None:
-            current, _ = apply.read_file(self._world, Place(node=node.id, name=node.name, phase="original", seq=0))
+            current = self._read(node)
         return current if current is not None and is_original(node, current) else None
 
 

@@ -21,7 +21,7 @@ from kafkactl.migration.observation import Observation
 from kafkactl.migration.rollback_words import Barrier, Move, Progress, RollbackStep
 from kafkactl.migration.state_names import State
 from kafkactl.migration.znode import encode_znodes
-from kafkactl.plan import Finding, Severity, blocker, blockers
+from kafkactl.plan import Finding, Severity, blocker, blockers, warning
 
 _BEFORE_ANYTHING: Final = (State.M0, State.M1)
 # Steps that bring the quorum up, or only look: what is missing before them is what they bring.
@@ -154,9 +154,11 @@ class ForwardGuard:
         if name == "quorum" or name in _COPIED:
             gates = gates_of(State(route.state), seen, earlier)
             wanted += self._not_accepted(one for one in gates if one.id != _SEEN_ONCE)
+        if name == "kraft":
+            wanted += self._not_accepted(self._strays_unseen())
         if name in _COPIED:
             wanted += self._not_accepted(_compared(seen))
-        unique = {(one.id, one.subject): one for one in wanted}
+        unique = {(one.id, one.subject): one for one in wanted if not _is_brought_by(seen, step, one)}
         return tuple(sorted(unique.values(), key=lambda one: list(Severity).index(one.severity)))
 
     def _looked_for_strays(self, finding: Finding) -> bool:
@@ -169,6 +171,18 @@ class ForwardGuard:
         places = [Place(node=one.id, name=one.name, phase="kraft", seq=0) for one in brokers]
         found = [strays_of(self._crew.world, place, one.log_dirs) for place, one in zip(places, brokers, strict=True)]
         return all(one == () for one in found)
+
+    def _strays_unseen(self) -> Iterable[Finding]:
+        for one in self._crew.inventory.brokers:
+            if not self._crew.world.has_hook(Verb.FS_PROBE, one.id):
+                yield warning(
+                    "strays-not-looked-for",
+                    one.name,
+                    f"no fs_probe hook lists the log directories of {one.name}, so partitions that it puts aside as "
+                    "*-stray after its restart are not seen",
+                    "Give the hook, or look for *-stray directories yourself after each restart.",
+                    check=_STRAYS,
+                )
 
     def pass_by(self, seen: Observation, route: Route, step: RollbackStep) -> None:
         """Keep ZooKeeper's tree where it is the last one before something begins."""

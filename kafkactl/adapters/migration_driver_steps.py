@@ -101,8 +101,8 @@ def _put(crew: Crew, step: RollbackStep, seq: int, seen: Observation) -> Applied
     content = crew.files.content(node, place.phase, current, seen)
     if isinstance(content, Finding):
         return Applied(finding=content)
-    crew.journal.keep("file", {"node": node.name, "phase": place.phase}, content)
-    return apply.put_file(crew.world, place, content, before=current)
+    kept = crew.journal.keep("file", {"node": node.name, "phase": place.phase}, content)
+    return apply.put_file(crew.world, place, content, before=current, copy=str(crew.journal.folder / kept))
 
 
 def _restart(crew: Crew, step: RollbackStep, seq: int, seen: Observation) -> Applied:

@@ -34,8 +34,8 @@ from kafkactl.migration.znode import Znode
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.protocol.properties import parse_properties
 
-_PATIENCE_MS: Final = 15_000.0  # for one part of it, so that a silent one does not eat the time of the others
-_PARTS: Final = 3
+_PATIENCE_MS: Final = 15_000.0  # for what nodes and hooks answer, so that a silent one does not eat all of the time
+_SHARE: Final = 1 / 4  # of the time, for each of nodes, places and log; the tree, which can be large, has twice of it
 _ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROLLER}
 _OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "znode-told-twice"})  # said again by whoever reads it
 _CLUSTER_ID: Final = "/cluster/id"
@@ -100,7 +100,8 @@ class _Looking:
         self._inventory = inventory
         self._folder = Path(inventory.file).parent
         self._clock = clock
-        self.share_ms = min(_PATIENCE_MS, timeout_ms / _PARTS)
+        self.share_ms = min(_PATIENCE_MS, _SHARE * timeout_ms)
+        self._tree_ms = 2 * _SHARE * timeout_ms
         self._access = {
             NodeRole.BROKER: self._access_by(inventory.command_config),
             NodeRole.CONTROLLER: self._access_by(inventory.controller_command_config or inventory.command_config),
@@ -123,7 +124,7 @@ class _Looking:
         settings = zookeeper_settings(properties, read_only=True)
         try:
             with open_zookeeper(
-                place.connect, settings=settings, timeout_ms=self.share_ms, clock=self._clock
+                place.connect, settings=settings, timeout_ms=self._tree_ms, clock=self._clock
             ) as zookeeper:
                 tree = zookeeper.read_tree()
                 self.servers = tuple(

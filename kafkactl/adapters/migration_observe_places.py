@@ -87,7 +87,7 @@ class Places:
         if data is None and node.copy is not None:
             data = self._file(node, self._folder / node.copy)
         if data is None and node.copy is None and node.hooks.is_local:
-            data = self._file(node, self._folder / node.config)
+            data = self._file(node, Path(node.config))
         return data
 
     def meta_properties(self, node: InventoryNode, config: str | None) -> Mapping[str, str] | None:
@@ -125,7 +125,7 @@ class Places:
 
     def strays(self, node: InventoryNode, config: str | None) -> tuple[str, ...] | None:
         """Partition directories that the node has put aside as strays, sorted; None where nobody can look."""
-        folders = node.log_dirs or tuple(_log_dirs(config))
+        folders = node.log_dirs or tuple(self._named(node, config))
         if Verb.FS_PROBE in node.hooks.commands and folders:
             data = self._by_hook(node, Verb.FS_PROBE, log_dirs=folders)
             lines = None if data is None else data.decode("utf-8", "replace").splitlines()
@@ -138,7 +138,7 @@ class Places:
     def _listed(self, node: InventoryNode, folders: Iterable[str]) -> list[str] | None:
         lines, is_there = [], False
         for folder in folders:
-            place = self._folder / folder
+            place = Path(folder)
             try:
                 lines += [str(place / name) for name in os.listdir(place)]  # noqa: PTH208  # names, not paths
                 is_there = True
@@ -149,10 +149,15 @@ class Places:
                 return None
         return lines if is_there else None
 
+    def _named(self, node: InventoryNode, config: str | None) -> list[str]:
+        """The log directories that its configuration names."""
+        named = _log_dirs(config)
+        return [str(self._folder / one) for one in named] if node.hooks.is_local else named
+
     def _meta_files(self, node: InventoryNode, config: str | None) -> Iterator[Path]:
         if node.hooks.is_local:
-            for folder in node.log_dirs or _log_dirs(config):
-                yield self._folder / folder / META_PROPERTIES
+            for folder in node.log_dirs or self._named(node, config):
+                yield Path(folder) / META_PROPERTIES
         if node.log is not None:
             log = self._folder / node.log
             yield (log.parent if log.name == METADATA_LOG else log) / META_PROPERTIES

@@ -13,14 +13,14 @@ from kafkactl.adapters.migration_driver_guard import ForwardGuard
 from kafkactl.adapters.migration_driver_port import RunResult
 from kafkactl.adapters.migration_driver_routes import WayBack, WayForward, identity_of
 from kafkactl.adapters.migration_journal import BACK, FINALIZE, FORWARD
-from kafkactl.errors import RefusedError, UnreachableError
+from kafkactl.errors import RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.migration.hook_words import Verb
 from kafkactl.migration.observation import Mode
 from kafkactl.migration.rollback_words import Barrier
 from kafkactl.plan import Outcome, blocker
 from tests.adapters.test_migration_driver_back import assert_back
 from tests.fakes.migration_crew import at_phase, open_crew
-from tests.fakes.migration_hooks import FAIL, LATE, LIE, TWICE, FakeWorld, KilledError
+from tests.fakes.migration_hooks import ALL, FAIL, LATE, LIE, TWICE, FakeWorld, KilledError
 from tests.fakes.migration_log import MIGRATION, POST_MIGRATION
 from tests.fakes.migration_world import FakeCluster
 
@@ -108,7 +108,7 @@ def killed_at(cluster: FakeCluster, folder: Path, act: int, go: Callable[[FakeWo
 
 
 @pytest.mark.parametrize("then", ["resume", "rollback"])
-@pytest.mark.parametrize(("first", "stride"), [(2, 9), pytest.param(1, 1, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(("first", "stride"), [(2, 17), pytest.param(1, 1, marks=pytest.mark.campaign)])
 def test_killed_at_an_act_the_next_run_gets_there(first: int, stride: int, then: str, tmp_path: Path) -> None:
     """Before and after every hook, every change of a znode, and every look; all of them in `make lab`."""
     start, act = FakeCluster(), first
@@ -207,6 +207,31 @@ def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
     assert result.outcome is Outcome.DONE, result.findings
     assert_on_kraft(cluster)
     assert "restart broker 2" in told
+
+
+def test_strays_that_nobody_would_see_have_to_be_accepted(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    verbs = ALL - {Verb.FS_PROBE}
+    result = forward(FakeWorld(cluster, verbs=verbs), tmp_path)
+    assert (result.outcome, result.state_after) == (Outcome.PARTIAL, "M6")
+    assert {one.id for one in result.findings} == {"strays-not-looked-for"}
+    assert forward(FakeWorld(cluster, verbs=verbs), tmp_path, accepted=KNOWN | {"X-5.2"}).outcome is Outcome.DONE
+
+
+def test_a_deletion_of_which_nobody_knows_is_an_unknown_outcome(tmp_path: Path) -> None:
+    cluster = at_phase("M6")
+    world = FakeWorld(cluster)
+
+    def lose(path: str) -> None:
+        if path == "/controller":
+            cluster.remove(path)
+            raise UnknownOutcomeError("nobody can say", id="zookeeper-write-unknown")
+
+    world.before_write = lose
+    result = back(world, tmp_path)
+    assert (result.outcome, result.steps[1].state) == (Outcome.UNKNOWN, "unknown")
+    assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_back(cluster)
 
 
 def test_an_operator_who_does_nothing_is_waited_for_and_told(tmp_path: Path) -> None:

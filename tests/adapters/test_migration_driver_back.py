@@ -48,7 +48,7 @@ def test_back_from_every_phase(phase: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("stride", [13, pytest.param(1, marks=pytest.mark.campaign)])
 def test_killed_at_an_act_the_next_run_gets_there(stride: int, phase: str, tmp_path: Path) -> None:
     """Before and after every hook, every change of a znode, and every look; all of them in `make lab`."""
     start = at_phase(phase)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kafkactl.adapters.filesystem import OsFilesystem
 from kafkactl.adapters.migration_driver_port import Patience
 from kafkactl.adapters.migration_driver_routes import identity_of
 from kafkactl.adapters.migration_driver_steps import Crew
@@ -44,6 +45,16 @@ def inventory_of(cluster: FakeCluster) -> Inventory:
     return Inventory(file="inventory.toml", zookeeper=ZooKeeperPlace(connect="zk:2181"), nodes=nodes, journal="journal")
 
 
+class Unsynced(OsFilesystem):
+    """A disk that is not waited for: a driver that is killed here leaves the machine running."""
+
+    def fsync(self, descriptor: int) -> None:
+        """Nothing."""
+
+    def fsync_directory(self, path: str) -> None:
+        """Nothing."""
+
+
 class PlainFiles:
     """Files of every phase, as short as the fake cluster needs them."""
 
@@ -73,7 +84,7 @@ def open_crew(world: FakeWorld, folder: Path) -> Crew:
     """A crew with the journal of the folder open; close `crew.journal`."""
     inventory = inventory_of(world.cluster)
     journal: MigrationJournal = open_migration_journal(
-        str(folder / "journal.jsonl"), cluster_id=CLUSTER_ID, identity=identity_of(inventory)
+        str(folder / "journal.jsonl"), cluster_id=CLUSTER_ID, identity=identity_of(inventory), files=Unsynced()
     )
     return Crew(
         world=world,

@@ -28,6 +28,7 @@ def modes(status: dict[str, Any]) -> list[str]:
     return [one["mode"] for one in status["observed"]["brokers"]]
 
 
+@pytest.mark.timeout(900)
 def test_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
     """Kafka 3.9.2, two brokers, a canary that writes through all of it."""
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
@@ -60,6 +61,7 @@ def test_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
 def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path) -> None:
     with MigrationCluster(release, tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
@@ -91,6 +93,7 @@ def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path
 
 
 @pytest.mark.campaign
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
 def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -> None:
     """One cluster that goes forward and back again and again: every way forward but the first is a second try."""
@@ -116,6 +119,7 @@ def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -
 
 
 @pytest.mark.campaign
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("then", ["run", "rollback"])
 def test_a_driver_that_is_killed_is_gone_on_with(then: str, tmp_path: Path) -> None:
     """SIGKILL as soon as the journal has so many entries; the next run gets there."""
