@@ -25,7 +25,11 @@ VERBS = {
     "migrate",
     cls=LazyGroup,
     entries=VERBS,
-    examples=("kafkactl migrate observe --inventory migration.toml --out observation",),
+    examples=(
+        "kafkactl migrate status --inventory migration.toml",
+        "kafkactl migrate check --observation observation",
+        "kafkactl migrate observe --inventory migration.toml --out observation",
+    ),
 )
 def command() -> None:
     """Move a cluster from ZooKeeper to KRaft, step by step, and back.

@@ -11,10 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from pathlib import PurePath
 from typing import Any, Final
 
 from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.migration.hook_templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
 from kafkactl.migration.hook_words import Verb, check_template, parse_template
 from kafkactl.migration.observation import NodeRole
@@ -58,6 +59,7 @@ class InventoryNode:
     """A node. `address` is where it answers Kafka's protocol (a broker's client listener, a controller's listener).
 
     `config` is the path of its configuration file on its host, `copy` that of a copy here, relative to the inventory.
+    With the template `local` it is a path here, `log_dirs` too.
     `log_dirs` are its log directories on its host; `log` is where its metadata log, or a copy, can be read from here.
     """
 
@@ -215,7 +217,7 @@ def parse_inventory(text: str | bytes, *, file: str = "inventory") -> Inventory:
     shared = cluster.pop("hooks", {})
     if shared:
         _hooks(shared, {}, "hooks: ", problems, complete=False)
-    nodes = _nodes(raw_nodes, shared, problems)
+    nodes = tuple(_placed(one, file) for one in _nodes(raw_nodes, shared, problems))
     problems += _twice(nodes)
     if not problems:
         problems += _missing(nodes)
@@ -247,6 +249,15 @@ def _nodes(raw: object, shared: Mapping[str, Any], problems: list[str]) -> tuple
             values.setdefault("host", _ADDRESS.fullmatch(values["address"])[1].strip("[]"))  # type: ignore[index]
             nodes.append(InventoryNode(**values, hooks=hooks))
     return tuple(nodes)
+
+
+def _placed(node: InventoryNode, file: str) -> InventoryNode:
+    """Files of this machine are relative to the inventory, wherever kafkactl is run."""
+    if not node.hooks.is_local:
+        return node
+    folder = PurePath(file).parent
+    log_dirs = tuple(str(folder / one) for one in node.log_dirs)
+    return changed(node, config=str(folder / node.config), log_dirs=log_dirs)
 
 
 # --- hooks ----------------------------------------------------------------------------------------------------------

@@ -126,6 +126,21 @@ def test_a_shared_hook_may_use_what_each_node_gives():
     assert "nothing gives {pod_name}" in problems(HEAD, shared, BROKER, one, CONTROLLER)[0]
 
 
+def test_files_of_this_machine_are_relative_to_the_inventory():
+    text = (
+        HEAD
+        + "[hooks]\ntemplate = 'local'\n"
+        + BROKER.replace("/etc/", "etc/")
+        + "log_dirs = ['d', '/d']\n"
+        + CONTROLLER
+    )
+    broker, controller = parse_inventory(text, file="conf/migration.toml").nodes
+    assert (broker.config, broker.log_dirs) == ("conf/etc/b.properties", ("conf/d", "/d"))
+    assert controller.config == "/etc/c.properties"
+    remote = parse_inventory(HEAD + BROKER.replace("/etc/", "etc/") + CONTROLLER, file="conf/migration.toml")
+    assert remote.nodes[0].config == "etc/b.properties"
+
+
 def test_a_wrong_shared_hook_is_told_once():
     second = BROKER.replace("id = 1", "id = 2").replace("b1", "b2")
     assert len(problems(HEAD, "[hooks]\nstop = 'x \"y'\n", BROKER, second, CONTROLLER)) == 1
