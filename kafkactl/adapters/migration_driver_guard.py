@@ -49,7 +49,9 @@ _OF_A_RESTART: Final = frozenset(
     }
 )
 # While a broker is down, what was its alone has no leader.
-_OF_A_STOP: Final = frozenset({"offline-partitions", "under-replicated-partitions", "replica-on-absent-broker"})
+_OF_A_STOP: Final = frozenset(
+    {"offline-partitions", "under-replicated-partitions", "replica-on-absent-broker", "config-of-absent-broker"}
+)
 # It only warns, for it passes by itself; but nothing is restarted before it has (C-33).
 _WAITED_FOR: Final = frozenset({"under-replicated-partitions"})
 _COPIED: Final = ("kraft", "finalize")
