@@ -1,0 +1,129 @@
+"""Makes `tests/golden/states/`: a real cluster observed in every state of its migration, on the way back, and broken.
+
+`python -m tests.lab.make_state_goldens`. Two brokers and a controller of 3.9.2 with little metadata, so that the
+captures are small; each is a folder as `migrate observe` saves it (without secrets), in one archive.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from kafkactl.adapters.migration_files import observation_from
+from kafkactl.adapters.migration_files_save import save_observation
+from kafkactl.adapters.migration_observe import observe
+from kafkactl.migration.state import observed_state
+from tests.lab.migration_cluster import MigrationCluster
+from tests.lab.test_migration_ways import inventory_of
+
+INTO = Path(__file__).parents[1] / "golden" / "states"
+_CONTROLLER = 3001
+_SETTLED_S = 60.0
+
+
+class Camera:
+    """Takes a picture when the cluster shows the state that is expected of it; `name` begins with that state."""
+
+    def __init__(self, cluster: MigrationCluster) -> None:
+        self.cluster = cluster
+
+    def take(self, name: str, state: str) -> None:
+        deadline = time.monotonic() + _SETTLED_S
+        while True:
+            captured = observe(inventory_of(self.cluster), timeout_ms=60_000)
+            seen = observed_state(observation_from(captured)).state.value
+            if seen == state or time.monotonic() > deadline:
+                break
+            time.sleep(1)
+        print(f"{name}: {seen}", file=sys.stderr)
+        folder = self.cluster.workdir / "pictures" / name
+        save_observation(str(folder), captured)
+        pack(folder, INTO / f"{name}.tar.gz")
+
+
+def pack(folder: Path, into: Path) -> None:
+    """The folder's files in one archive, the same bytes for the same files."""
+    into.parent.mkdir(parents=True, exist_ok=True)
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as archive:
+        for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+            info = tarfile.TarInfo(str(path.relative_to(folder)))
+            info.size = path.stat().st_size
+            archive.addfile(info, io.BytesIO(path.read_bytes()))
+    into.write_bytes(gzip.compress(plain.getvalue(), mtime=0))
+
+
+def story(cluster: MigrationCluster) -> None:
+    """Forward to M8, back, and forward to the end; broken on the way."""
+    camera = Camera(cluster)
+    cluster.reach("M0")
+    camera.take("M0", "M0")
+    cluster.format_controllers()
+    camera.take("M2", "M2")
+    shutil.rmtree(cluster.plan.log_dir(_CONTROLLER))
+    for state in ("M3", "M4L", "M6", "M7", "M8"):
+        cluster.reach(state)
+        camera.take(state, state)
+    back(cluster, camera)
+    shutil.rmtree(cluster.plan.log_dir(_CONTROLLER))
+    again(cluster, camera)
+
+
+def back(cluster: MigrationCluster, camera: Camera) -> None:
+    """The way back, observed after each part of it."""
+    for broker in cluster.broker_ids:
+        cluster.enter(broker)
+    camera.take("M6-back-from-kraft", "M6")
+    cluster.stop(_CONTROLLER)
+    camera.take("lost-quorum", "lost-quorum")
+    delete(cluster, "/controller")
+    cluster.wait_for(lambda: cluster.controller().get("brokerid") in cluster.broker_ids, "elected a broker")
+    camera.take("incomplete-rollback-migration-left", "incomplete-rollback")
+    delete(cluster, "/migration")
+    time.sleep(3)
+    cluster.restart(1, "zk")
+    camera.take("incomplete-rollback-one-rolled", "incomplete-rollback")
+    cluster.restart(2, "zk")
+    camera.take("M0-rolled-back", "M0")
+
+
+def again(cluster: MigrationCluster, camera: Camera) -> None:
+    """A second try: held up by what was done wrong, and to the end."""
+    cluster.format_controllers()
+    cluster.start(_CONTROLLER)
+    cluster.enter(1)
+    cluster.restart(1, "zk")
+    camera.take("M4L-left-again", "M4L")
+    cluster.enter(1, 2)
+    camera.take("M6-again", "M6")
+    delete(cluster, "/controller")
+    camera.take("split-brain", "split-brain")
+    cluster.restart(_CONTROLLER)
+    camera.take("M6-healed", "M6")
+    cluster.to_kraft(1)
+    cluster.restart(_CONTROLLER, "final")
+    camera.take("finalized-with-zookeeper-broker", "finalized-with-zookeeper-broker")
+    cluster.to_kraft(2)
+    camera.take("M11", "M11")
+
+
+def delete(cluster: MigrationCluster, path: str) -> None:
+    """One znode, whatever its version."""
+    with cluster.open_zookeeper() as zookeeper:
+        found = zookeeper.read(path)
+        assert found is not None, path
+        zookeeper.delete(path, found.version)
+
+
+if __name__ == "__main__":
+    with (
+        tempfile.TemporaryDirectory(prefix="kafkactl-states-") as work,
+        MigrationCluster("3.9.2", Path(work), brokers=2) as running,
+    ):
+        story(running)
