@@ -16,6 +16,7 @@ ZooKeeper is 3.8.4, whatever the release.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -44,7 +45,7 @@ from tests.lab.zookeeper import ZooKeeperNode
 FIRST_CONTROLLER = 3001
 STATES = ("M0", "M3", "M4", "M4L", "M6", "M7", "M8", "M11")
 READY_S = 90.0
-DUAL_WRITE = "KRAFT_CONTROLLER_TO_BROKER_COMM to DUAL_WRITE"
+DUAL_WRITE = re.compile(r"KRAFT_CONTROLLER_TO_BROKER_COMM (?:to|but found) DUAL_WRITE")  # the latter up to 3.6.1
 _POLL_S = 0.1
 T = TypeVar("T")
 
@@ -243,7 +244,8 @@ class MigrationCluster:
 
     def wait_dual_write(self, timeout_s: float = READY_S) -> None:
         """Until some controller has said so, and `/migration` has an offset."""
-        self.wait_for(lambda: any(DUAL_WRITE in one.log_text() for one in self.controllers), "dual write", timeout_s)
+        logs = [one.log_text for one in self.controllers]
+        self.wait_for(lambda: any(DUAL_WRITE.search(text()) for text in logs), "dual write", timeout_s)
         self.wait_for(lambda: self.migration().get("kraft_metadata_offset", -1) > 0, "an offset in /migration")
 
     @property

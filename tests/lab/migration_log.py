@@ -8,11 +8,17 @@ from pathlib import Path
 from kafkactl.adapters.log_source import open_source
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.frame import MetadataRecord, decode_record
+from kafkactl.migration.copy_records import MIGRATION
 from kafkactl.protocol.record_batch import decode_header, decode_records
 
 NAME = "ZK Migration"
 # Nodes may register while the copy is under way, and then stand between its begin and end.
 NOT_COPIED = ("NoOpRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "RegisterControllerRecord")
+
+COPIED = (
+    "TopicRecord", "PartitionRecord", "ConfigRecord", "UserScramCredentialRecord", "ClientQuotaRecord",
+    "ProducerIdsRecord", "AccessControlEntryRecord", "DelegationTokenRecord", "ZkMigrationStateRecord",
+)  # fmt: skip
 
 
 def batches(log: Path) -> Iterator[tuple[int, tuple[MetadataRecord, ...]]]:
@@ -36,14 +42,28 @@ def records(log: Path) -> Iterator[tuple[int, MetadataRecord]]:
 
 
 def copied_batches(log: Path) -> list[tuple[MetadataRecord, ...]]:
-    """The batches of the last copy, from the one with BeginTransaction to the one with EndTransaction, nothing else."""
+    """The batches of the last copy, from the one with BeginTransaction to the one with EndTransaction, nothing else.
+
+    Below metadata.version 3.6-IV1 there are no transactions: up to the ZkMigrationState that says that it is done.
+    """
     found: list[tuple[MetadataRecord, ...]] = []
-    inside = False
+    bare: list[tuple[MetadataRecord, ...]] = []
+    inside = begun = False
     for _, batch in batches(log):
         if any(one.type == "BeginTransactionRecord" and one.data["Name"] == NAME for one in batch):
-            found, inside = [], True
+            found, inside, begun = [], True, True
         kept = tuple(one for one in batch if one.type not in NOT_COPIED)
         if inside and kept:
             found.append(kept)
         inside = inside and not any(one.type == "EndTransactionRecord" for one in batch)
-    return found
+        if kept and not (bare and _is_done(bare[-1])) and all(_is_copied(one) for one in kept):
+            bare.append(kept)
+    return found if begun else bare
+
+
+def _is_copied(record: MetadataRecord) -> bool:
+    return record.type in COPIED and record.data.get("ZkMigrationState", MIGRATION) == MIGRATION
+
+
+def _is_done(batch: tuple[MetadataRecord, ...]) -> bool:
+    return any(one.type == "ZkMigrationStateRecord" for one in batch)

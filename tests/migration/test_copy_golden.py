@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.migration.password_encoder import PasswordDecodeError, decode_password
-from tests.migration.copy_proof import assert_same_batches, assert_same_records, read_copy, read_tree
+from tests.migration.copy_proof import assert_same_batches, assert_same_records, read_copy, read_tree, rules_of
 
 GOLDENS = Path(__file__).parents[1] / "golden" / "migrations"
 RELEASES = sorted(one.name for one in GOLDENS.iterdir() if one.is_dir())
@@ -42,7 +42,7 @@ def test_in_the_order_of_the_real_copy_the_batches_are_the_same(release, real):
 
 
 def test_kinds_come_in_the_predicted_order(release, real):
-    kinds = [one.type for batch in real[1:-1] for one in batch]
+    kinds = [one.type for batch in real[:-1] for one in batch if one.type != "BeginTransactionRecord"]
     firsts = [kind for at, kind in enumerate(kinds) if kind not in kinds[:at]]
     assert [one for one in firsts if one != "ClientQuotaRecord"] == [
         "TopicRecord",
@@ -50,7 +50,7 @@ def test_kinds_come_in_the_predicted_order(release, real):
         "UserScramCredentialRecord",
         "ProducerIdsRecord",
         "AccessControlEntryRecord",
-        "DelegationTokenRecord",
+        *(["DelegationTokenRecord"] if rules_of(release).tokens else []),
     ]
     assert firsts.index("ClientQuotaRecord") < firsts.index("ProducerIdsRecord")
 
