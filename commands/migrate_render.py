@@ -56,6 +56,8 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     if out is None and not dry_run:
         raise click.UsageError("Give --out DIR, or --dry-run.")
     files, findings = _files(source)
+    if not files and not findings:
+        raise _no_nodes()
     files = originals(files, Path(out)) if out is not None else files
     facts = cluster_facts(files)
     rendered = render_cluster(files, facts)
@@ -69,6 +71,16 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     where = {"folder": out if manifest else None, "manifest": str(manifest) if manifest else None}
     payload = {"outcome": outcome, **where, **answer, "findings": findings}
     emit("migrate.render", payload, render=_show, exit_code=outcome.exit_code, listing="files")
+
+
+def _no_nodes() -> Exception:
+    from kafkactl.errors import InputError
+
+    return InputError(
+        "the observation knows of no nodes, so there are no files to make others of",
+        id="render-file-missing",
+        next_step="Observe by an inventory that names the nodes and their configuration files.",
+    )
 
 
 def _outcome(findings: Iterable[Finding], dry_run: bool) -> Outcome:
@@ -109,10 +121,11 @@ def _files(source: ObservationArguments) -> tuple[tuple[NodeFile, ...], list[Fin
 def _observed(folder: str) -> tuple[tuple[NodeFile, ...], list[Finding]]:
     from kafkactl.adapters.migration_files import load_captured
 
-    captured = load_captured(folder)
-    nodes = [(one.id, one.role, one.kafka_version, one.config) for one in captured.raw.nodes]
-    given = [(id, role, version, None if text is None else text.encode()) for id, role, version, text in nodes]
-    return _parsed(given, "its configuration is not in the observation", "Observe again with its config file."), []
+    nodes = load_captured(folder).raw.nodes
+    given = [
+        (one.id, one.role, one.kafka_version, None if one.config is None else one.config.encode()) for one in nodes
+    ]
+    return _parsed(given, "its configuration is not in the observation", "Observe again with its configuration file.")
 
 
 def _read(inventory: Inventory) -> tuple[tuple[NodeFile, ...], list[Finding]]:
@@ -121,23 +134,24 @@ def _read(inventory: Inventory) -> tuple[tuple[NodeFile, ...], list[Finding]]:
 
     places = Places(inventory, timeout_ms=current_settings().timeout_ms)
     given = [(one.id, one.role, one.kafka_version, places.config_bytes(one)) for one in inventory.nodes]
-    why = "; ".join(one.message for one in places.findings) or "no hook gives its configuration, and no copy is named"
-    return _parsed(given, why, "Name a copy of it in the inventory (copy)."), places.findings
+    files, missing = _parsed(given, "its configuration cannot be read", "Name a copy of it in the inventory (copy).")
+    return files, [*places.findings, *missing]
 
 
 def _parsed(
     given: Iterable[tuple[int, Any, str | None, bytes | None]], why: str, next_step: str
-) -> tuple[NodeFile, ...]:
-    """Raises InputError `render-file-missing` where a node has none, DecodeError where Java would not read one."""
-    from kafkactl.errors import InputError
+) -> tuple[tuple[NodeFile, ...], list[Finding]]:
+    """The files that are there. Raises DecodeError where Java would not read one."""
     from kafkactl.migration.render_facts import node_file
+    from kafkactl.plan import blocker
 
-    found = []
+    found, missing = [], []
     for id, role, version, content in given:
         if content is None:
-            raise InputError(f"{role} {id}: {why}", id="render-file-missing", next_step=next_step)
-        found.append(node_file(id, role, content, file=f"{role}-{id}", kafka_version=version))
-    return tuple(found)
+            missing.append(blocker("render-file-missing", f"{role} {id}", f"{why}: nothing is made for it", next_step))
+        else:
+            found.append(node_file(id, role, content, file=f"{role}-{id}", kafka_version=version))
+    return tuple(found), missing
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------

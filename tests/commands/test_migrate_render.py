@@ -105,10 +105,13 @@ def test_what_cannot_be_known_is_refused_and_told_once(kafkactl, inventory, tmp_
 
 
 def test_a_node_without_a_file(kafkactl, inventory, tmp_path):
+    """The others can be looked at; nothing is written, for each file has to fit the others."""
     (inventory.parent / "2.properties").unlink()
-    run = kafkactl("migrate", "render", "--inventory", inventory, "--out", tmp_path / "out", "-o", "json")
-    assert (run.code, json.loads(run.stderr)["id"]) == (2, "render-file-missing")
-    assert "broker 2" in json.loads(run.stderr)["message"]
+    answer = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "out", code=3)
+    found = [one for one in answer["findings"] if one["id"] == "render-file-missing"]
+    assert [one["subject"] for one in found] == ["broker 2"]
+    assert {one["id"] for one in answer["files"]} == {1, 3001, 3002}
+    assert not (tmp_path / "out").exists()
     assert kafkactl("migrate", "render", "--inventory", inventory).code == 2
 
 
@@ -138,3 +141,11 @@ def test_files_whose_secrets_were_taken_out_are_for_looking_at(kafkactl, tmp_pat
     assert {one["id"] for one in answer["findings"]} == {"render-file-redacted", "render-secret-not-shown"}
     assert not list(out.glob("broker-*/*.properties"))
     assert f"+{FLAG}=true" in (out / "broker-1/migration.diff").read_text()
+
+
+def test_an_observation_without_nodes(kafkactl, tmp_path):
+    folder = _observation(tmp_path / "o", hide=False)
+    body = json.loads((folder / "observation.json").read_bytes())
+    (folder / "observation.json").write_text(json.dumps({**body, "nodes": []}), encoding="utf-8")
+    run = kafkactl("migrate", "render", "--observation", folder, "--dry-run", "-o", "json")
+    assert (run.code, json.loads(run.stderr)["id"]) == (2, "render-file-missing")
