@@ -25,6 +25,7 @@ from kafkactl.migration.check_settings import (
 )
 from kafkactl.migration.observation import NodeSeen
 from kafkactl.migration.password_encoder import PasswordDecodeError, decode_password, parse_encrypted
+from kafkactl.migration.tree_values import KafkaTree
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Finding, blocker, warning
 
@@ -222,9 +223,10 @@ def _encoder_secret(case: CheckCase) -> Said:
         for key, value in config.items()
         if is_encrypted(key, value)
     }
-    if not held:
-        return
-    for node in case.controllers:
+    unseen = _unseen(case.tree, "/config/brokers")
+    if not held and unseen:
+        yield Unknown(f"{unseen} configs of brokers were not shown: whether they hold encrypted passwords is not known")
+    for node in case.controllers if held else ():
         if node.config is None:
             yield Unknown(f"{_SECRET} of {node.name} was not observed")
         elif given(node, _SECRET) is None:
@@ -271,6 +273,11 @@ def _opens(value: str, secret: str) -> bool:
     return True
 
 
+def _unseen(tree: KafkaTree, parent: str) -> int:
+    """How many values below a path the observation does not show."""
+    return sum(path.startswith(parent + "/") for path in tree.hidden)
+
+
 def _cipher_text_copied(case: CheckCase) -> Iterator[Finding]:
     """C-16, afterwards. A password in KRaft that is still encrypted was copied without the secret."""
     found = [
@@ -296,6 +303,8 @@ def _token_key(case: CheckCase) -> Said:
         yield Unknown("the ZooKeeper tree was not observed, so nobody knows whether it holds delegation tokens")
         return
     if not case.tree.delegation_tokens:
+        if unseen := _unseen(case.tree, "/delegation_token/tokens"):
+            yield Unknown(f"{unseen} delegation tokens were not shown")
         return
     of_brokers = {key for one in case.brokers if (key := _token_key_of(one)) is not None}
     for node in case.controllers:

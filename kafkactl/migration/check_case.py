@@ -6,7 +6,6 @@ not observed is unknown: neither right nor wrong.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -21,7 +20,6 @@ from kafkactl.plan import Finding
 
 # ZkMigrationState.java
 NONE, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)
-_STATES: Final = (POST_MIGRATION, MIGRATION, PRE_MIGRATION, NONE)
 
 
 class Stage(StrEnum):
@@ -142,8 +140,7 @@ def case_of(observation: Observation, evidence: Evidence | None = None) -> Check
     """The case of an observation; `evidence` is what was gathered of it already, for reading a tree takes its time."""
     evidence = evidence_of(observation) if evidence is None else evidence
     tree = evidence.tree
-    log = observation.log
-    state = _state(observation, log)
+    log, state = evidence.log, evidence.kraft_state
     stage = _stage(observation, tree, state)
     return CheckCase(
         observation=observation,
@@ -157,24 +154,8 @@ def case_of(observation: Observation, evidence: Evidence | None = None) -> Check
     )
 
 
-def metric(node: NodeSeen, name: str) -> float | None:
-    """A node's metric, by its name alone or at the end of a JMX name; None where it is no number, too."""
-    for known, value in (node.metrics or {}).items():
-        if known == name or known.endswith((f"name={name}", f".{name}", f":{name}")):
-            return value if math.isfinite(value) else None
-    return None
-
-
 def _claimed(tree: KafkaTree | None) -> bool:
     return tree is not None and tree.controller is not None and tree.controller.is_kraft
-
-
-def _state(observation: Observation, log: LogFacts | None) -> int | None:
-    """ZkMigrationState: of the log, else of the controllers' metrics (-1: nothing yet, 4: a ZooKeeper broker)."""
-    if log is not None and log.migration_state is not None:
-        return log.migration_state
-    seen = {metric(one, "ZkMigrationState") for one in observation.controllers}
-    return next((state for state in _STATES if state in seen), None)
 
 
 def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) -> Stage:

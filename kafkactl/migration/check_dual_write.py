@@ -12,9 +12,10 @@ from typing import Final
 
 from kafkactl.metadata.image import CLIENT_METRICS_CONFIG, QuotaEntity, ScramKey
 from kafkactl.metadata.scram_replay import apply_in_one_go
-from kafkactl.migration.check_case import CheckCase, Row, Said, Stage, Unknown, metric
+from kafkactl.migration.check_case import CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.check_health import some
 from kafkactl.migration.log_facts import LogFacts
+from kafkactl.migration.state_evidence import metric
 from kafkactl.migration.tree_values import ZkTopic
 from kafkactl.plan import Finding, blocker, warning
 

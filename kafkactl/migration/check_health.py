@@ -19,10 +19,10 @@ from kafkactl.migration.check_case import (
     Said,
     Stage,
     Unknown,
-    metric,
 )
 from kafkactl.migration.check_settings import is_kraft_file, is_on
 from kafkactl.migration.observation import Mode
+from kafkactl.migration.state_evidence import metric
 from kafkactl.plan import Finding, Severity, blocker, note, warning
 from kafkactl.protocol.java_text import parse_int
 

@@ -15,11 +15,11 @@ from kafkactl.migration.check_case import (
     Said,
     Stage,
     Unknown,
-    metric,
 )
 from kafkactl.migration.check_health import some
 from kafkactl.migration.check_settings import is_kraft_file
 from kafkactl.migration.observation import Mode
+from kafkactl.migration.state_evidence import metric
 from kafkactl.plan import blocker, warning
 
 

@@ -28,6 +28,7 @@ IBP: Final = "inter.broker.protocol.version"
 ROLES: Final = "process.roles"
 CONTROL_PLANE: Final = "control.plane.listener.name"
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_NEWEST_MAJOR: Final = 4
 _USERNAME = r"""\busername\s*=\s*(?:"([^"]*)"|'([^']*)')"""
 
 
@@ -150,9 +151,11 @@ def release_of(node: NodeSeen) -> Release | None:
 
 
 def version_of(node: NodeSeen) -> KafkaVersion | None:
-    """The node's version as it was told; what stands behind the numbers (`-ccs`) is left out."""
+    """The node's version as it was told; None for a number that is not Kafka's own (`7.8.0-ccs` is a vendor's)."""
     found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", node.kafka_version or "")
-    return None if found is None else KafkaVersion(int(found[1]), int(found[2]), int(found[3]) if found[3] else None)
+    if found is None or int(found[1]) > _NEWEST_MAJOR:
+        return None
+    return KafkaVersion(int(found[1]), int(found[2]), int(found[3]) if found[3] else None)
 
 
 def ibp_level(node: NodeSeen) -> int | None:

@@ -238,7 +238,7 @@ def _kraft_state(observation: Observation, log: LogFacts | None) -> int | None:
 def _is_of_kafka_4(observation: Observation, log: LogFacts | None) -> bool:
     level = None if log is None else log.image.metadata_version
     majors = [(one.kafka_version or "").partition(".")[0] for one in observation.nodes if answers(one)]
-    return (level or 0) > _LAST_LEVEL_OF_KAFKA_3 or any(major.isdecimal() and int(major) > 3 for major in majors)
+    return (level or 0) > _LAST_LEVEL_OF_KAFKA_3 or "4" in majors  # 7.8.0-ccs is a vendor's
 
 
 def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:

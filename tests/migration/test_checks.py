@@ -14,6 +14,7 @@ from kafkactl.migration.check_case import Stage, case_of
 from kafkactl.migration.check_data import NUMBERS
 from kafkactl.migration.checks import ROWS, UNKNOWN_ID, check, check_numbers, open_questions
 from kafkactl.migration.observation import Observation, ServerSeen
+from kafkactl.migration.state_evidence import metric
 from kafkactl.migration.tree import tree_of
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Severity
@@ -119,6 +120,20 @@ def test_hidden_values_are_unknown():
     znodes = [changed(one, data=None, hidden=Hidden.REDACTED) for one in observation.tree.znodes.values()]
     found = check(changed(observation, tree=tree_of(znodes)))
     assert [one for one in found if one.severity is Severity.BLOCKER] == []
+    assert {"C-16", "C-17"} <= {one.evidence["check"] for one in found if one.id == UNKNOWN_ID}
+
+
+@pytest.mark.parametrize("version", ["7.8.0-ccs", "unknown", None])
+def test_a_version_that_is_not_kafkas_own_is_unknown(version):
+    found = check(world("M0").but(versions={1: version, 2: version}).observation())
+    assert "C-03" in {one.evidence["check"] for one in found if one.id == UNKNOWN_ID}
+    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+
+
+@pytest.mark.parametrize("name", ["ZkWriteBehindLag", "kafka.controller:type=KafkaController,name=ZkWriteBehindLag",
+                                  "kafka.controller:type=KafkaController,name=ZkWriteBehindLag:Value"])  # fmt: skip
+def test_metrics_have_many_names(name):
+    assert metric(world("M6").but(metrics={3001: {name: 7.0}}).observation().controllers[0], "ZkWriteBehindLag") == 7.0
 
 
 def test_warnings_are_accepted_by_number_or_id_and_blockers_are_not():
