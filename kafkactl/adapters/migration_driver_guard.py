@@ -159,7 +159,7 @@ class ForwardGuard:
         if name == "kraft":
             wanted += self._not_accepted(self._strays_unseen())
         if name in _COPIED:
-            wanted += self._not_accepted(_compared(seen))
+            wanted += self._not_accepted(_compared(seen, step))
         unique = {(one.id, one.subject): one for one in wanted if not _is_brought_by(seen, step, one)}
         return tuple(sorted(unique.values(), key=lambda one: list(Severity).index(one.severity)))
 
@@ -232,9 +232,11 @@ def milestone(route: Route, step: RollbackStep) -> str | None:
     return "begin" if state in _BEFORE_ANYTHING else None
 
 
-def _compared(seen: Observation) -> tuple[Finding, ...]:
+def _compared(seen: Observation, step: RollbackStep) -> tuple[Finding, ...]:
+    """What differs, but for a broker that an earlier run stopped, which this step starts."""
     comparison = compare_observation(seen)
-    unexplained = [one for one in comparison.differences if one.explained is None]
+    own = step.target if step.action is Move.RESTART_NODE else None
+    unexplained = [one for one in comparison.differences if one.explained is None and f"{one.entity} {one.key}" != own]
     if not unexplained:
         return comparison.findings
     first = ", ".join(f"{one.entity} {one.key}" for one in unexplained[:5])
