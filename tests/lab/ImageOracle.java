@@ -4,9 +4,11 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.io.Writer;
+import java.lang.management.ManagementFactory;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,6 +19,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+
+import com.sun.management.OperatingSystemMXBean;
 
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
@@ -37,6 +41,8 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
  *                                     what a starting node may do (MetadataBatchLoader; from 3.6 on)
  * same FOLDER OFFSET EPOCH FILE...    is the checkpoint in FOLDER, read by Kafka's snapshot reader in one delta, the
  *                                     image of the files? OK equal | OK differs part=text/text...
+ * timed FILE                          what Kafka's loader takes to read a segment as a starting node does, 8 MiB at a
+ *                                     time: OK records partitions milliseconds-of-CPU
  * </pre>
  *
  * Compiled against the newest release and run on the class path of any; what differs between them goes through
@@ -45,6 +51,7 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
 public final class ImageOracle {
     private static final HexFormat HEX = HexFormat.of();
     private static final MetadataRecordSerde SERDE = MetadataRecordSerde.INSTANCE;
+    private static final int READ_BYTES = 8 * 1024 * 1024; // KafkaRaftClient.MAX_FETCH_SIZE_BYTES
     private static final short BEGIN = 23, END = 24, ABORT = 25;
 
     private ImageOracle() { }
@@ -63,6 +70,7 @@ public final class ImageOracle {
                 case "written": return written(Path.of(words[1]), imageOf(files(words, 2)));
                 case "read": return written(Path.of(words[1]), readInOneGo(files(words, 2)));
                 case "same": return same(Path.of(words[1]), Long.parseLong(words[2]), Integer.parseInt(words[3]), files(words, 4));
+                case "timed": return timed(Path.of(words[1]));
                 default: return "ERROR unknown question";
             }
         } catch (Throwable thrown) {
@@ -145,14 +153,9 @@ public final class ImageOracle {
     }
 
     private static MetadataImage readInOneGo(List<Path> files) throws Exception {
-        Class<?> type = Class.forName("org.apache.kafka.image.loader.MetadataBatchLoader");
         MetadataImage[] published = {MetadataImage.EMPTY};
-        List<Object> arguments = new ArrayList<>();
-        for (Class<?> parameter : type.getConstructors()[0].getParameterTypes()) {
-            arguments.add(argument(parameter, published));
-        }
-        Object loader = type.getConstructors()[0].newInstance(arguments.toArray());
-        Method load = named(type, "loadBatch");
+        Object loader = loader(published);
+        Method load = named(loader.getClass(), "loadBatch");
         Object leader = load.getParameterTypes()[1].getField("UNKNOWN").get(null);
         for (Path file : files) {
             for (Object batch : batches(Files.readAllBytes(file))) {
@@ -161,9 +164,60 @@ public final class ImageOracle {
                 }
             }
         }
-        Method flush = named(type, "maybeFlushBatches");
-        flush.invoke(loader, flush.getParameterCount() == 1 ? new Object[] {leader} : new Object[] {leader, true});
+        flush(loader, leader);
         return published[0];
+    }
+
+    private static Object loader(MetadataImage[] published) throws Exception {
+        Class<?> type = Class.forName("org.apache.kafka.image.loader.MetadataBatchLoader");
+        List<Object> arguments = new ArrayList<>();
+        for (Class<?> parameter : type.getConstructors()[0].getParameterTypes()) {
+            arguments.add(argument(parameter, published));
+        }
+        return type.getConstructors()[0].newInstance(arguments.toArray());
+    }
+
+    private static void flush(Object loader, Object leader) throws Exception {
+        Method flush = named(loader.getClass(), "maybeFlushBatches");
+        flush.invoke(loader, flush.getParameterCount() == 1 ? new Object[] {leader} : new Object[] {leader, true});
+    }
+
+    private static String timed(Path file) throws Exception {
+        OperatingSystemMXBean machine = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        long started = machine.getProcessCpuTime(), records = 0, read = 0;
+        MetadataImage[] published = {MetadataImage.EMPTY};
+        Object loader = loader(published);
+        Method load = named(loader.getClass(), "loadBatch"), value = null;
+        Object leader = load.getParameterTypes()[1].getField("UNKNOWN").get(null);
+        try (FileChannel channel = FileChannel.open(file)) {
+            for (Object batch : batches(channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size()))) {
+                if ((Boolean) call(batch, "isControlBatch")) {
+                    continue;
+                }
+                List<ApiMessageAndVersion> messages = new ArrayList<>();
+                for (Object record : (Iterable<?>) batch) {
+                    if (value == null) {
+                        value = record.getClass().getMethod("value");
+                        value.setAccessible(true);
+                    }
+                    ByteBuffer buffer = (ByteBuffer) value.invoke(record);
+                    messages.add(SERDE.read(new ByteBufferAccessor(buffer), buffer.remaining()));
+                }
+                int size = (Integer) call(batch, "sizeInBytes");
+                load.invoke(loader, Batch.data((Long) call(batch, "baseOffset"), (Integer) call(batch, "partitionLeaderEpoch"),
+                    (Long) call(batch, "maxTimestamp"), size, messages), leader);
+                records += messages.size();
+                read += size;
+                if (read >= READ_BYTES) {
+                    flush(loader, leader);
+                    read = 0;
+                }
+            }
+        }
+        flush(loader, leader);
+        long taken = (machine.getProcessCpuTime() - started) / 1_000_000;
+        long partitions = published[0].topics().topicsById().values().stream().mapToLong(topic -> topic.partitions().size()).sum();
+        return "OK " + records + " " + partitions + " " + taken;
     }
 
     /** What the loader is made of: a time, a log, somebody who takes images, somebody who takes faults. */
@@ -279,13 +333,17 @@ public final class ImageOracle {
     }
 
     private static Iterable<?> batches(byte[] data) throws Exception {
+        return batches(ByteBuffer.wrap(data));
+    }
+
+    private static Iterable<?> batches(ByteBuffer data) throws Exception {
         Class<?> type;
         try {
             type = Class.forName("org.apache.kafka.common.record.internal.MemoryRecords");
         } catch (ClassNotFoundException e) {
             type = Class.forName("org.apache.kafka.common.record.MemoryRecords");
         }
-        Object records = type.getMethod("readableRecords", ByteBuffer.class).invoke(null, ByteBuffer.wrap(data));
+        Object records = type.getMethod("readableRecords", ByteBuffer.class).invoke(null, data);
         return (Iterable<?>) type.getMethod("batches").invoke(records);
     }
 

@@ -1,0 +1,96 @@
+"""Kafka's own loader against the replay by columns: the same segment, read to the state at its end.
+
+python -m bench.loader [RECORDS [PARTITIONS]]. Kafka's is `MetadataBatchLoader`, given batches as a starting node gives
+them, 8 MiB at a time, in a JVM as kafka-server-start.sh starts it; ours is a process of its own as well. CPU time of
+the work without the start of either, rounds interleaved.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+from bench.side_by_side import circumstances, record
+
+RUNS = 3
+WORTH_RECORDING = 1_000_000
+GOAL = 10.0
+JVM = (
+    "-Xmx1G",
+    "-Xms1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+)
+_OURS = """
+import sys, time
+from pathlib import Path
+from bench.replay import by_columns
+import numpy
+started = time.process_time()
+found = by_columns(Path(sys.argv[1]))
+taken = time.process_time() - started
+print(sum(found.counts.values()), found.image.partition_count(), round(taken * 1000))
+"""
+
+
+def main() -> None:
+    """Measure, compare the answers, print and record."""
+    records, partitions = ([int(one) for one in sys.argv[1:]] + [10_000_000, 200_000][len(sys.argv) - 1 :])[:2]
+    with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder:
+        expected = write_log(Path(folder), Shape(records=records, partitions=partitions, brokers=30))
+        (file,) = (Path(folder) / "__cluster_metadata-0").glob("*.log")
+        taken = [(_kafkas(file, partitions), _ours(file, partitions)) for _ in range(RUNS)]
+    kafkas, ours = (statistics.median(one) / 1000 for one in zip(*taken, strict=True))
+    ratio = statistics.median(theirs / mine for theirs, mine in taken)
+    from tests.lab import releases
+
+    text = [
+        f"{expected.records:,} records, {expected.bytes / 1e6:.0f} MB, Kafka {releases.VERSIONS[-1]}; CPU time, medians"
+        f" of {RUNS} interleaved runs; {circumstances()}.\n",
+        "| loader | s | records/s |",
+        "|---|---|---|",
+        f"| `MetadataBatchLoader` | {kafkas:.1f} | {expected.records / kafkas:,.0f} |",
+        f"| replay by columns | {ours:.1f} | {expected.records / ours:,.0f} |",
+        f"\nGoal: at least {GOAL:.0f} × its records a second. Measured: {ratio:.1f} ×"
+        f" ({'met' if ratio >= GOAL else 'missed'}).",
+    ]
+    if records >= WORTH_RECORDING:
+        record(f"Kafka's loader, {round(records / 1_000_000)} M records", "\n".join(text))
+    else:
+        print("\n".join(text))
+
+
+def _kafkas(file: Path, partitions: int) -> int:
+    from tests.lab import java, maven, releases
+    from tests.lab.compiler import compiled
+    from tests.lab.image_oracle import ImageOracle
+
+    jars = maven.class_path(releases.VERSIONS[-1])
+    classes = compiled(ImageOracle.source.stem, [ImageOracle.source], class_path=jars)
+    command = [str(java.java_binary()), *JVM, "-cp", os.pathsep.join((jars, str(classes))), "kafkactl.lab.ImageOracle"]
+    return _milliseconds(command, f"timed {file}\n", partitions)
+
+
+def _ours(file: Path, partitions: int) -> int:
+    return _milliseconds([sys.executable, "-c", _OURS, str(file)], "", partitions)
+
+
+def _milliseconds(command: list[str], asked: str, partitions: int) -> int:
+    """The CPU time that is told last, where at least so many partitions were found."""
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+    words = done.stdout.removeprefix("OK ").split()
+    if len(words) != 3 or int(words[1]) < partitions:
+        raise RuntimeError(f"{command[0]}: {done.stdout} {done.stderr[-2000:]}")
+    return int(words[2])
+
+
+if __name__ == "__main__":
+    main()
