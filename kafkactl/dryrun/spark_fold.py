@@ -57,6 +57,7 @@ class Found:
         packed = self.keys(PATCHES)
         if not packed:
             return self.of(PATCH)
+        self._table = None
         how = [(name, MERGED_BY.get(name, "max")) for name in PATCH_NUMBERS]
         merged = pa.concat_tables(map(patches_in, packed)).group_by(["key", "era"]).aggregate(how)
         merged = merged.select(["key", "era", *("_".join(one) for one in how)])
@@ -118,11 +119,13 @@ class Fold:
         if wrong:
             self._rescan(wrong)
             return False
-        self._others = list(self._rows())
+        self._others = self._rows()
         self._outline = outline_of(self._values(), self._start.image)
-        self._patches = _patches(self._found.patches())
+        self._bodies, self._before = self._found.keys(BODIES), self._found.keys(BEFORE)
         eras = tuple(offset for offset, _ in self._outline.clears)
         seen = {(first, last) for key in self._found.keys(ABORTED) for first, last in json_in(key)}
+        self._patches = _patches(self._found.patches())
+        self._found = Found(None, self._number)  # what was taken out of it need not stand in memory twice
         hidden = any(one not in seen for one in self._outline.withheld if one not in self.window.withheld)
         exact = self.window.exact | self._outline.exact
         if eras == self.eras and not hidden:  # else patches are not what they have to be
@@ -149,14 +152,15 @@ class Fold:
         self._plan()
         self.window = replace(self.window, withheld=window.withheld, exact=window.exact)
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> list[Row]:
         """The records that are replayed as they stand, in the order of the log."""
         files = {one.number: one.file for one in self.plan.stretches}
         rows = []
         for key in self._found.keys(OTHERS):
             split, _ = place_of(key)
             rows += [Row(files[split], one[0], one[1], one[2], split, *one[3:]) for one in others_in(key)]
-        return iter(sorted(rows, key=lambda row: row[:3]))
+        rows.sort(key=lambda row: row[:3])
+        return rows
 
     def _values(self) -> Iterator[tuple[int, bytes]]:
         for row in self._others:
@@ -223,7 +227,7 @@ class Fold:
     def loaded(self) -> Loaded:
         """Replay what is left, put the partitions in, and say what the local engine says."""
         before = self.plan.before
-        for key in self._found.keys(BEFORE):
+        for key in self._before:
             before.counts.update(json_in(key))
         for row in self._others:
             if row.kind == BATCH and row.offset < self.window.first:
@@ -238,7 +242,7 @@ class Fold:
     def _put_in(self, replaying: Played) -> None:
         """In the order in which a replay would meet them."""
         patches = self._patches
-        values = _Values(self._bodies(), replaying)
+        values = _Values(self._meanings(), replaying)
         whole = values.states(patches) if not self.eras else None
         topics = replaying.state.topics
         for key, rows in (
@@ -255,10 +259,10 @@ class Fold:
         )
         replaying.counts.update({name: count for name, count in counts.items() if count})
 
-    def _bodies(self) -> dict[int, list[Body | None]]:
+    def _meanings(self) -> dict[int, list[Body | None]]:
         """What the bodies of each stretch mean, by number."""
         found: dict[int, list[Body | None]] = {}
-        for key in self._found.keys(BODIES):
+        for key in self._bodies:
             found.setdefault(place_of(key)[0], []).extend(body_of(one) for one in bodies_in(key))
         return found
 

@@ -8,8 +8,10 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
+from kafkactl.adapters.detail_files import write_details
 from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.dryrun import spark_engine
+from kafkactl.dryrun.detail_tables import state_tables
 from kafkactl.dryrun.local import Loaded, load
 from kafkactl.dryrun.spark_engine import load_logs
 from kafkactl.dryrun.spark_plan import ClusterLog
@@ -140,3 +142,16 @@ def test_a_segment_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: py
     with jobs_in_process(), pytest.raises(FailedError) as caught:
         load_logs(SESSION, [cluster(log)])
     assert caught.value.id == "log-changed-while-read"
+
+
+def test_tables_of_the_state_are_the_same_bytes(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", Shape(records=3_000, partitions=200))
+    log = open_source(str(tmp_path / "log"))
+    with jobs_in_process():
+        (found,) = load_logs(SESSION, [cluster(log)], split_bytes=20_000)
+    assert isinstance(found, Loaded)
+    for name, loaded in (("local", load(log.segments, log.checkpoints)), ("spark", found)):
+        write_details(tmp_path / name, state_tables(loaded.image, loaded.counts, image_sha256(loaded.image)))
+    files = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("local", "spark")]
+    assert files[0] == files[1]
+    assert len(files[0]) > 10
