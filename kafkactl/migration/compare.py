@@ -27,9 +27,23 @@ from kafkactl.values import Uuid
 
 _SECRET_KEYS: Final = ("password.encoder.secret", "password.encoder.old.secret")
 _IBP: Final = "inter.broker.protocol.version"
-_UNREADABLE: Final = frozenset(
-    {"broken-config-znode", "config-znode-ignored", "broken-topic-znode", "unreadable-topic-znode"}
-)
+# What Kafka cannot read, by the finding of the tree: the entity that is lost with it.
+_UNREADABLE: Final = {
+    "broken-config-znode": CLIENT_QUOTA,  # those of topics and brokers are told where they are compared
+    "config-znode-ignored": CLIENT_QUOTA,
+    "quota-not-a-number": CLIENT_QUOTA,
+    "broken-scram-credential": SCRAM,
+    "broken-topic-znode": compare_topics.TOPIC,
+    "unreadable-topic-znode": compare_topics.TOPIC,
+    "broken-partition-state-znode": compare_topics.PARTITION,
+    "partition-state-ignored": compare_topics.PARTITION,
+    "broken-acl-znode": compare_access.ACL,
+    "acl-znode-ignored": compare_access.ACL,
+    "broken-delegation-token-znode": compare_access.TOKEN,
+    "delegation-token-ignored": compare_access.TOKEN,
+    "broken-producer-id-block-znode": compare_cluster.PRODUCER_IDS,
+    "broken-broker-znode": compare_cluster.BROKER,
+}
 _NAMED: Final = 5
 _ENTITIES: Final[tuple[Callable[[Case], Iterator[Answer]], ...]] = (
     compare_cluster.cluster_id,
@@ -176,8 +190,17 @@ def _case(tree: Tree, image: Image, facts: CompareFacts) -> Case:
 
 
 def _answers(case: Case) -> Iterator[Answer]:
+    told = set()
     for entity in _ENTITIES:
-        yield from entity(case)
+        for one in entity(case):
+            told.add(one.znode if isinstance(one, Difference) else None)
+            yield one
+    # What neither side has because nobody can read it; somebody once wrote it.
+    for finding in case.tree.findings:
+        if finding.id in _UNREADABLE and finding.subject not in told:
+            told.add(finding.subject)
+            entity_of, left = _UNREADABLE[finding.id], {"unreadable": finding.message}
+            yield Difference(entity=entity_of, key=finding.subject, znode=finding.subject, zookeeper=left, kraft=None)
 
 
 # --- what an observation says ---------------------------------------------------------------------------------------

@@ -97,7 +97,8 @@ def _partition(case: Case, name: str, number: int, left: ZkPartition | None, top
     if known == kraft:
         return
     rule = text = None
-    if left is not None and right is not None and left.state is None and not case.is_hidden(path):
+    had_none = left is not None and left.state is None and path not in case.unreadable and not case.is_hidden(path)
+    if left is not None and right is not None and had_none:
         copied = case.copied is not None and (topic.id, number) in case.copied
         if copied and _fields(right) == _as_copied(left):
             rule, text = NO_STATE, _NO_STATE_TEXT

@@ -186,6 +186,27 @@ def test_a_missing_state_is_harmless_only_where_the_copy_met_it():
     assert _names(compared(tree, image, DUAL).unexplained) == [("partition", "orders-0")]
 
 
+@pytest.mark.parametrize(
+    ("path", "data", "entity"),
+    [
+        ("/kafka-acl/Topic/cut", b'{"version":1,"ac', "acl"),
+        ("/delegation_token/tokens/cut", b'{"own', "delegation-token"),
+        ("/config/clients/cut", b'{"version":1,"con', "client-quota"),
+        ("/config/ips/1.2.3.4", config(connection_creation_rate="many"), "client-quota"),
+        ("/config/users/eve", config(**{"SCRAM-SHA-256": "salt=xx"}), "scram-credential"),
+        ("/brokers/topics/orders/partitions/0/state", b'{"leader":1,"leade', "partition"),
+        ("/brokers/topics/cut", b'{"partitions":{"0"', "topic"),
+    ],
+)
+def test_what_nobody_can_read_is_different_even_where_kraft_has_nothing(path, data, entity):
+    tree = _small({path: data})
+    (topic_id,) = IMAGE.topics
+    facts = replace(DUAL, copied=frozenset({(topic_id, 0)}))
+    found = compared(tree, copied(tree, secrets=("right",)), facts).unexplained
+    assert [(one.entity, one.znode) for one in found] == [(entity, path)]
+    assert not _repeats_a_secret(found[0])
+
+
 def test_configs_that_zookeeper_has_no_place_for():
     image = replace(IMAGE, configs={**IMAGE.configs, (16, "sub"): {"interval.ms": "1000"}})
     (found,) = compared(_small(), image, DUAL).unexplained
