@@ -12,7 +12,7 @@ from kafkactl.migration.tree_parse import parse_znodes
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import blocker, warning
 from kafkactl.schema.explanations import explanations
-from tests.migration.zk_trees import parsed, small, without, znodes
+from tests.migration.zk_trees import small, without, znodes
 
 RULES = copy_rules(KafkaVersion(3, 9))
 # `logs` waits for its deletion and has a replica on a broker that is gone.
