@@ -63,11 +63,11 @@ def check(
 
 def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
     """The same of a case that is there already."""
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, str, object], Finding] = {}
     for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
-        found.setdefault((finding.id, finding.subject), finding)
-    told = {id for id, _ in found}
-    found |= {(one.id, one.subject): one for one in _of_the_state(case) if one.id not in told}
+        found.setdefault((finding.id, finding.subject, finding.evidence.get("unknown")), finding)
+    told = {id for id, _, _ in found}
+    found |= {(one.id, one.subject, None): one for one in _of_the_state(case) if one.id not in told}
     return tuple(_accepted(one, accepted) for one in sorted(found.values(), key=_place))
 
 
