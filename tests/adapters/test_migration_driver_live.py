@@ -204,3 +204,16 @@ def test_which_cluster_it_is(tmp_path: Path) -> None:
     with pytest.raises(UnreachableError):
         cluster_id_of(inventory, Observation(time_ms=0))
     assert journal_file(inventory, "a/b") == str(tmp_path / "journal" / "migration-a%2fb.jsonl")
+
+
+def test_without_a_hook_the_copy_beside_the_inventory_is_the_original(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    world = FakeWorld(cluster, verbs=frozenset())
+    for node in cluster.nodes.values():
+        (tmp_path / f"{node.id}.properties").write_text(node.file or "")
+    inventory = inventory_of(cluster)
+    nodes = tuple(changed(one, copy=f"{one.id}.properties") for one in inventory.nodes)
+    inventory = changed(inventory, file=str(tmp_path / "inventory.toml"), nodes=nodes)
+    journal = open_migration_journal(str(tmp_path / "j"), cluster_id=CLUSTER_ID, identity={})
+    content = RenderedFiles(inventory, world, journal).content(nodes[0], "migration", None, Observation(time_ms=0))
+    assert isinstance(content, bytes) and b"zookeeper.metadata.migration.enable=true" in content
