@@ -149,3 +149,26 @@ def test_an_observation_without_nodes(kafkactl, tmp_path):
     (folder / "observation.json").write_text(json.dumps({**body, "nodes": []}), encoding="utf-8")
     run = kafkactl("migrate", "render", "--observation", folder, "--dry-run", "-o", "json")
     assert (run.code, json.loads(run.stderr)["id"]) == (2, "render-file-missing")
+
+
+def test_files_that_hooks_give(kafkactl, inventory, tmp_path):
+    """Byte for byte, whatever the bytes."""
+    odd = b"# caf\xe9\nnum.partitions=3\n"
+    first = inventory.parent / "1.properties"
+    first.write_bytes(first.read_bytes() + odd)
+    parts = [
+        '[zookeeper]\nconnect = "zk1:2181/kafka"\n',
+        '[hooks]\ntemplate = "command"\nget_config = ["cat", "{config_path}"]\n',
+    ]
+    for number, node in enumerate(cluster()):
+        file = inventory.parent / f"{node.id}.properties"
+        parts.append(
+            f'[[nodes]]\nid = {node.id}\nrole = "{node.role}"\naddress = "h{number}:9092"\nconfig = "{file}"\n'
+        )
+    by_hooks = inventory.parent / "hooks.toml"
+    by_hooks.write_text("\n".join(parts), encoding="utf-8")
+    copies = rendered(kafkactl, "--inventory", inventory, "--dry-run")
+    hooked = rendered(kafkactl, "--inventory", by_hooks, "--out", tmp_path / "out")
+    assert [one["sha256"] for one in hooked["files"]] == [one["sha256"] for one in copies["files"]]
+    assert (tmp_path / "out/broker-1/original.properties").read_bytes() == first.read_bytes()
+    assert odd in (tmp_path / "out/broker-1/kraft.properties").read_bytes()

@@ -13,7 +13,6 @@ from kafkactl.commands.options import ConnectionOption
 from scripts.make_reference import every_command
 from tests.house.tree import ROOT, parsed
 
-
 # `kafkactl migrate` takes its clusters from an inventory, which names the cluster itself.
 BOOTSTRAP = {"--bootstrap-server", "--bootstrap-controller"}
 
