@@ -126,3 +126,20 @@ def test_nothing_shown_is_a_secret(kafkactl, tmp_path):
         assert run.code == 7
         for secret in ("encryptedPassword", "stored_key=", ENCODER_SECRET):
             assert secret not in run.stdout + run.stderr
+
+
+def test_many_differences_are_bounded_and_counted(kafkactl, tmp_path):
+    """The unexplained ones come first; `jsonl` gives all of them."""
+    quota = b'{"version":1,"config":{"producer_byte_rate":"1"}}'
+    gone = b'{"partitions":{},"topic_id":"q8jYpF3nTeKz0g2GQ2hVcg","version":3}'
+    data = {f"/config/clients/c{number:04}": quota for number in range(1005)}
+    folder = saved(tmp_path / "o", data={**data, "/brokers/topics/gone": gone, "/admin/delete_topics/gone": b""})
+    answer = compared(kafkactl, "--observation", folder, code=7)
+    assert (answer["differences_total"], len(answer["differences"])) == (1006, 1000)
+    assert answer["counts"]["client-quota"] == {"unexplained": 1005, "explained": 0, "unknown": 0}
+    lines = kafkactl("migrate", "compare", "--observation", folder, "-o", "jsonl").stdout.splitlines()
+    assert len(lines) == 1006
+    assert json.loads(lines[-1])["rule"] == "pending-deletion"
+    text = kafkactl("migrate", "compare", "--observation", folder).stdout
+    assert "966 more" in text
+    assert len(text.splitlines()) < 100
