@@ -15,8 +15,13 @@ from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.migration.procedure import plan_forward
 from kafkactl.migration.rollback import plan_rollback
 from kafkactl.migration.rollback_words import File, Move, Progress, RollbackStep
+from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
 from kafkactl.plan import Outcome
+
+
+_ANOTHER_CLUSTER: Final = frozenset({"zookeeper-of-another-cluster", "node-of-another-cluster", "node-of-another-role"})
+"""What an observation says of an inventory that mixes up clusters; on the way forward the checks tell it."""
 
 
 class WayBack:
@@ -29,6 +34,9 @@ class WayBack:
 
     def __call__(self, seen: Observation, memory: Memory) -> Route:
         """The route from what is seen."""
+        if wrong := [one for one in seen.findings if one.id in _ANOTHER_CLUSTER]:
+            state = observed_state(seen).state.value
+            return Route(outcome=Outcome.REFUSED, state=state, steps=(), findings=tuple(wrong))
         found = plan_rollback(seen, self._inventory, accepted=self._accepted)
         steps, outcome = found.steps, found.outcome
         if outcome is not Outcome.REFUSED and not any(one.action is Move.RESTART_NODE for one in steps):

@@ -12,8 +12,9 @@ from kafkactl.adapters.migration_driver_guard import BackGuard
 from kafkactl.adapters.migration_driver_port import RunResult
 from kafkactl.adapters.migration_driver_routes import WayBack, identity_of
 from kafkactl.adapters.migration_journal import BACK
+from kafkactl.frozen import changed
 from kafkactl.migration.observation import Mode
-from kafkactl.plan import Outcome
+from kafkactl.plan import Outcome, blocker
 from tests.fakes.migration_crew import at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld, KilledError
 from tests.fakes.migration_world import FakeCluster
@@ -83,3 +84,17 @@ def killed_at(cluster: FakeCluster, folder: Path, act: int) -> bool:
     except KilledError:
         return True
     return False
+
+
+@pytest.mark.parametrize("id", ["zookeeper-of-another-cluster", "node-of-another-cluster"])
+def test_an_inventory_that_mixes_up_clusters_is_refused(
+    id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = at_phase("M6")
+    world = FakeWorld(cluster)
+    look = world.observe
+    finding = blocker(id, "ZooKeeper zk:2181", "it is that of another cluster")
+    monkeypatch.setattr(world, "observe", lambda: changed(look(), findings=(finding,)))
+    result = go_back(world, tmp_path)
+    assert (result.outcome, [one.id for one in result.findings]) == (Outcome.REFUSED, [id])
+    assert all(one.running for one in cluster.nodes.values())
