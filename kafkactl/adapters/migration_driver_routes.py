@@ -19,7 +19,6 @@ from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
 from kafkactl.plan import Outcome
 
-
 _ANOTHER_CLUSTER: Final = frozenset({"zookeeper-of-another-cluster", "node-of-another-cluster", "node-of-another-role"})
 """What an observation says of an inventory that mixes up clusters; on the way forward the checks tell it."""
 
