@@ -19,7 +19,7 @@ from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Mode, NodeRole, Observation
 from kafkactl.migration.rollback_epoch import epoch_gate
 from kafkactl.migration.rollback_refusals import objections
-from kafkactl.migration.rollback_roll import back_to_migration_mode, back_to_zookeeper
+from kafkactl.migration.rollback_roll import back_to_migration_mode, back_to_zookeeper, first_to_start, rolled
 from kafkactl.migration.rollback_words import File, Move, Progress, RollbackPlan, RollbackStep
 from kafkactl.migration.state import Situation, situation_of
 from kafkactl.migration.state_brokers import answers
@@ -76,8 +76,10 @@ def _steps(e: Evidence, situation: Situation, controllers: tuple[int, ...]) -> I
         yield _stop_controllers(e, controllers)
     yield from _znodes(e)
     if was_started:
+        first = first_to_start(e)
+        yield from rolled(e, first)
         yield _elected(e)
-        yield from back_to_zookeeper(e)
+        yield from back_to_zookeeper(e, without=first)
     if situation.state is not State.M0:
         yield from _wiped(e, controllers)
 

@@ -34,10 +34,30 @@ def back_to_migration_mode(e: Evidence) -> Iterator[RollbackStep]:
         )
 
 
-def back_to_zookeeper(e: Evidence) -> Iterator[RollbackStep]:
+def first_to_start(e: Evidence) -> tuple[int, ...]:
+    """The broker that has to be started before a ZooKeeper controller can be elected: one where none lives in ZooKeeper
+    mode. It happens: brokers in migration mode end by themselves when a quorum is formatted anew under them.
+    """
+    nobody = e.holder in (Holder.NOBODY, Holder.KRAFT) and bool(e.brokers)
+    if not nobody or any(one.answers is not False and _lives_in_zookeeper(one, e) for one in e.brokers):
+        return ()
+    if any(_returns_first(one, e) for one in e.brokers):
+        return ()
+    due = [one.id for one in _in_order(e) if _is_pending(one)]
+    return tuple(due[:1])
+
+
+def rolled(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
+    """The file and the restart of some brokers."""
+    for one in _in_order(e):
+        if one.id in ids:
+            yield from _roll(one, e)
+
+
+def back_to_zookeeper(e: Evidence, without: tuple[int, ...] = ()) -> Iterator[RollbackStep]:
     """All brokers that entered, one by one, once each of them follows the ZooKeeper controller."""
-    rolled = _in_order(e)
-    for one in rolled:
+    left = [one for one in _in_order(e) if one.id not in without]
+    for one in left:
         if _is_pending(one) and _lives_in_zookeeper(one, e):
             yield _step(
                 one,
@@ -46,27 +66,31 @@ def back_to_zookeeper(e: Evidence) -> Iterator[RollbackStep]:
                 gate="its Metadata answer names the broker that holds /controller",
                 why="one that still looks for the KRaft controllers cannot be stopped cleanly",
             )
-    for one in rolled:
-        file_is_there = one.file_is_plain is True and not _returns_first(one, e)
+    for one in left:
+        yield from _roll(one, e)
+
+
+def _roll(one: BrokerEvidence, e: Evidence) -> Iterator[RollbackStep]:
+    file_is_there = one.file_is_plain is True and not _returns_first(one, e)
+    yield _step(
+        one,
+        Move.RESTORE_CONFIG,
+        File.ORIGINAL,
+        gate="its file is the one from before the migration",
+        why="nothing of the migration may be left in it: with the flag it enters again, with half of it it dies",
+        state=Progress.DONE if file_is_there else Progress.PENDING,
+    )
+    is_due = _is_pending(one) or _is_to_be_elected_again(one, e)
+    if is_due or _was_in(one):
         yield _step(
             one,
-            Move.RESTORE_CONFIG,
+            Move.RESTART_NODE,
             File.ORIGINAL,
-            gate="its file is the one from before the migration",
-            why="nothing of the migration may be left in it: with the flag it enters again, with half of it it dies",
-            state=Progress.DONE if file_is_there else Progress.PENDING,
+            gate=f"/brokers/ids/{one.id} is a new one (after a forced kill the old one has to vanish before the"
+            " start), all its replicas are in the ISR, every partition has a leader",
+            why=_why(one, e),
+            state=Progress.PENDING if is_due else Progress.DONE,
         )
-        is_due = _is_pending(one) or _is_to_be_elected_again(one, e)
-        if is_due or _was_in(one):
-            yield _step(
-                one,
-                Move.RESTART_NODE,
-                File.ORIGINAL,
-                gate=f"/brokers/ids/{one.id} is a new one (after a forced kill the old one has to vanish before the"
-                " start), all its replicas are in the ISR, every partition has a leader",
-                why=_why(one, e),
-                state=Progress.PENDING if is_due else Progress.DONE,
-            )
 
 
 def _in_order(e: Evidence) -> list[BrokerEvidence]:

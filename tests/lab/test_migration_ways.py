@@ -232,7 +232,11 @@ def test_a_low_epoch_is_raised_on_the_way_back(tmp_path: Path) -> None:
 
 
 def test_a_stale_migration_is_seen_in_time_and_taken_back(tmp_path: Path) -> None:
-    """A new quorum on the /migration of an old one empties ZooKeeper when its log is as long as the old offset."""
+    """A new quorum on the /migration of an old one empties ZooKeeper when its log is as long as the old offset.
+
+    The brokers, still in migration mode, end by themselves when they hear of it ("The leader requested truncation to
+    offset 8, which is below the current high watermark"): so one is started before anybody can be elected.
+    """
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
         cluster.fill()
