@@ -80,7 +80,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
 
 def _limit_ms() -> float:
     """For ZooKeeper: less than the command has, so that it is told who did not answer."""
-    return 0.8 * (current_settings().timeout_ms or 3_600_000)
+    return 0.7 * (current_settings().timeout_ms or 3_600_000)
 
 
 def check_targets(common: Common) -> None:
