@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import tarfile
 from dataclasses import replace
 
 import pytest
 
 from kafkactl.adapters.log_source import open_source
-from kafkactl.adapters.migration_files import Captured, observation_from
+from kafkactl.adapters.migration_files import Captured, load_captured, observation_from
 from kafkactl.adapters.migration_mirror import compare_captured, mirror_of
 from kafkactl.features.releases import KafkaVersion
 from kafkactl.migration.compare import Comparison
@@ -25,6 +26,7 @@ from tests.lab.make_migration_goldens import INTO as GOLDENS
 from tests.lab.make_migration_goldens import RELEASES
 from tests.lab.migration_configs import ENCODER_SECRET as SECRET
 
+STATES = GOLDENS.with_name("states")
 CONTROLLER = NodeSeen(id=3001, role=NodeRole.CONTROLLER, config={"password.encoder.secret": SECRET}, alive=True)
 
 
@@ -125,3 +127,36 @@ def test_lag_is_explained_by_the_state_at_the_mirror(captured, behind_ms):
         "topic-config",
         "younger-than-the-mirror" if behind_ms <= LAG_ALLOWED_MS else None,
     )
+
+
+# --- a cluster in every state, on the way back, and broken (tests/golden/states) ------------------------------------
+
+PHASES = {
+    "M0": None,
+    "M2": None,
+    "M0-rolled-back": Phase.ROLLED_BACK,
+    "incomplete-rollback-migration-left": Phase.ROLLED_BACK,
+    "incomplete-rollback-one-rolled": Phase.ROLLED_BACK,
+    "M3": Phase.BEFORE_COPY,
+    "M4L": Phase.BEFORE_COPY,
+    "M4L-left-again": Phase.BEFORE_COPY,
+    "M6": Phase.DUAL_WRITE,
+    "M7": Phase.DUAL_WRITE,
+    "M8": Phase.DUAL_WRITE,
+    "lost-quorum": Phase.DUAL_WRITE,
+    "split-brain": Phase.DUAL_WRITE,
+    "M11": Phase.FINALIZED,
+    "finalized-with-zookeeper-broker": Phase.FINALIZED,
+}
+
+
+@pytest.mark.parametrize("name", PHASES)
+def test_a_cluster_in_every_state_has_no_unexplained_difference(name, tmp_path):
+    """None of them lost anything; what a state does to ZooKeeper or KRaft is explained by it."""
+    with tarfile.open(STATES / f"{name}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    found = load_captured(str(tmp_path))
+    answer = compare_captured(observation_from(found), found.logs)
+    assert answer.phase is (PHASES[name] or Phase.UNKNOWN)
+    assert answer.compared is (PHASES[name] is not None)
+    assert answer.unexplained == ()
