@@ -62,6 +62,16 @@ def test_a_real_migration_has_no_difference(captured, release):
     assert answer.findings == ()
 
 
+@pytest.mark.parametrize("release", ["3.6.1", "3.7.0"])
+def test_releases_that_copy_names_with_their_escapes(release, tmp_path):
+    """KAFKA-16222; and an ISR that changed while ZooKeeper was read is lag."""
+    answer = _compared(_captured(release, tmp_path))
+    assert {one.entity for one in answer.unexplained} == {"client-quota", "scram-credential"}
+    assert [one.id for one in answer.findings] == ["names-copied-escaped"]
+    lag = [one for one in answer.differences if one.explained is not None]
+    assert {(one.entity, one.rule) for one in lag} == {("partition", "younger-than-the-mirror")}
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_without_the_secret_its_passwords_are_unknown(captured, release):
     answer = _compared(captured[release], nodes=())
