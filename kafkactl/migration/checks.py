@@ -2,9 +2,9 @@
 
 The rows stand in check_*.py, each a small function with its number: C-01 to C-60 of the list of pre-flight checks, and
 X-… for what only measurements on real clusters told (X-2.1 is section 2.1 of theirs; X-STATE is the situation as a
-whole). A row says in which stages it is
-asked; what it cannot answer from the observation is a finding of its own, `check-unknown`, which warns and has to be
-accepted by name. So has every warning before a step is taken; a blocker cannot be accepted.
+whole). A row says in which stages it is asked. What it cannot answer from the observation is a finding of its own,
+`check-unknown`, which warns. Every warning has to be accepted by name before a step is taken; a blocker cannot be
+accepted, but for two that the list of checks itself leaves to the operator.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from kafkactl.plan import Finding, Severity, blockers, warning
 
 UNKNOWN_ID: Final = "check-unknown"
 STATE_CHECK: Final = "X-STATE"
+# C-34, C-35: what is under way is carried over, what waits for its deletion is dropped; both may be wanted.
+_MAY_BE_WANTED: Final = frozenset({"reassignment-before-migration", "topic-deletion-before-migration"})
 _WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 3}
 ROWS: Final[tuple[Row, ...]] = (
     *check_identity.ROWS,
@@ -131,6 +133,7 @@ def _place(finding: Finding) -> tuple[int, str]:
 
 def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
     named = {finding.id, str(finding.evidence["check"])} & accepted
-    if not named or finding.severity is not Severity.WARNING:
+    is_open = finding.severity is Severity.WARNING or finding.id in _MAY_BE_WANTED
+    if not named or not is_open:
         return finding
     return changed(finding, severity=Severity.INFO, evidence={**finding.evidence, "accepted": True})

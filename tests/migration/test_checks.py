@@ -147,6 +147,13 @@ def test_warnings_are_accepted_by_number_or_id_and_blockers_are_not():
     assert "broker-not-in-zookeeper" in {one.id for one in found if one.severity is Severity.BLOCKER}
 
 
+def test_what_may_be_wanted_is_accepted_though_it_blocks():
+    seen = world("M4L").znode("/admin/delete_topics/orders", None).observation()
+    assert [one.id for one in check(seen) if one.severity is Severity.BLOCKER] == ["topic-deletion-before-migration"]
+    found = check(seen, accepted=frozenset({"C-35"}))
+    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+
+
 _NODE_FIELDS = ("alive", "kafka_version", "mode", "config", "config_text", "meta_properties", "api_versions", "quorum")
 _FACTS = {field.name for field in dataclasses.fields(world("M6").observation().log)} - {"image", "end_offset", "epoch"}
 
