@@ -98,6 +98,35 @@ def perform(kind: str, inventory: Inventory, arguments: DriveArguments, drive: D
     output.emit(kind, payload, render=page, exit_code=exit_code)
 
 
+def rehearse(
+    kind: str, inventory: Inventory, way: Any, accepted: tuple[str, ...], *, until: str | None = None
+) -> NoReturn:
+    """The plan of a run that touches nothing and opens no journal: refused where the run would be."""
+    from kafkactl.adapters.migration_driver_open import cluster_id_of, live_world
+    from kafkactl.adapters.migration_driver_port import DoneStep, RunResult
+    from kafkactl.adapters.migration_journal import Memory
+    from kafkactl.migration.checks import check, open_questions
+    from kafkactl.migration.state_names import State
+    from kafkactl.plan import Outcome, blockers
+
+    seen = live_world(inventory, output.say).observe()
+    route = way(seen, Memory())
+    found = check(seen, accepted=frozenset(accepted))
+    stops = (*blockers(route.findings), *blockers(found), *open_questions(found))
+    last = None if until is None else State(until).place
+    steps = [one for one in route.steps if last is None or one.phase is None or (one.phase.place or 0) <= last]
+    result = RunResult(
+        outcome=Outcome.REFUSED if stops and route.outcome is not Outcome.NOTHING_TO_DO else route.outcome,
+        state_before=route.state,
+        state_after=route.state,
+        steps=tuple(DoneStep(step=one, state=one.state.value, number=one.number) for one in steps),
+        findings=tuple({(one.id, one.subject): one for one in (*stops, *route.findings)}.values()),
+        next_action=route.next_action,
+    )
+    facts = {"time_ms": seen.time_ms, "consequences": [], "cluster_id": cluster_id_of(inventory, seen), "journal": None}
+    output.emit(kind, {**result.to_dict(), **facts}, render=page, exit_code=result.outcome.exit_code)
+
+
 class Talk:
     """Tells on stderr how a migration goes, a line for each thing; what is waited for once, with `-v` every time."""
 
@@ -143,4 +172,5 @@ def page(drawn: Any, answer: Mapping[str, Any]) -> None:
     drawn.findings(answer["findings"])
     if answer["next_action"]:
         drawn.line(answer["next_action"])
-    drawn.fields([("journal", answer["journal"])])
+    if answer["journal"]:
+        drawn.fields([("journal", answer["journal"])])

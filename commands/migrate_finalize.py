@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform
+from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform, rehearse
 from kafkactl.commands.migrate_options import inventory_option, read_inventory
 
 KIND = "migrate.finalize"
@@ -29,9 +29,10 @@ _STATES = ("M8", "M10", "M11")
     help="A check or finding whose warnings and unknowns you have looked at yourself. Blockers stay.",
 )
 @click.option("--confirm", metavar="CLUSTER_ID", help="The id of the cluster: this cannot be undone.")
+@click.option("--dry-run", is_flag=True, help="Show the steps, and what would stop them; nothing is touched.")
 @drive_options
 def command(
-    *, inventory: str | None, accepted: tuple[str, ...], confirm: str | None, arguments: DriveArguments
+    *, inventory: str | None, accepted: tuple[str, ...], confirm: str | None, dry_run: bool, arguments: DriveArguments
 ) -> None:
     """End the migration: the controllers are restarted without the flag, the leader last.
 
@@ -51,22 +52,25 @@ def command(
     if inventory is None:
         raise click.UsageError("Missing option '--inventory'.")
     found = read_inventory(inventory)
+    way = WayForward(found, finalize=True)
+
+    def plan(observation: Any, memory: Any) -> Any:
+        route = way(observation, memory)
+        if route.state in _STATES or route.outcome is Outcome.REFUSED:
+            return route
+        early = blocker(
+            "too-early-to-finalize",
+            f"state {route.state}",
+            f"the migration is in {route.state}; only one with every broker on KRaft (M8) can be ended",
+            "Go on with `kafkactl migrate run`.",
+        )
+        return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, early))
+
+    if dry_run:
+        rehearse(KIND, found, plan, accepted)
 
     def drive(crew: Any, seen: Any) -> Any:
         asked: list[str] = []
-        way = WayForward(found, finalize=True)
-
-        def plan(observation: Any, memory: Any) -> Any:
-            route = way(observation, memory)
-            if route.state in _STATES or route.outcome is Outcome.REFUSED:
-                return route
-            early = blocker(
-                "too-early-to-finalize",
-                f"state {route.state}",
-                f"the migration is in {route.state}; only one with every broker on KRaft (M8) can be ended",
-                "Go on with `kafkactl migrate run`.",
-            )
-            return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, early))
 
         def ask(_route: Any, step: Any) -> Any:
             if asked or observed_state(seen).state == "M10":

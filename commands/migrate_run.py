@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform
+from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform, rehearse
 from kafkactl.commands.migrate_options import inventory_option, read_inventory
 
 KIND = "migrate.run"
@@ -39,9 +39,10 @@ STATES = ("M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8")
     help="A check (C-41) or finding whose warnings and unknowns you have looked at yourself. Blockers stay.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask, also not before the last broker.")
+@click.option("--dry-run", is_flag=True, help="Show the steps, and what would stop them; nothing is touched.")
 @drive_options
 def command(
-    *, inventory: str | None, until: str, accepted: tuple[str, ...], yes: bool, arguments: DriveArguments
+    *, inventory: str | None, until: str, accepted: tuple[str, ...], yes: bool, dry_run: bool, arguments: DriveArguments
 ) -> None:
     """Bring the cluster from ZooKeeper to KRaft: look, check, take one step, see its gate open twice.
 
@@ -58,6 +59,8 @@ def command(
     if inventory is None:
         raise click.UsageError("Missing option '--inventory'.")
     found = read_inventory(inventory)
+    if dry_run:
+        rehearse(KIND, found, WayForward(found), accepted, until=until)
     goal = State(until)
 
     def is_there(state: str) -> bool:

@@ -115,3 +115,16 @@ def test_zookeeper_that_is_not_there(migrate) -> None:
     run = migrate(cluster, "run", "--yes")
     assert run.code == 4
     assert run.error["id"] == "zookeeper-unreachable"
+
+
+def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    run = migrate(cluster, "run", "--dry-run", "--until", "M3", *ACCEPTED)
+    assert (run.code, run.json["outcome"], run.json["journal"]) == (0, "planned", None)
+    assert run.json["steps"][-1]["action"] == "wait-quorum"
+    assert migrate(cluster, "run", "--dry-run").code == 3
+    assert (migrate(cluster, "finalize", "--dry-run", *ACCEPTED).json["outcome"]) == "refused"
+    run = migrate(at_phase("M8"), "finalize", "--dry-run", *ACCEPTED, "--accept", "X-5.2")
+    assert (run.code, [one["action"] for one in run.json["steps"]][-1]) == (0, "wait-finalized")
+    assert not (tmp_path / "journal").exists()
+    assert not any(one.formatted for one in cluster.controllers)
