@@ -49,8 +49,11 @@ class Witnesses:
         """Whether the running broker, or where it was not asked its file, has no migration mode."""
         if self.tag is not None:
             return not self.tag
-        # Nobody asked it.
-        return self.node is not None and flag(self.node) is False and not is_kraft_file(self.node)
+        if self.node is None:
+            return False
+        if self.node.mode is not None:
+            return self.node.mode is Mode.ZK
+        return flag(self.node) is False and not is_kraft_file(self.node)
 
 
 def witnesses_of(case: CheckCase) -> tuple[Witnesses, ...]:

@@ -13,7 +13,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.check_case import Stage, case_of
 from kafkactl.migration.check_data import NUMBERS
 from kafkactl.migration.checks import ROWS, UNKNOWN_ID, check, check_numbers, open_questions
-from kafkactl.migration.observation import Observation, ServerSeen
+from kafkactl.migration.observation import Mode, Observation, ServerSeen
 from kafkactl.migration.state_evidence import metric
 from kafkactl.migration.tree import tree_of
 from kafkactl.migration.znode import Hidden
@@ -145,6 +145,19 @@ def test_warnings_are_accepted_by_number_or_id_and_blockers_are_not():
     assert open_questions(found) == []
     assert {one.id for one in found if one.evidence.get("accepted")} == {UNKNOWN_ID, "nodes-of-several-releases"}
     assert "broker-not-in-zookeeper" in {one.id for one in found if one.severity is Severity.BLOCKER}
+
+
+def test_a_broker_that_nobody_asked_is_judged_by_how_it_runs_and_by_its_file():
+    left = world("M4").but(modes={1: Mode.ZK, 2: Mode.ZK}).observation()
+    for gone in ({"api_versions": None}, {"api_versions": None, "config": None}, {"api_versions": None, "mode": None}):
+        seen = changed(left, nodes=tuple(changed(one, **gone) if one.id == 1 else one for one in left.nodes))
+        if "mode" in gone:
+            seen = changed(seen, nodes=tuple(_plain(one) if one.id == 1 else one for one in seen.nodes))
+        assert "registered-broker-without-flag" in {one.id for one in check(seen)}
+
+
+def _plain(node):
+    return changed(node, config={key: value for key, value in node.config.items() if "migration" not in key})
 
 
 def test_what_may_be_wanted_is_accepted_though_it_blocks():
