@@ -18,7 +18,7 @@ _TLS = {
     "zookeeper_ssl_client_enable": "true",
     "zookeeper_clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
 }
-_STORE = {"zookeeper_ssl_keystore_location": "/etc/zk.jks", "zookeeper_ssl_keystore_password": "changeit"}
+_STORE = {"zookeeper_ssl_keystore_location": "/etc/zk.jks", "zookeeper_ssl_keystore_password": "hunter2"}
 _SECURED = {"listener_security_protocol_map": "CONTROLLER:SASL_SSL", "sasl_mechanism_controller_protocol": "PLAIN"}
 _JAAS = {"listener_name_controller_plain_sasl_jaas_config": "x", "ssl_truststore_location": "/etc/trust.jks"}
 _PLAIN = {"listener_security_protocol_map": None, "inter_broker_listener_name": None}
