@@ -17,10 +17,12 @@ from kafkactl.frozen import frozen
 
 LOCAL, SPARK = "local", "spark"
 MANY_LOGS: Final = 32
-# Seconds of one processor: until a session has answered about an empty log, and for each GB of log.
-SPARK_START_S: Final = 14.0
-SPARK_S_PER_GB: Final = 28.0
-LOCAL_S_PER_GB: Final = 18.0
+# Seconds of one processor: until a session has answered about an empty log; and for each GB of log, the driver's part
+# of it, which no second core shortens, apart.
+SPARK_START_S: Final = 25.0
+SPARK_DRIVER_S_PER_GB: Final = 7.8
+SPARK_WORKERS_S_PER_GB: Final = 14.8
+LOCAL_S_PER_GB: Final = 10.6
 
 
 @frozen
@@ -74,7 +76,7 @@ def worth_bytes(cores: int) -> float:
     >>> worth_bytes(1)
     inf
     """
-    gained = LOCAL_S_PER_GB - SPARK_S_PER_GB / cores
+    gained = LOCAL_S_PER_GB - SPARK_DRIVER_S_PER_GB - SPARK_WORKERS_S_PER_GB / cores
     return SPARK_START_S / min(cores, 2) / gained * 1e9 if gained > 0 else float("inf")
 
 

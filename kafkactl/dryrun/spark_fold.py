@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkactl.dryrun.columns import BATCH, Body, body_of
+from kafkactl.dryrun.columns import BATCH, KEY_BYTES, Body, body_of
 from kafkactl.dryrun.local import Loaded, Start
 from kafkactl.dryrun.outline import outline_of
 from kafkactl.dryrun.patches import FIELDS, Patch, applied, cleared, is_regular, unpacked
@@ -52,16 +52,16 @@ class Found:
         """The rows of a kind."""
         return self._table.filter(pc.equal(self._table["kind"], kind)) if self._table is not None else None
 
-    def patches(self) -> pa.Table | None:
+    def patches(self) -> Patches:
         """The patches, merged; they may have come packed."""
         packed = self.keys(PATCHES)
         if not packed:
-            return self.of(PATCH)
+            return _patches(self.of(PATCH))
         self._table = None
-        how = [(name, MERGED_BY.get(name, "max")) for name in PATCH_NUMBERS]
-        merged = pa.concat_tables(map(patches_in, packed)).group_by(["key", "era"]).aggregate(how)
-        merged = merged.select(["key", "era", *("_".join(one) for one in how)])
-        return merged.rename_columns(["key", "era", *PATCH_NUMBERS])
+        merging = _Merging()
+        for one in packed:
+            merging.add(patches_in(one))
+        return merging.patches()
 
     def keys(self, kind: int) -> list[bytes]:
         """What the rows of a kind hold, in the order of the log."""
@@ -89,6 +89,48 @@ def _patches(rows: pa.Table | None) -> Patches:
     rows = rows.take(pc.sort_indices(rows["first_offset"]))
     numbers = {name: rows[name].to_numpy() for name in PATCH_NUMBERS}
     return Patches(rows["key"].to_pylist(), rows["era"].to_numpy(), numbers)
+
+
+class _Merging:
+    """Patches of one stretch after the other, each partition and era once in memory."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, int] = {}  # by key, and behind it the era where that is not the first
+        self._numbers = {name: np.zeros(0, np.int64) for name in PATCH_NUMBERS}
+
+    def add(self, table: pa.Table) -> None:
+        """Patches of which no two are of the same partition and era."""
+        keys, eras = table["key"].to_pylist(), table["era"].to_pylist()
+        known = self._rows
+        at = np.array(
+            [
+                known.setdefault(key if not era else key + era.to_bytes(4, "big"), len(known))
+                for key, era in zip(keys, eras, strict=True)
+            ],
+            np.int64,
+        )
+        for name in PATCH_NUMBERS:
+            merge, nothing = _MERGES[MERGED_BY.get(name, "max")]
+            held = self._numbers[name]
+            if len(held) < len(known):
+                held = np.concatenate([held, np.full(len(known), nothing)])
+                self._numbers[name] = held
+            held[at] = merge(held[at], table[name].to_numpy())
+
+    def patches(self) -> Patches:
+        """All of them."""
+        count, keys = len(self._rows), list(self._rows)
+        order = np.argsort(self._numbers["first_offset"][:count], kind="stable")
+        eras = np.array([int.from_bytes(key[KEY_BYTES:], "big") for key in keys], np.int64)
+        numbers = {name: held[:count][order] for name, held in self._numbers.items()}
+        return Patches([keys[at][:KEY_BYTES] for at in order.tolist()], eras[order], numbers)
+
+
+_MERGES: Final[Mapping[str, tuple[Any, int]]] = {
+    "min": (np.minimum, (1 << 63) - 1),
+    "max": (np.maximum, -1),
+    "sum": (np.add, 0),
+}
 
 
 class Fold:
@@ -124,7 +166,7 @@ class Fold:
         self._bodies, self._before = self._found.keys(BODIES), self._found.keys(BEFORE)
         eras = tuple(offset for offset, _ in self._outline.clears)
         seen = {(first, last) for key in self._found.keys(ABORTED) for first, last in json_in(key)}
-        self._patches = _patches(self._found.patches())
+        self._patches = self._found.patches()
         self._found = Found(None, self._number)  # what was taken out of it need not stand in memory twice
         hidden = any(one not in seen for one in self._outline.withheld if one not in self.window.withheld)
         exact = self.window.exact | self._outline.exact
