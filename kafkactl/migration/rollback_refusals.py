@@ -150,16 +150,17 @@ def _behind(e: Evidence, situation: Situation) -> Iterator[Finding]:
 def _emptied(e: Evidence, situation: Situation) -> Iterator[Finding]:
     if situation.state is not State.STALE_MIGRATION or e.tree is None or e.holder is not Holder.KRAFT:
         return
-    offset = e.dual_write.offset
-    if not e.tree.topics:
+    offset, last = e.dual_write.offset, e.dual_write.last
+    is_in_time = offset is not None and last is not None and last < offset
+    if not e.tree.topics and not is_in_time:
         yield blocker(
             "zookeeper-emptied",
             "zookeeper",
             "a new quorum holds /controller with the /migration of an earlier one, and no topic is left in ZooKeeper",
             "Stop all controllers and restore ZooKeeper from its snapshot; the brokers' data is still there.",
         )
-    elif offset is not None and e.dual_write.last is not None and e.dual_write.last < offset:
-        left = offset - e.dual_write.last
+    elif is_in_time and offset is not None and last is not None:
+        left = offset - last
         yield warning(
             "zookeeper-about-to-be-emptied",
             "zookeeper",

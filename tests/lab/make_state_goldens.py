@@ -1,7 +1,7 @@
 """Makes `tests/golden/states/`: a real cluster observed in every state of its migration, on the way back, and broken.
 
-`python -m tests.lab.make_state_goldens`. Two brokers and a controller of 3.9.2 with little metadata, so that the
-captures are small; each is a folder as `migrate observe` saves it (without secrets), in one archive.
+`python -m tests.lab.make_state_goldens [story|wrong_ways]`. Two brokers and a controller of 3.9.2 with little metadata,
+so that the captures are small; each is a folder as `migrate observe` saves it (without secrets), in one archive.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from kazoo.client import KazooClient
+
 from kafkactl.adapters.migration_files import observation_from
 from kafkactl.adapters.migration_files_save import save_observation
 from kafkactl.adapters.migration_observe import observe
+from kafkactl.errors import RefusedError
 from kafkactl.migration.state import observed_state
 from tests.lab.migration_cluster import MigrationCluster
 from tests.lab.test_migration_ways import inventory_of
@@ -25,6 +28,7 @@ from tests.lab.test_migration_ways import inventory_of
 INTO = Path(__file__).parents[1] / "golden" / "states"
 _CONTROLLER = 3001
 _SETTLED_S = 60.0
+_POISON = "/config/clients/poison"
 
 
 class Camera:
@@ -113,17 +117,86 @@ def again(cluster: MigrationCluster, camera: Camera) -> None:
     camera.take("M11", "M11")
 
 
-def delete(cluster: MigrationCluster, path: str) -> None:
-    """One znode, whatever its version."""
+def wrong_ways(cluster: MigrationCluster) -> None:
+    """What goes wrong before and in the copy, and what is done to a cluster that has copied."""
+    camera = Camera(cluster)
+    cluster.reach("M0")
+    cluster.write(_CONTROLLER, "final")
+    cluster.format_controllers()
+    cluster.start(_CONTROLLER)
+    camera.take("burnt-quorum", "burnt-quorum")
+    anew(cluster)
+    cluster.stop(_CONTROLLER)
+    for broker in cluster.broker_ids:
+        cluster.restart(broker, "migration")  # which does not wait for a registration
+    poison(cluster)  # only now: a broker does not start with it either
+    cluster.start(_CONTROLLER, wait=False)
+    camera.take("copy-crashed", "copy-crashed")
+    delete(cluster, _POISON)
+    cluster.start(_CONTROLLER)
+    camera.take("M6-after-a-crash", "M6")
+    time.sleep(30)  # the old offset has to be ahead of the new log for some time
+    cluster.stop(_CONTROLLER)
+    delete(cluster, "/controller")
+    cluster.wait_for(lambda: cluster.controller().get("brokerid") in cluster.broker_ids, "elected a broker")
+    anew(cluster)
+    camera.take("stale-migration", "stale-migration")
+    cluster.enter(1, 2)
+    cluster.wait_for(lambda: cluster.controller().get("kraftControllerEpoch", -1) > 0, "claimed /controller")
+    camera.take("stale-migration-claimed", "stale-migration")
+    cluster.stop(_CONTROLLER)
+    delete(cluster, "/migration")
+    delete(cluster, "/controller")
+    anew(cluster)
+    cluster.enter(1, 2)
+    camera.take("M6-after-a-stale-one", "M6")
+    delete(cluster, "/migration", times=50)
+    camera.take("lost-migration-znode", "lost-migration-znode")
+    cluster.restart(_CONTROLLER)
+    time.sleep(15)
+    camera.take("lost-migration-znode-made-anew", "lost-migration-znode")
+
+
+def poison(cluster: MigrationCluster) -> None:
+    """A quota that is no number: harmless until the copy, and the end of every controller in it."""
+    client = KazooClient(hosts=cluster.connect)
+    client.start()
+    try:
+        client.create(_POISON, b'{"version":1,"config":{"producer_byte_rate":"abc"}}', makepath=True)
+    finally:
+        client.stop()
+        client.close()
+
+
+def anew(cluster: MigrationCluster) -> None:
+    """The controller on an empty disk, with the flag. Brokers in migration mode end by themselves at that."""
+    cluster.stop(_CONTROLLER)
+    shutil.rmtree(cluster.plan.log_dir(_CONTROLLER))
+    cluster.write(_CONTROLLER, "migration")
+    cluster.format_controllers()
+    cluster.start(_CONTROLLER)
+
+
+def delete(cluster: MigrationCluster, path: str, times: int = 1) -> None:
+    """One znode, whatever its version; one that is written twice a second may need several attempts."""
     with cluster.open_zookeeper() as zookeeper:
-        found = zookeeper.read(path)
-        assert found is not None, path
-        zookeeper.delete(path, found.version)
+        for attempt in range(1, times + 1):
+            found = zookeeper.read(path)
+            assert found is not None, path
+            try:
+                return zookeeper.delete(path, found.version)
+            except RefusedError:
+                if attempt == times:
+                    raise
+
+
+_STORIES = {"story": story, "wrong_ways": wrong_ways}
 
 
 if __name__ == "__main__":
-    with (
-        tempfile.TemporaryDirectory(prefix="kafkactl-states-") as work,
-        MigrationCluster("3.9.2", Path(work), brokers=2) as running,
-    ):
-        story(running)
+    for told in sys.argv[1:] or _STORIES:
+        with (
+            tempfile.TemporaryDirectory(prefix="kafkactl-states-") as work,
+            MigrationCluster("3.9.2", Path(work), brokers=2) as running,
+        ):
+            _STORIES[told](running)
