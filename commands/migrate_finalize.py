@@ -56,7 +56,7 @@ def command(
 
     def plan(observation: Any, memory: Any) -> Any:
         route = way(observation, memory)
-        if route.state in _STATES or route.outcome is Outcome.REFUSED:
+        if route.state in _STATES or route.outcome is Outcome.REFUSED or memory.is_finalizing:
             return route
         early = blocker(
             "too-early-to-finalize",

@@ -28,7 +28,7 @@ from kafkactl.adapters.migration_journal import FORWARD, Memory
 from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.migration.observation import NodeRole, Observation
-from kafkactl.migration.rollback_words import Progress, RollbackStep
+from kafkactl.migration.rollback_words import File, Progress, RollbackStep
 from kafkactl.migration.state_names import State
 from kafkactl.plan import Finding, Outcome, blockers
 
@@ -190,7 +190,7 @@ class _Drive:
         """Take a step; None where its gate was passed, else the end."""
         crew = self.crew
         crew.tell(Event(kind="action", text=f"{step.action} {step.target}", state=self.state))
-        irreversible = {"irreversible": True} if getattr(step, "irreversible", False) else {}
+        irreversible = {"irreversible": True} if step.file is File.FINAL else {}
         seq = crew.journal.intent(step.action.value, step.target, {**words_of(step), **irreversible})
         self.taking = step
         try:

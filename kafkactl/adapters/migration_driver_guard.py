@@ -39,6 +39,7 @@ _OF_A_RESTART: Final = frozenset(
     {
         "file-not-in-force",
         "broker-down",
+        "controller-down",
         "registered-broker-absent",
         "broker-on-neither-side",
         "broker-fenced",

@@ -5,7 +5,7 @@ Each makes a `Route` of one observation; what is safe is decided in `kafkactl.mi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kafkactl.adapters.migration_driver_steps import Route
@@ -39,27 +39,13 @@ class WayBack:
         found = plan_rollback(seen, self._inventory, accepted=self._accepted)
         steps, outcome = found.steps, found.outcome
         if outcome is not Outcome.REFUSED and not any(one.action is Move.RESTART_NODE for one in steps):
-            steps = (*steps, *self._left_stopped(seen, memory))
+            brokers = {NodeRole.BROKER: File.ORIGINAL}
+            steps = (*steps, *_left_stopped(self._inventory, seen, memory, brokers))
         if found.state is State.M0 and memory.goal == BACK and outcome is not Outcome.REFUSED:
             steps = (*steps, *self._disks(seen, memory, {one.target for one in steps if one.action is Move.WIPE_DISK}))
         if outcome is Outcome.NOTHING_TO_DO and any(one.state is Progress.PENDING for one in steps):
             outcome = Outcome.PLANNED
         return Route(outcome=outcome, state=found.state.value, steps=steps, findings=found.findings)
-
-    def _left_stopped(self, seen: Observation, memory: Memory) -> Iterator[RollbackStep]:
-        """Brokers that an earlier run stopped and did not start: without a log nobody else knows that they are ours."""
-        for one in self._inventory.brokers:
-            node = seen.node(one.id, NodeRole.BROKER)
-            if (Move.RESTART_NODE.value, one.name) in memory.unfinished and node is not None and node.alive is False:
-                yield RollbackStep(
-                    action=Move.RESTART_NODE,
-                    target=one.name,
-                    gate=f"/brokers/ids/{one.id} is there, all its replicas are in the ISR",
-                    why="an earlier run stopped it and ended before it was seen to run again",
-                    node=one.id,
-                    role=NodeRole.BROKER,
-                    file=File.ORIGINAL,
-                )
 
     def _disks(self, seen: Observation, memory: Memory, planned: set[str]) -> Iterator[RollbackStep]:
         """A controller that is gone shows no log; what was formatted for this try has to go all the same."""
@@ -86,20 +72,42 @@ class WayForward:
         self._inventory = inventory
         self._finalize = finalize
 
-    def __call__(self, seen: Observation, _memory: Memory) -> Route:
+    def __call__(self, seen: Observation, memory: Memory) -> Route:
         """The route from what is seen."""
         found = plan_forward(seen, self._inventory)
-        if self._finalize or found.outcome is not Outcome.PLANNED:
+        if found.outcome is Outcome.REFUSED:
             return Route(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
-        steps = tuple(one for one in found.steps if one.phase is not State.M10)
+        steps = tuple(one for one in found.steps if self._finalize or one.phase is not State.M10)
+        if not any(one.action is Move.RESTART_NODE and one.state is Progress.PENDING for one in steps):
+            files = {NodeRole.BROKER: File.KRAFT, NodeRole.CONTROLLER: File.FINAL}
+            steps = (*steps, *_left_stopped(self._inventory, seen, memory, files))
         is_left = any(one.state is Progress.PENDING for one in steps)
         return Route(
             outcome=Outcome.PLANNED if is_left else Outcome.NOTHING_TO_DO,
             state=found.state.value,
             steps=steps,
             findings=found.findings,
-            next_action="" if is_left else _ARMED,
+            next_action="" if is_left or self._finalize else _ARMED,
         )
+
+
+def _left_stopped(
+    inventory: Inventory, seen: Observation, memory: Memory, files: Mapping[NodeRole, File]
+) -> Iterator[RollbackStep]:
+    """Nodes that an earlier run stopped and did not start: the plan of what is seen may not know that they are ours."""
+    for one in inventory.nodes:
+        node = seen.node(one.id, one.role)
+        was_begun = (Move.RESTART_NODE.value, one.name) in memory.unfinished
+        if was_begun and one.role in files and node is not None and node.alive is False:
+            yield RollbackStep(
+                action=Move.RESTART_NODE,
+                target=one.name,
+                gate="it answers, and all its replicas are in the ISR",
+                why="an earlier run stopped it and ended before it was seen to run again",
+                node=one.id,
+                role=one.role,
+                file=files[one.role],
+            )
 
 
 _ARMED: Final = (

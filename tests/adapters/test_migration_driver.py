@@ -124,6 +124,24 @@ def test_killed_at_an_act_the_next_run_gets_there(first: int, stride: int, then:
     assert act > 80
 
 
+@pytest.mark.parametrize(("first", "stride"), [(5, 13), pytest.param(1, 1, marks=pytest.mark.campaign)])
+def test_killed_while_it_finalizes_the_next_run_ends_it(first: int, stride: int, tmp_path: Path) -> None:
+    def finalize(world: FakeWorld, folder: Path) -> RunResult:
+        return forward(world, folder, goal=FINALIZE)
+
+    start, act = at_phase("M8"), first
+    while True:
+        cluster, folder = copy.deepcopy(start), tmp_path / str(act)
+        if not killed_at(cluster, folder, act, finalize):
+            break
+        result = finalize(FakeWorld(cluster), folder)
+        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
+        assert cluster.log.state == POST_MIGRATION and cluster.harm == []
+        assert all(one.running and not one.has_flag for one in cluster.controllers)
+        act += stride
+    assert act > 60
+
+
 # --- stopped ---
 
 
