@@ -115,13 +115,14 @@ def _split_brain(case: CheckCase) -> Iterator[Finding]:
     )
 
 
-def _quorum_leads(case: CheckCase) -> Iterator[Finding]:
+def _quorum_leads(case: CheckCase) -> Said:
     """C-31, of the quorum: it has a leader, and that is who holds /controller."""
-    answers = [one for one in case.controllers if one.quorum is not None or one.alive is not None]
-    if not answers:
+    unasked = [one.name for one in case.controllers if one.alive is not False and one.quorum is None]
+    if case.quorum is None and (unasked or not case.controllers):
+        yield Unknown(f"who leads the quorum was not observed ({', '.join(unasked) or 'no controller'})")
         return
     if case.quorum is None:
-        state = "none of them answers" if case.controllers_down else "none of them knows a leader"
+        state = "none of the controllers answers" if case.controllers_down else "none of those that answer leads"
         yield blocker(
             "quorum-without-leader",
             "controllers",

@@ -205,6 +205,8 @@ class World:
         )
 
     def _quorum(self) -> QuorumSeen:
+        if self.leader == -1:  # as a controller answers that does not lead
+            return QuorumSeen(partition_error=6)
         return QuorumSeen(
             leader_id=self.leader,
             leader_epoch=1,
