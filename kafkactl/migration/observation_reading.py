@@ -46,6 +46,7 @@ _RELEASES: Final[Mapping[tuple[int, ...], str]] = {
     (11, 16, 7, 5): "3.8",
     (11, 17, 7, 5): "3.9",
 }
+_WITHOUT_TAG: Final = frozenset({"3.4"})  # migrating or not, its nodes do not say so (seen on 3.4.1; 3.5.2 does)
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
 
@@ -145,7 +146,9 @@ def mode_of(role: NodeRole, api: ApiVersionsSeen | None) -> Mode | None:
         return None
     if role is NodeRole.CONTROLLER or DESCRIBE_QUORUM in api.supported:
         return Mode.KRAFT
-    return Mode.MIGRATING if api.zk_migration_ready else Mode.ZK
+    if api.zk_migration_ready:
+        return Mode.MIGRATING
+    return None if _release(api) in _WITHOUT_TAG else Mode.ZK
 
 
 def _release(api: ApiVersionsSeen | None) -> str | None:

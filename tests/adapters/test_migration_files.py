@@ -115,6 +115,7 @@ def test_the_release_of_a_broker_on_zookeeper(tmp_path: Path, highest: dict[int,
         saved(tmp_path, observation(node(api_versions=answer("ApiVersions", 3, {"ApiKeys": keys}))))
     )
     assert found.nodes[0].kafka_version == release
+    assert found.nodes[0].mode is (None if release == "3.4" else Mode.ZK)  # 3.4 does not tell its mode
 
 
 def test_what_is_not_there_is_unknown(tmp_path: Path):
