@@ -14,7 +14,7 @@ from typing import Final
 from kafkactl.frozen import changed, frozen
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.rollback import rollback_of
+from kafkactl.migration.rollback import rollback_of, wipes
 from kafkactl.migration.rollback_words import Barrier, File, Move, Progress, RollbackStep
 from kafkactl.migration.state import Situation, situation_of
 from kafkactl.migration.state_evidence import Evidence, evidence_of
@@ -103,6 +103,8 @@ def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = N
         steps: Iterable[RollbackStep] = rollback_of(e, situation, inventory).pending
     elif situation.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
         steps = (one for one in kraft_steps(e) if one.state is Progress.PENDING)
+    elif situation.state is State.M0 and situation.leftovers:
+        steps = wipes(e, inventory) or forward_of(e, situation, inventory).pending
     else:
         steps = forward_of(e, situation, inventory).pending
     return next(iter(steps), None)

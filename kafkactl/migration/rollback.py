@@ -27,7 +27,7 @@ from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memor
 from kafkactl.migration.state_names import State
 from kafkactl.plan import Outcome, blockers
 
-__all__ = ["RollbackPlan", "RollbackStep", "plan_rollback", "rollback_of"]
+__all__ = ["RollbackPlan", "RollbackStep", "plan_rollback", "rollback_of", "wipes"]
 
 _PRESENT = (Memory.NOT_COPIED, Memory.COPIED, Memory.BROKEN)
 
@@ -63,6 +63,11 @@ def rollback_of(
         findings=findings,
         consequences=tuple(_consequences(e, steps)),
     )
+
+
+def wipes(e: Evidence, inventory: Inventory | None = None) -> tuple[RollbackStep, ...]:
+    """The disks of controllers that are left over when everything else of a way back is done."""
+    return _numbered(_wiped(e, _controller_ids(e, inventory)))
 
 
 def _steps(e: Evidence, situation: Situation, controllers: tuple[int, ...]) -> Iterator[RollbackStep]:

@@ -13,9 +13,11 @@ import pytest
 from kafkactl.adapters.migration_files import load_observation
 from kafkactl.migration.gate import gates_of
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.procedure import plan_forward
+from kafkactl.migration.procedure import next_step, plan_forward
 from kafkactl.migration.rollback import plan_rollback
-from kafkactl.migration.state import State, observed_state
+from kafkactl.migration.rollback_words import Move
+from kafkactl.migration.state import State, observed_state, situation_of
+from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.plan import Outcome, blockers
 
 _FOLDER = Path(__file__).parents[1] / "golden" / "states"
@@ -110,3 +112,7 @@ def test_a_broker_that_left_again_is_told() -> None:
 def test_the_second_try_after_a_rollback_is_stopped_by_what_is_left_over() -> None:
     plan = plan_forward(capture("M0-rolled-back"))
     assert (plan.outcome, plan.findings[0].id) == (Outcome.REFUSED, "controller-disk-left-over")
+    evidence = evidence_of(capture("M0-rolled-back"))
+    step = next_step(evidence, situation_of(evidence))
+    assert step is not None
+    assert (step.action, step.target) == (Move.WIPE_DISK, "controller 3001")
