@@ -64,11 +64,12 @@ public class Canary {
             consumer.assign(List.of(partition));
             consumer.seekToBeginning(List.of(partition));
             long end = consumer.endOffsets(List.of(partition)).get(partition);
-            long until = System.currentTimeMillis() + 60000;
+            long until = System.currentTimeMillis() + 300000;
             while (consumer.position(partition) < end && System.currentTimeMillis() < until) {
                 ConsumerRecords<Integer, byte[]> records = consumer.poll(Duration.ofMillis(500));
                 records.forEach(record -> lost.clear(record.key()));
             }
+            if (consumer.position(partition) < end) throw new IllegalStateException("not read to the end in time");
         }
         System.out.println("acked=" + acked.cardinality() + " errors=" + errors + " longest_gap_ms=" + gap
             + " lost=" + lost.cardinality());

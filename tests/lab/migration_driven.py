@@ -166,7 +166,7 @@ class Canary:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            out, _ = self._process.communicate("end\n", timeout=180)
+            out, _ = self._process.communicate("end\n", timeout=400)
         except subprocess.TimeoutExpired:
             os.kill(self._process.pid, 9)
             raise

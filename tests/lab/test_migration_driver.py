@@ -68,7 +68,7 @@ def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path
         cluster.reach("M0")
         cluster.fill()
         cluster.chores("topic:canary:1:2")
-        with Canary(cluster, "canary") as canary:
+        with Canary(cluster, "canary", interval_ms=200) as canary:  # its user may read 2 KB a second
             began = time.monotonic()
             answer = driven.run("--until", "M6")
             assert answer["state"] == "M6"
