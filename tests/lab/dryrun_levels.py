@@ -133,7 +133,7 @@ def change_user(stage: Stage, user: str, *words: str) -> None:
 def forget_users(stage: Stage, gone: str) -> tuple[set[str], set[str], set[str]]:
     """Make users, remove one, restart every node: who is there before, who shall be lost, who is there after."""
     for user in USERS:
-        change_user(stage, user, "--add-config", "SCRAM-SHA-256=[iterations=4096,password=not-a-real-one-1]")
+        change_user(stage, user, "--add-config", "SCRAM-SHA-256=[iterations=4096,password=hunter-of-the-lab]")
     change_user(stage, gone, "--delete-config", "SCRAM-SHA-256")
     before = scram_users(stage)
     stage.settle(lambda _: True)
