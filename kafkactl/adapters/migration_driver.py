@@ -22,6 +22,7 @@ from kafkactl.adapters.migration_driver_stops import (
     error_finding,
     gate_stays_closed,
     isr_incomplete,
+    not_caught_up,
     strays_found,
 )
 from kafkactl.adapters.migration_journal import FORWARD, Memory
@@ -233,7 +234,8 @@ class _Drive:
             self.seen_done.add(key)  # nobody can look at the file; the restart's own gate will tell
             return None
         patience, clock = self.crew.patience, self.crew.world.clock
-        until = Deadline.after(patience.operator_ms if asked else patience.gate_ms, clock)
+        limit_ms = patience.copy_ms if key[0] == "wait-copy" else patience.gate_ms
+        until = Deadline.after(patience.operator_ms if asked else limit_ms, clock)
         opened_ms: float | None = None
         while True:
             seen, route = self._look()
@@ -264,6 +266,8 @@ class _Drive:
             return (f"{step.action} {step.target} is still to be done",)
         if step.action.value == "restart-node" and step.role is NodeRole.BROKER and step.node is not None:
             return isr_incomplete(seen, step.node)
+        if step.action.value == "restart-node" and step.node is not None:
+            return not_caught_up(seen, step.node)
         return ()
 
     def _sees_files(self, step: RollbackStep) -> bool:

@@ -14,6 +14,7 @@ from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.plan import Finding, blocker
 
 _NAMED: Final = 5
+_CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second
 # Nothing shows these from outside, or not yet: what is planned and formatted is not started.
 _EARLY: Final = frozenset({"M0", "M1", "M2"})
 # From these the next ones come by themselves.
@@ -67,6 +68,17 @@ def isr_incomplete(seen: Observation, broker: int) -> tuple[str, ...]:
         return ()
     more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
     return (f"broker {broker} is not in sync in {', '.join(late[:_NAMED])}{more}",)
+
+
+def not_caught_up(seen: Observation, controller: int) -> tuple[str, ...]:
+    """Why a controller that was restarted does not count in its quorum yet, by the leader's own word."""
+    quorum = seen.quorum
+    if quorum is None or quorum.high_watermark is None:
+        return ("no controller leads",)
+    end = next((one.log_end_offset for one in quorum.voters if one.id == controller), None)
+    if end is None or end < 0 or quorum.high_watermark - end > _CAUGHT_UP:
+        return (f"controller {controller} has {end} of {quorum.high_watermark} records",)
+    return ()
 
 
 def _late(seen: Observation, broker: int) -> Iterator[str]:

@@ -12,10 +12,11 @@ from kafkactl.adapters.migration_driver import run_migration
 from kafkactl.adapters.migration_driver_guard import ForwardGuard
 from kafkactl.adapters.migration_driver_port import RunResult
 from kafkactl.adapters.migration_driver_routes import WayBack, WayForward, identity_of
+from kafkactl.adapters.migration_driver_stops import not_caught_up
 from kafkactl.adapters.migration_journal import BACK, FINALIZE, FORWARD
 from kafkactl.errors import RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.migration.hook_words import Verb
-from kafkactl.migration.observation import Mode
+from kafkactl.migration.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen, ReplicaSeen
 from kafkactl.migration.rollback_words import Barrier
 from kafkactl.plan import Outcome, blocker
 from tests.adapters.test_migration_driver_back import assert_back
@@ -355,3 +356,21 @@ def test_the_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
     with crew.journal as journal:
         assert len(journal.memory.trees) == 3  # before anything, before the first broker, before the last
         assert journal.kept(journal.memory.trees[0]).startswith(b"\x1f\x8b")
+
+
+@pytest.mark.parametrize(
+    ("end_offset", "high_watermark", "says"),
+    [
+        (880, 900, ()),
+        (80, 900, ("controller 7 has 80 of 900 records",)),
+        (-1, 9, ("controller 7 has -1 of 9 records",)),
+        (9, None, ("no controller leads",)),
+    ],
+)
+def test_a_controller_counts_when_it_has_caught_up(
+    end_offset: int, high_watermark: int | None, says: tuple[str, ...]
+) -> None:
+    voters = (ReplicaSeen(id=7, log_end_offset=end_offset),)
+    quorum = QuorumSeen(leader_id=1, leader_epoch=2, high_watermark=high_watermark, voters=voters)
+    seen = Observation(time_ms=0, nodes=(NodeSeen(id=1, role=NodeRole.CONTROLLER, quorum=quorum),))
+    assert not_caught_up(seen, 7) == says
