@@ -41,6 +41,9 @@ CLAIMED: Final = frozenset({Stage.COPY, Stage.DUAL})
 ON_ZOOKEEPER: Final = frozenset({Stage.BEFORE, Stage.QUORUM, Stage.COPY})
 
 
+_ENDED: Final = {POST_MIGRATION: Stage.FINAL, NONE: Stage.BURNT}
+
+
 @frozen(kw_only=False)
 class Unknown:
     """A check that the observation cannot answer; `why` is a sentence without its end."""
@@ -113,6 +116,18 @@ class CheckCase:
         """Whether every observed controller was seen not to answer."""
         return bool(self.controllers) and all(one.alive is False for one in self.controllers)
 
+    def lacks(self, path: str) -> bool:
+        """Whether a znode at the root is seen not to be there; not of a saved part of a tree."""
+        tree = self.observation.tree
+        return tree is not None and path not in tree.znodes and "/controller_epoch" in tree.znodes
+
+    @property
+    def is_seen_before_copy(self) -> bool:
+        """Whether something tells that the copy is not done, and not only that nothing tells of it."""
+        if self.state is not None:
+            return self.state == PRE_MIGRATION
+        return self.tree is not None and self.tree.controller is not None and not self.claimed
+
     @property
     def claimed(self) -> bool:
         """Whether a KRaft controller holds `/controller`."""
@@ -159,10 +174,8 @@ def _claimed(tree: KafkaTree | None) -> bool:
 
 
 def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) -> Stage:
-    if state == POST_MIGRATION:
-        return Stage.FINAL
-    if state == NONE:
-        return Stage.BURNT
+    if state in _ENDED:
+        return _ENDED[state]
     if _claimed(tree):
         copied = tree is not None and tree.migration is not None and tree.migration.metadata_offset > 0
         return Stage.DUAL if state == MIGRATION or (state is None and copied) else Stage.COPY
@@ -172,8 +185,17 @@ def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) 
         return Stage.BEFORE if down and tree is not None else Stage.DUAL
     if state == PRE_MIGRATION:
         return Stage.BEFORE if down and _left_behind(observation, tree) else Stage.QUORUM
+    copied = tree is not None and tree.migration is not None and tree.migration.metadata_offset > 0
+    if copied and tree is not None and tree.controller is None and not _shows_controller(observation):
+        return Stage.DUAL  # a copy was made, and nothing tells of a way back
     answering = any(one.api_versions is not None and one.api_versions.zk_migration_ready for one in controllers)
     return Stage.QUORUM if answering or observation.quorum is not None else Stage.BEFORE
+
+
+def _shows_controller(observation: Observation) -> bool:
+    """Whether it is seen that nobody holds `/controller`, or that somebody does."""
+    tree = observation.tree
+    return tree is not None and ("/controller" in tree.znodes or "/controller_epoch" in tree.znodes)
 
 
 def _left_behind(observation: Observation, tree: KafkaTree | None) -> bool:

@@ -136,7 +136,7 @@ def _tells(node: NodeSeen, key: str) -> bool:
     return given(node, key) not in (None, "false")
 
 
-def _flag_of_controllers(case: CheckCase) -> Iterator[Finding]:
+def _flag_of_controllers(case: CheckCase) -> Said:
     """C-13. A controller without the flag: burnt before the quorum is up, finalizes when it leads in dual write."""
     for node in case.controllers:
         runs = None if node.api_versions is None else node.api_versions.zk_migration_ready
@@ -145,6 +145,8 @@ def _flag_of_controllers(case: CheckCase) -> Iterator[Finding]:
         where = "runs without the flag" if runs is False else f"has {FLAG} not set to true in its file"
         if case.stage is Stage.DUAL:
             yield _may_finalize(case, node, where)
+        elif not case.is_seen_before_copy:
+            yield Unknown(f"{node.name} {where}, and whether the migration is finalized was not observed")
         elif case.stage in (Stage.QUORUM, Stage.COPY):
             held = not (case.image is not None and case.image.kraft_version)
             then = (

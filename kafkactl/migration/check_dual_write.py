@@ -143,8 +143,8 @@ def _quota_name(entity: QuotaEntity) -> str:
 
 def _topics(case: CheckCase) -> Iterator[Finding]:
     """D2, D3, split brain: topics that the two sides do not have in common."""
-    image, tree = case.image, case.tree
-    if image is None or tree is None:
+    image, tree, raw = case.image, case.tree, case.observation.tree
+    if image is None or tree is None or raw is None or not ("/brokers/topics" in raw.znodes or tree.topics):
         return
     done = -1 if tree.migration is None else tree.migration.metadata_offset
     late = set() if _is_stuck(case) else _not_yet_mirrored(case.log, done)

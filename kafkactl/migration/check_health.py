@@ -82,7 +82,7 @@ def _one_controller(case: CheckCase) -> Said:
     """C-31. Exactly one controller, on the side where it belongs."""
     if case.tree is None:
         yield Unknown("/controller was not observed")
-    elif case.observation.tree is not None and "/controller" not in case.observation.tree.znodes:
+    elif case.lacks("/controller"):
         yield blocker(
             "no-controller",
             "/controller",
@@ -180,7 +180,7 @@ def _brokers_alive(case: CheckCase) -> Said:
             "it does not answer",
             "Start it, or, if it is gone for good, move its replicas elsewhere and take it out of the inventory.",
         )
-    if case.tree is None:
+    if case.tree is None or not case.tree.knows_brokers:
         yield Unknown("/brokers/ids was not observed")
         return
     present = set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)

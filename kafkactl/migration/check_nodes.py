@@ -156,10 +156,14 @@ def _too_much_for_zookeeper(node: NodeSeen) -> Iterator[str]:
         yield f"it has neither {ROLES} nor {CONNECT}"
 
 
-def _kraft_too_early(case: CheckCase) -> Iterator[Finding]:
+def _kraft_too_early(case: CheckCase) -> Said:
     """C-19. Started with a KRaft file before the copy, a broker renames every partition to *-stray."""
     for node in case.brokers:
-        if is_kraft_file(node) or node.mode is Mode.KRAFT:
+        if not (is_kraft_file(node) or node.mode is Mode.KRAFT):
+            continue
+        if not case.is_seen_before_copy:
+            yield Unknown(f"{node.name} has a KRaft file, and whether the copy is done was not observed")
+        else:
             yield blocker(
                 "kraft-file-before-copy",
                 node.name,

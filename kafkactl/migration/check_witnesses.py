@@ -71,13 +71,20 @@ def _of(case: CheckCase, id: int) -> Witnesses:
     return Witnesses(
         id=id,
         node=node,
-        znode=None if case.tree is None else id in case.tree.brokers,
+        znode=_has_znode(case, id),
         registered=None if case.log is None else held is not None,
         migrating=None if held is None else held.migrating,
         fenced=held is not None and held.fenced,
         tag=None if node is None or node.api_versions is None else node.api_versions.zk_migration_ready,
         observer=None if observers is None else id in observers,
     )
+
+
+def _has_znode(case: CheckCase, id: int) -> bool | None:
+    tree = case.tree
+    if tree is None or not tree.knows_brokers:
+        return None
+    return id in tree.brokers or f"/brokers/ids/{id}" in tree.hidden
 
 
 def _before_copy(case: CheckCase) -> Said:

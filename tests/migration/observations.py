@@ -303,7 +303,7 @@ def uuid(number: int) -> Uuid:
 def healthy_tree() -> dict[str, bytes | None]:
     """One of everything, nothing under way, all replicas in sync."""
     data = without(small(), _LOGS)
-    return data | {"/brokers/topics/orders/partitions/1/state": state(leader=2, isr=[2, 1])}
+    return data | {"/brokers/topics": None, "/brokers/topics/orders/partitions/1/state": state(leader=2, isr=[2, 1])}
 
 
 def copied(data: Mapping[str, bytes | None]) -> tuple[tuple[MetadataRecord, ...], Image]:

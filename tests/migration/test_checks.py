@@ -167,6 +167,30 @@ def test_what_may_be_wanted_is_accepted_though_it_blocks():
     assert [one for one in found if one.severity is Severity.BLOCKER] == []
 
 
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_a_healthy_cluster_of_which_little_is_seen_is_not_alarmed(data):
+    observation = world(data.draw(st.sampled_from(STATES))).observation()
+    gone = data.draw(st.sets(st.sampled_from(_NODE_FIELDS)))
+    whose = data.draw(st.sampled_from(["broker", "controller", "1", "3001", "all"]))
+    nodes = tuple(
+        changed(one, **dict.fromkeys(gone)) if whose in ("all", one.role.value, str(one.id)) else one
+        for one in observation.nodes
+    )
+    # A part of a tree: whole subtrees are missing, as somebody's observer could not or would not read them.
+    lost = tuple(data.draw(st.sets(st.sampled_from(_SUBTREES))))
+    tree = tree_of(one for one in observation.tree.znodes.values() if not (lost and one.path.startswith(lost)))
+    seen = changed(
+        observation,
+        nodes=nodes,
+        tree=data.draw(st.sampled_from([tree, tree, None])),
+        logs=data.draw(st.sampled_from([observation.logs, {}])),
+    )
+    assert [one for one in check(seen) if one.severity is Severity.BLOCKER and one.id not in _TOLD_OF_PARTS] == []
+
+
+_SUBTREES = ("/brokers", "/brokers/topics", "/config", "/kafka-acl", "/delegation_token", "/controller", "/latest")
+_TOLD_OF_PARTS = {"no-kafka-tree"}
 _NODE_FIELDS = ("alive", "kafka_version", "mode", "config", "config_text", "meta_properties", "api_versions", "quorum")
 _FACTS = {field.name for field in dataclasses.fields(world("M6").observation().log)} - {"image", "end_offset", "epoch"}
 
