@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kafkactl.migration.state import Situation
 
 KIND = "migrate.status"
+_ALARM = "finalization-begun"  # a controller without the flag, while ZooKeeper is written still
+_FINALIZING = "finalize"
 
 
 @leaf_command(
@@ -88,9 +90,9 @@ class _Look:
         observation = open_observation(self._source)
         evidence = evidence_of(observation)
         situation = situation_of(evidence)
-        gates = gates_seen(
-            situation.state, evidence, checked=check(observation, evidence=evidence), earlier=self._earlier
-        )
+        checked = check(observation, evidence=evidence)
+        gates = gates_seen(situation.state, evidence, checked=checked, earlier=self._earlier)
+        alarms = [one for one in checked if one.id == _ALARM]
         self._earlier = observation
         step = next_step(evidence, situation, self._inventory)
         remembered = _remembered(self._journal, self._inventory)
@@ -103,20 +105,23 @@ class _Look:
             "observed": {"state": state.value, **observed_view(evidence)},
             "journal": remembered,
             "agrees": _agrees(remembered, state.value),
-            "gates": gates,
+            "gates": (*gates, *alarms),
             "next_action": None if step is None else step.to_dict(),
             "findings": (*observation.findings, *situation.findings, *situation.leftovers),
         }
-        return payload, _exit_code(situation, gates)
+        is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
+        return payload, _exit_code(situation, gates, is_alarm=is_alarm)
 
 
-def _exit_code(situation: Situation, gates: Any) -> int:
-    """7 for what is broken, and for what stops a migration that is under way; before it `check` tells that."""
+def _exit_code(situation: Situation, gates: Any, *, is_alarm: bool) -> int:
+    """7 for what is broken, and for what stops a migration that is under way; before it `check` tells that. Also for a
+    controller without the flag: once it leads there is no way back.
+    """
     from kafkactl.migration.state_names import State
     from kafkactl.plan import blockers
 
     early = situation.state in (State.M0, State.M1, State.M2)
-    wrong = situation.state.is_broken or (blockers(gates) and not early)
+    wrong = situation.state.is_broken or is_alarm or (blockers(gates) and not early)
     return exit_codes.PROBLEMS_FOUND if wrong else exit_codes.DONE
 
 

@@ -1,7 +1,7 @@
 """Makes `tests/golden/states/`: a real cluster observed in every state of its migration, on the way back, and broken.
 
-`python -m tests.lab.make_state_goldens [story|wrong_ways]`. Two brokers and a controller of 3.9.2 with little metadata,
-so that the captures are small; each is a folder as `migrate observe` saves it (without secrets), in one archive.
+`python -m tests.lab.make_state_goldens [story|wrong_ways|three_of_each]`. Kafka 3.9.2 with little metadata, so that
+the captures are small; each is a folder as `migrate observe` saves it (without secrets), in one archive.
 """
 
 from __future__ import annotations
@@ -157,6 +157,22 @@ def wrong_ways(cluster: MigrationCluster) -> None:
     camera.take("lost-migration-znode-made-anew", "lost-migration-znode")
 
 
+def three_of_each(cluster: MigrationCluster) -> None:
+    """Some of three brokers entered; a controller that lost the flag; the end, with one that still has it."""
+    camera = Camera(cluster)
+    for state in ("M4", "M8"):
+        cluster.reach(state)
+        camera.take(state if state == "M4" else "M8-three-controllers", state)
+    seen = observation_from(observe(inventory_of(cluster), timeout_ms=60_000)).quorum
+    assert seen is not None and seen.leader_id is not None
+    first, last = (id for id in cluster.controller_ids if id != seen.leader_id)
+    cluster.restart(first, "final")
+    camera.take("M8-controller-without-flag", "M8")
+    cluster.restart(last, "final")
+    cluster.restart(seen.leader_id)  # which keeps the flag, and cannot lead meanwhile
+    camera.take("M10", "M10")
+
+
 def poison(cluster: MigrationCluster) -> None:
     """A quota that is no number: harmless until the copy, and the end of every controller in it."""
     client = KazooClient(hosts=cluster.connect)
@@ -190,13 +206,14 @@ def delete(cluster: MigrationCluster, path: str, times: int = 1) -> None:
                     raise
 
 
-_STORIES = {"story": story, "wrong_ways": wrong_ways}
+_STORIES = {"story": (story, 2, 1), "wrong_ways": (wrong_ways, 2, 1), "three_of_each": (three_of_each, 3, 3)}
 
 
 if __name__ == "__main__":
-    for told in sys.argv[1:] or _STORIES:
+    for name in sys.argv[1:] or _STORIES:
+        told, brokers, controllers = _STORIES[name]
         with (
             tempfile.TemporaryDirectory(prefix="kafkactl-states-") as work,
-            MigrationCluster("3.9.2", Path(work), brokers=2) as running,
+            MigrationCluster("3.9.2", Path(work), brokers=brokers, controllers=controllers) as running,
         ):
-            _STORIES[told](running)
+            told(running)

@@ -24,6 +24,8 @@ _FOLDER = Path(__file__).parents[1] / "golden" / "states"
 _END = ["stop-controllers", "delete-migration-znode", "wait-zookeeper-controller"]
 _TAKEN = ["stop-controllers", "delete-controller-znode", "delete-migration-znode", "wait-zookeeper-controller"]
 _WIPE = ["wipe-disk 3001"]
+_THREE = ["wipe-disk 3001", "wipe-disk 3002", "wipe-disk 3003"]
+_BACK_OF_THREE = [f"{word} {id}" for id in (1, 2, 3) for word in ("restore-config", "restart-node")]
 
 
 def _roll(*ids: int) -> list[str]:
@@ -37,6 +39,13 @@ CAPTURES: dict[str, tuple[str, list[str] | None]] = {
     "M2": ("M2", _WIPE),
     "M3": ("M3", [*_END, *_WIPE]),
     "M4L": ("M4L", [*_END, *_roll(1), *_WIPE]),
+    "M4": ("M4", [*_END, *_roll(1), *_THREE]),
+    "M8-three-controllers": ("M8", [*_BACK_OF_THREE, *_TAKEN, *_roll(1, 2, 3), *_THREE]),
+    "M8-controller-without-flag": (
+        "M8",
+        ["restore-config 3001", "restart-node 3001", *_BACK_OF_THREE, *_TAKEN, *_roll(1, 2, 3), *_THREE],
+    ),
+    "M10": ("M10", None),
     "M6": ("M6", [*_TAKEN, *_roll(1, 2), *_WIPE]),
     "M7": ("M7", ["restore-config 1", "restart-node 1", *_TAKEN, *_roll(1, 2), *_WIPE]),
     "M8": (
@@ -64,6 +73,15 @@ CAPTURES: dict[str, tuple[str, list[str] | None]] = {
     "M11": ("M11", None),
 }
 HEALTHY = ("M0", "M3", "M6", "M8", "M11")
+
+
+@pytest.mark.parametrize(("name", "code"), [("M8-controller-without-flag", 7), ("M8-three-controllers", 0)])
+def test_a_controller_without_the_flag_is_an_alarm(kafkactl, tmp_path: Path, name: str, code: int) -> None:
+    with tarfile.open(fileobj=io.BytesIO((_FOLDER / f"{name}.tar.gz").read_bytes())) as archive:
+        archive.extractall(tmp_path, filter="data")
+    run = kafkactl("migrate", "status", "--observation", str(tmp_path), "-o", "json")
+    assert run.code == code
+    assert ("finalization-begun" in [one["id"] for one in run.json["gates"]]) is (code == 7)
 
 
 @cache
