@@ -126,18 +126,24 @@ def test_a_driver_that_is_killed_is_gone_on_with(then: str, tmp_path: Path) -> N
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")
         cluster.chores("topic:canary:1:2")
+        kills = 0
         with Canary(cluster, "canary") as canary:
-            for entries in (12, 24, 33, 40, 47, 55):
-                at = killed_at(driven, entries)
-                if then == "rollback":
+            if then == "run":  # killed again and again on one way, until there is nothing left to be killed in
+                while killed_at(driven, 5) is not None:
+                    kills += 1
+                assert driven.run()["state"] == "M8"
+            else:  # killed once on each way
+                for entries in (9, 16, 22, 27, 33):
+                    assert killed_at(driven, entries) is not None
+                    kills += 1
                     answer = driven.kafkactl("rollback", "--yes")
                     assert answer["state"] == "M0" and answer["outcome"] in ("done", "nothing-to-do")
-                    assert at is not None
-            if then == "run":
-                assert driven.run()["state"] == "M8"
         assert canary.result["lost"] == 0
+        assert kills >= 4
     write_section(
-        f"3.9.2: the driver killed six times, then {then}", ["the goal was reached every time"], canary.result
+        f"3.9.2: the driver killed, then {then}",
+        [f"killed {kills} times, the goal was reached each time"],
+        canary.result,
     )
 
 
