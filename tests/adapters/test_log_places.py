@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +13,9 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.adapters.log_places import fetched, needs_fetch, plain_paths, scheme_of
+from kafkactl.adapters.log_places import needs_fetch, plain_paths, scheme_of
 from kafkactl.dryrun.fetched import fetched_folder, within_fetched
-from kafkactl.errors import FailedError, InputError
+from kafkactl.errors import InputError
 from tests.conftest import Run
 
 Kafkactl = Callable[..., Run]
@@ -68,25 +72,29 @@ def test_where_workers_look_for_what_was_fetched() -> None:
 @pytest.mark.lab
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_logs_that_hadoop_reads(kafkactl: Kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By Hadoop's own view file system, which has a scheme of its own and needs no server."""
+def test_logs_that_hadoop_reads(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    """By Hadoop's own view file system, which has a scheme of its own and needs no server.
+
+    In processes of their own: a JVM reads Spark's settings once.
+    """
     write_log(tmp_path / "node", Shape(records=2_000, partitions=100, segment_bytes=40_000))
     (tmp_path / "node" / "meta.properties").write_text("version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
     (tmp_path / "spark-defaults.conf").write_text(
         f"spark.hadoop.fs.viewfs.mounttable.demo.link./logs file://{tmp_path}\nspark.driver.memory 512m\n"
     )
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+
+    def asked(*uris: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "kafkactl", "dryrun", "replay", *uris, "--master", "local[1]", "-o", "json"]
+        environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
+        here = Path(__file__).parents[2]
+        return subprocess.run(command, capture_output=True, text=True, cwd=here, env=environment, check=False)
+
     uri = "viewfs://demo/logs/node"
-    asked = ["dryrun", "replay", uri, f"{uri}/__cluster_metadata-0", "--master", "local[1]", "-o", "json"]
-    answer = kafkactl(*asked).json
+    answer = json.loads(asked(uri, f"{uri}/__cluster_metadata-0").stdout)
     expected = kafkactl("dryrun", "replay", tmp_path / "node", "-o", "json").json
     assert answer["effects"] == expected["effects"]
     assert answer["source"]["cluster_id"] == "MkU3OEVBNTcwNTJENDM2Qg"
     assert answer["source"]["paths"] == [uri, f"{uri}/__cluster_metadata-0"]
-    with pytest.raises(InputError) as missing, fetched("local[1]", ["viewfs://demo/logs/nobody"]):
-        pass
-    assert missing.value.id == "remote-log-not-found"
-    with pytest.raises(FailedError) as unknown, fetched("local[1]", ["gopher://demo/logs"]):
-        pass
-    assert unknown.value.id == "remote-log-not-read"
+    missing, unknown = asked("viewfs://demo/logs/nobody"), asked("gopher://demo/logs")
+    assert (missing.returncode, '"remote-log-not-found"' in missing.stderr) == (2, True)
+    assert (unknown.returncode, '"remote-log-not-read"' in unknown.stderr) == (1, True)
