@@ -5,7 +5,7 @@ Each makes a `Route` of one observation; what is safe is decided in `kafkactl.mi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from kafkactl.adapters.migration_driver_steps import Route
@@ -17,7 +17,7 @@ from kafkactl.migration.rollback import plan_rollback
 from kafkactl.migration.rollback_words import File, Move, Progress, RollbackStep
 from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
-from kafkactl.plan import Outcome
+from kafkactl.plan import Finding, Outcome
 
 _ANOTHER_CLUSTER: Final = frozenset({"zookeeper-of-another-cluster", "node-of-another-cluster", "node-of-another-role"})
 """What an observation says of an inventory that mixes up clusters; on the way forward the checks tell it."""
@@ -42,10 +42,26 @@ class WayBack:
             brokers = {NodeRole.BROKER: File.ORIGINAL}
             steps = (*steps, *_left_stopped(self._inventory, seen, memory, brokers))
         if found.state is State.M0 and memory.goal == BACK and outcome is not Outcome.REFUSED:
+            steps = (*self._files(found.findings), *steps)
             steps = (*steps, *self._disks(seen, memory, {one.target for one in steps if one.action is Move.WIPE_DISK}))
         if outcome is Outcome.NOTHING_TO_DO and any(one.state is Progress.PENDING for one in steps):
             outcome = Outcome.PLANNED
         return Route(outcome=outcome, state=found.state.value, steps=steps, findings=found.findings)
+
+    def _files(self, found: Iterable[Finding]) -> Iterator[RollbackStep]:
+        """Files of brokers that were changed and never started with: the next restart would enter the migration."""
+        names = {one.subject for one in found if one.id == "broker-file-left-over"}
+        for one in self._inventory.brokers:
+            if one.name in names:
+                yield RollbackStep(
+                    action=Move.RESTORE_CONFIG,
+                    target=one.name,
+                    gate="its file is the one from before the migration",
+                    why="with the migration's file its next start would look for controllers that are gone",
+                    node=one.id,
+                    role=NodeRole.BROKER,
+                    file=File.ORIGINAL,
+                )
 
     def _disks(self, seen: Observation, memory: Memory, planned: set[str]) -> Iterator[RollbackStep]:
         """A controller that is gone shows no log; what was formatted for this try has to go all the same."""

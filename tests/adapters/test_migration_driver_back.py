@@ -17,7 +17,7 @@ from kafkactl.migration.observation import Mode
 from kafkactl.plan import Outcome, blocker
 from tests.fakes.migration_crew import at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld, KilledError
-from tests.fakes.migration_world import FakeCluster
+from tests.fakes.migration_world import FakeCluster, broker_file
 
 PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
 
@@ -33,6 +33,7 @@ def assert_back(cluster: FakeCluster) -> None:
     """Every broker in plain ZooKeeper mode with a controller of its own, and nothing left of the migration."""
     assert cluster.harm == []
     assert all(one.running and one.mode is Mode.ZK for one in cluster.brokers)
+    assert all(one.file == broker_file(one.id) for one in cluster.brokers)
     assert not any(one.running or one.formatted for one in cluster.controllers)
     assert "/migration" not in cluster.znodes
     assert cluster.znodes["/controller"].ephemeral_owner

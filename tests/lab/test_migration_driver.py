@@ -129,7 +129,8 @@ def test_a_driver_that_is_killed_is_gone_on_with(then: str, tmp_path: Path) -> N
         kills = 0
         with Canary(cluster, "canary") as canary:
             if then == "run":  # killed again and again on one way, until there is nothing left to be killed in
-                while killed_at(driven, 5) is not None:
+                # A run writes five entries before it first touches anything: one more entry each time gets further.
+                while killed_at(driven, 6 + kills) is not None:
                     kills += 1
                 assert driven.run()["state"] == "M8"
             else:  # killed once on each way
@@ -152,16 +153,18 @@ def killed_at(driven: Driven, more: int) -> int | None:
     folder = driven.cluster.workdir / "journal"
     before = entries_in(folder)
     accepted = [word for one in ACCEPTED for word in ("--accept", one)]
-    process = subprocess.Popen(
-        driven.command("run", "--yes", *accepted),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    while process.poll() is None:
-        if entries_in(folder) - before >= more:
-            process.kill()
-            process.wait()
-            return entries_in(folder)
-        time.sleep(0.02)
+    said = driven.cluster.workdir / "killed-run.txt"
+    with said.open("wb") as out:
+        process = subprocess.Popen(
+            driven.command("run", "--yes", *accepted), stdout=out, stderr=out, stdin=subprocess.DEVNULL
+        )
+        while process.poll() is None:
+            if entries_in(folder) - before >= more:
+                process.kill()
+                process.wait()
+                return entries_in(folder)
+            time.sleep(0.02)
+    assert process.returncode == 0, said.read_text()
     return None
 
 
