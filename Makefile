@@ -29,7 +29,7 @@ format: setup
 	$(BIN)/ruff format .
 
 test: setup system
-	$(BIN)/python -m pytest -m "not campaign"
+	$(BIN)/python -m pytest -m "not campaign" -n 2
 
 lab: setup
 	@scripts/system_packages.sh $(BIN)/python --campaigns

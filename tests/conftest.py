@@ -25,6 +25,7 @@ from tests.secrets_scan import (
     processes_are_listened_to,
     pytest_runtest_makereport,
 )
+from tests.workers import pytest_xdist_make_scheduler
 
 __all__ = [
     "Run",
@@ -33,6 +34,7 @@ __all__ = [
     "no_secret_is_written",
     "processes_are_listened_to",
     "pytest_runtest_makereport",
+    "pytest_xdist_make_scheduler",
 ]
 
 # A suite in the background of a shell is born deaf to SIGINT, and so would be every process that it starts and ends so.

@@ -80,7 +80,7 @@ KEYS = st.binary(min_size=8, max_size=16).map(lambda raw: base64.b64encode(raw).
 
 
 @st.composite
-def _topic(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
+def _topic(draw: st.DrawFn) -> tuple[dict[str, object], list[bytes]]:
     partitions, states = {}, []
     for number in range(draw(st.integers(1, 3))):
         replicas = draw(st.permutations([1, 2, 3]))[: draw(st.integers(1, 3))]
@@ -89,7 +89,7 @@ def _topic(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
         state = {"controller_epoch": 3, "leader": isr[0], "version": 1, "leader_epoch": draw(st.integers(0, 9))}
         states.append(text({**state, "isr": list(isr)}))
     moves: dict[str, dict[str, list[int]]] = {"adding_replicas": {}, "removing_replicas": {}}
-    return text({**moves, "partitions": partitions, "topic_id": draw(IDS), "version": 3}), states
+    return {**moves, "partitions": partitions, "version": 3}, states
 
 
 @st.composite
@@ -112,10 +112,12 @@ def trees(draw: st.DrawFn) -> dict[str, bytes | None]:
     for id in (1, 2, 3):
         broker = {"endpoints": [f"PLAINTEXT://h{id}:9092"], "jmx_port": -1, "port": 9092, "host": "h", "version": 5}
         found[f"/brokers/ids/{id}"] = text({**broker, "timestamp": "1"})
-    for name, (topic, states) in draw(st.dictionaries(NAMES, _topic(), max_size=3)).items():
+    topics = draw(st.dictionaries(NAMES, _topic(), max_size=3)).items()
+    ids = draw(st.lists(IDS, min_size=len(topics), max_size=len(topics), unique=True))
+    for topic_id, (name, (topic, states)) in zip(ids, topics, strict=True):
         if name in (".", ".."):
             continue
-        found[f"/brokers/topics/{name}"] = topic
+        found[f"/brokers/topics/{name}"] = text({**topic, "topic_id": topic_id})
         for number, state in enumerate(states):
             found[f"/brokers/topics/{name}/partitions/{number}/state"] = state
         if draw(st.booleans()):
