@@ -150,7 +150,6 @@ def offsets(wanted: Wanted) -> list[int]:
         (Wanted(key=KeyFilter(Key(sorts=None, name="topic:orders:retention.ms"))), [14]),
         (Wanted(key=KeyFilter(Key(sorts=None, name="nobody"))), []),
     ],
-    ids=str,
 )
 def test_what_is_asked_for(wanted: Wanted, expected: list[int]):
     assert offsets(wanted) == expected
