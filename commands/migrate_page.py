@@ -9,6 +9,7 @@ from kafkactl.commands.page import Page, Word
 
 _TONES = {"planned": "strong", "refused": "bad", "nothing-to-do": "good"}
 _SEEN = {True: "yes", False: "no", None: "?"}
+_LAST = "M11"
 
 
 def status_page(page: Page, answer: Mapping[str, Any]) -> None:
@@ -26,13 +27,27 @@ def status_page(page: Page, answer: Mapping[str, Any]) -> None:
         ],
     )
     gates = [one for one in answer["gates"] if _severity(one) != "info"]
-    page.heading("The gate to the next state is open" if not gates else "What stands before the next state")
+    page.heading(_gate_words(answer["state"], is_open=not gates))
     page.findings(gates)
-    page.findings(answer["findings"])
+    told = {_key(one) for one in gates}
+    page.findings([one for one in answer["findings"] if _key(one) not in told])
     step = answer["next_action"]
     if step is not None:
         page.line(Word(f"Next: {step['action']} {step['target']}", "strong"))
         page.line(f"because {step['why']}; done when {step['gate']}")
+
+
+def _gate_words(state: str, *, is_open: bool) -> str:
+    if state == _LAST:
+        return "The migration is over; what is left to do"
+    return "The gate to the next state is open" if is_open else "What stands before the next state"
+
+
+def _key(finding: Any) -> tuple[str, str]:
+    """Two findings with the same are told once."""
+    if isinstance(finding, Mapping):
+        return str(finding["id"]), str(finding["subject"])
+    return finding.id, finding.subject
 
 
 def _severity(finding: Any) -> str:
@@ -62,7 +77,7 @@ def _both_sides(page: Page, answer: Mapping[str, Any]) -> None:
                 memory["says"] if memory["metadata_offset"] is None else f"offset {memory['metadata_offset']}",
             ),
             ("log end", None if seen["log"] is None else f"{seen['log']['end_offset']}, epoch {seen['log']['epoch']}"),
-            ("ZooKeeper behind", None if lag["lag"] is None else f"{lag['lag']} records"),
+            ("ZooKeeper behind", None if lag["lag"] is None or answer["state"] == _LAST else f"{lag['lag']} records"),
             ("controllers", seen["quorum"]),
         ]
     )

@@ -45,14 +45,17 @@ def command(*, source: ObservationArguments) -> None:
     another, because there is no way back behind it. What speaks against going on is in `migrate check`.
     """
     from kafkactl.commands.migrate_page import plan_page
+    from kafkactl.migration.afterwards import afterwards
     from kafkactl.migration.procedure import forward_of
     from kafkactl.migration.state import situation_of
     from kafkactl.migration.state_evidence import evidence_of
+    from kafkactl.migration.state_names import State
 
     inventory = open_inventory(source)
     observation = open_observation(source)
     evidence = evidence_of(observation)
     plan = forward_of(evidence, situation_of(evidence), inventory)
+    then = afterwards(observation) if plan.state is State.M11 else ()
     payload = {
         "outcome": plan.outcome.value,
         "state": plan.state.value,
@@ -62,7 +65,7 @@ def command(*, source: ObservationArguments) -> None:
         "restarts": _restarts(plan),
         "prediction": _prediction(evidence, plan),
         "consequences": plan.consequences,
-        "findings": (*observation.findings, *plan.findings),
+        "findings": (*observation.findings, *plan.findings, *then),
     }
     emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
 

@@ -80,11 +80,13 @@ class _Look:
 
     def answer(self) -> tuple[dict[str, Any], int]:
         """The payload of one look, and the exit code that it means."""
+        from kafkactl.migration.afterwards import afterwards
         from kafkactl.migration.checks import check
         from kafkactl.migration.gate import gates_seen
         from kafkactl.migration.procedure import next_step
         from kafkactl.migration.state import situation_of
         from kafkactl.migration.state_evidence import evidence_of
+        from kafkactl.migration.state_names import State
         from kafkactl.migration.state_view import observed_view
 
         observation = open_observation(self._source)
@@ -97,6 +99,7 @@ class _Look:
         step = next_step(evidence, situation, self._inventory)
         remembered = _remembered(self._journal, self._inventory)
         state = situation.state
+        then = afterwards(observation) if state is State.M11 else ()
         payload = {
             "state": state.value,
             "state_words": state.words,
@@ -107,7 +110,7 @@ class _Look:
             "agrees": _agrees(remembered, state.value),
             "gates": (*gates, *alarms),
             "next_action": None if step is None else step.to_dict(),
-            "findings": (*observation.findings, *situation.findings, *situation.leftovers),
+            "findings": (*observation.findings, *situation.findings, *situation.leftovers, *then),
         }
         is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
         return payload, _exit_code(situation, gates, is_alarm=is_alarm)
