@@ -67,7 +67,8 @@ class Stage:
 
     def world(self, node_id: int = 1, *, restarts: bool = False) -> World:
         """The log of a controller as it is on the disk now."""
-        (cluster,) = open_clusters([str(self.cluster.disks.metadata_log(node_id))])
+        log = str(self.cluster.disks.metadata_log(node_id))
+        (cluster,) = open_clusters({log: log})
         (world,) = read_worlds(
             [choose(cluster)],
             release=find_release(self.cluster.shape.release),

@@ -28,6 +28,7 @@ from tests.lab import java, maven
 from tests.lab.compiler import compiled
 from tests.lab.errors import LabError
 from tests.lab.migration_cluster import MigrationCluster
+from tests.lab.pool import shared_pool
 from tests.lab.ports import HOST
 from tests.lab.storage_tool import JVM_OPTIONS, logging_options
 
@@ -48,6 +49,7 @@ class Driven:
         self._listener.bind(self._path)
         self._listener.listen()
         self._lock = threading.Lock()
+        self._owner = threading.get_ident()
         self.inventory = cluster.workdir / "migration.toml"
 
     def __enter__(self) -> Self:
@@ -119,6 +121,7 @@ class Driven:
         return "\n".join(lines) + "\n"
 
     def _serve(self) -> None:
+        shared_pool().act_for(self._owner)  # the nodes are those of the test, which has room for them
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()

@@ -33,10 +33,10 @@ _GATE = "import os,sys\nos.read(int(sys.argv[1]), 1) or sys.exit(1)\nos.execv(sy
 class Running:
     """One process of the lab. Made by ``Pool.start``."""
 
-    def __init__(self, pool: Pool, name: str, popen: subprocess.Popen[bytes], kept: Sequence[Path]) -> None:
+    def __init__(self, pool: Pool, name: str, popen: subprocess.Popen[bytes], kept: Sequence[Path], owner: int) -> None:
         self.name = name
         self.kept = tuple(kept)
-        self.owner = threading.get_ident()
+        self.owner = owner
         self._pool = pool
         self._popen = popen
         self._lock = threading.Lock()
@@ -123,6 +123,7 @@ class Pool:
         self._recent: list[Running] = []
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._process = os.getpid()
+        self._acts_for: dict[int, int] = {}
         atexit.register(self.close)
 
     def start(
@@ -145,7 +146,7 @@ class Pool:
     def _wait_for_room(self, name: str) -> None:
         deadline = time.monotonic() + ROOM_TIMEOUT_S
         while len(nodes := [one for one in self.alive() if one.is_node]) >= self.limit:
-            if any(node.owner == threading.get_ident() for node in nodes):
+            if any(node.owner == self._owner() for node in nodes):
                 return
             if time.monotonic() > deadline:
                 held = ", ".join(node.name for node in nodes)
@@ -171,7 +172,15 @@ class Pool:
         finally:
             os.close(gate_read)
             os.close(gate_write)
-        return Running(self, name, popen, [log, *keep])
+        return Running(self, name, popen, [log, *keep], self._owner())
+
+    def _owner(self) -> int:
+        """The thread whose nodes they are that this one starts."""
+        return self._acts_for.get(threading.get_ident(), threading.get_ident())
+
+    def act_for(self, thread: int) -> None:
+        """From here on this thread starts nodes for another one, and has room as that one has."""
+        self._acts_for[threading.get_ident()] = thread
 
     def _tell_watchdog(self, sign: str, group: int) -> None:
         if self._watchdog is None:

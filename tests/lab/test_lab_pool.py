@@ -90,6 +90,21 @@ def test_other_threads_wait_for_room_and_one_that_has_some_does_not(pool: Pool, 
     assert [running.name for running in pool.alive()] == ["mine-2", "theirs"]
 
 
+def test_a_thread_that_acts_for_another_has_its_room(pool: Pool, tmp_path: Path) -> None:
+    for number in range(3):
+        sleeper(pool, tmp_path, f"mine-{number}")
+    mine = threading.get_ident()
+
+    def help_out() -> None:
+        pool.act_for(mine)
+        sleeper(pool, tmp_path, "helped")
+
+    other = threading.Thread(target=help_out)
+    other.start()
+    other.join(10)
+    assert [running.name for running in pool.alive()] == ["mine-0", "mine-1", "mine-2", "helped"]
+
+
 PARENT = """
 import sys, time
 from pathlib import Path
