@@ -244,6 +244,11 @@ def test_waiting_for_a_znode(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
+def started_by(pool: Pool, server: ZooKeeperNode, thread: int) -> None:
+    pool.act_for(thread)
+    server.start()
+
+
 def test_a_server_that_stops_for_a_while_and_one_that_is_gone(lab_pool: Pool, tmp_path: Path) -> None:
     with ZooKeeperNode(tmp_path, pool=lab_pool) as server:
         server.start().wait_ready()
@@ -251,7 +256,7 @@ def test_a_server_that_stops_for_a_while_and_one_that_is_gone(lab_pool: Pool, tm
         with open_zookeeper(server.connect, timeout_ms=30_000) as zookeeper:
             before = zookeeper.read_tree()
             server.kill()
-            threading.Timer(0.5, server.start).start()
+            threading.Timer(0.5, started_by, (lab_pool, server, threading.get_ident())).start()
             assert zookeeper.read_tree().znodes == before.znodes  # the session is made again under way
             server.wait_ready()
             server.pause()
