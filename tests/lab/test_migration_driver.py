@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,59 @@ def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path
         ],
         canary.result,
     )
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(2400)
+def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> None:
+    """Back from M4, forward to the end, then binaries and metadata.version of 4.0, under one canary."""
+    told = []
+    with MigrationCluster("3.9.2", tmp_path, brokers=3, controllers=3) as cluster, Driven(cluster) as driven:
+        cluster.reach("M0")
+        cluster.fill()
+        cluster.chores("topic:canary:1:3")
+        with Canary(cluster, "canary", interval_ms=200) as canary:
+            # A young quorum of three has had more elections than the ZooKeeper controller: the epoch has to be raised
+            # on the way back, which is to be known before the first broker enters.
+            assert driven.run("--until", "M4", "--accept", "C-38")["state"] == "M4"
+            assert driven.kafkactl("rollback", "--yes")["state"] == "M0"
+            told.append("back from M4 with one of three brokers entered")
+            answer = driven.run("--accept", "C-38")
+            assert answer["state"] == "M8"
+            leader = next(one["id"] for one in driven.kafkactl("status")["observed"]["controllers"] if one["leader"])
+            answer = driven.kafkactl("finalize", "--confirm", cluster.cluster_id())
+            assert (answer["outcome"], answer["state"]) == ("done", "M11")
+            restarted = restarted_controllers(answer["journal"])
+            assert restarted[-1] == leader
+            told.append(f"finalized: controllers restarted in the order {restarted}, the leader {leader} last")
+            left = {one["id"] for one in driven.kafkactl("status")["findings"]}
+            assert {"binaries-can-go-to-4", "zookeeper-can-go"} <= left
+            cluster.zookeeper.stop(10)
+            cluster.release = "4.0.2"
+            for node_id in (*cluster.controller_ids, *cluster.broker_ids):
+                cluster.restart(node_id)
+            upgrade = (
+                "features",
+                "--bootstrap-server",
+                cluster.bootstrap_server,
+                "upgrade",
+                "--release-version",
+                "4.0",
+            )
+            ended = subprocess.run(
+                [sys.executable, "-m", "kafkactl", *upgrade, "-o", "json"], capture_output=True, text=True, check=False
+            )
+            assert ended.returncode == 0, ended.stdout + ended.stderr
+            told.append("ZooKeeper stopped, every node restarted as 4.0.2, metadata.version raised to 4.0")
+        assert canary.result["lost"] == 0
+    write_section("3.9.2: three brokers, three controllers, and on to 4.0.2", told, canary.result)
+
+
+def restarted_controllers(journal: str) -> list[int]:
+    """Whom the driver restarted last, by its journal: the controllers of the end, in their order."""
+    entries = [json.loads(line) for line in Path(journal).read_text().splitlines()]
+    found = [one["data"] for one in entries if one["entry"] == "intent" and one["data"]["action"] == "restart-node"]
+    return [int(one["target"].split()[-1]) for one in found if one["target"].startswith("controller")][-3:]
 
 
 @pytest.mark.campaign
