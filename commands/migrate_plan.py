@@ -15,8 +15,8 @@ from kafkactl.commands.migrate_options import (
 from kafkactl.commands.output import emit
 
 if TYPE_CHECKING:
-    from kafkactl.migration.procedure import ForwardPlan
     from kafkactl.migration.state_evidence import Evidence
+    from kafkactl.migration.step import Way
 
 KIND = "migrate.plan"
 _NEWEST = "3.9"
@@ -70,15 +70,15 @@ def command(*, source: ObservationArguments) -> None:
     emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
 
 
-def _restarts(plan: ForwardPlan) -> dict[str, int]:
+def _restarts(plan: Way) -> dict[str, int]:
     from kafkactl.migration.observation import NodeRole
-    from kafkactl.migration.rollback_words import Move
+    from kafkactl.migration.step import Move
 
     roles = [one.role for one in plan.pending if one.action is Move.RESTART_NODE]
     return {"brokers": roles.count(NodeRole.BROKER), "controllers": roles.count(NodeRole.CONTROLLER)}
 
 
-def _prediction(evidence: Evidence, plan: ForwardPlan) -> dict[str, Any] | None:
+def _prediction(evidence: Evidence, plan: Way) -> dict[str, Any] | None:
     """The copy of the tree as it is now, by the rules of the brokers' release; None once it is done."""
     from kafkactl.features.releases import find_release
     from kafkactl.migration.copy_forecast import forecast_copy

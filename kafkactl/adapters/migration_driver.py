@@ -29,12 +29,12 @@ from kafkactl.adapters.migration_journal import FORWARD, Memory
 from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.migration.observation import NodeRole, Observation
-from kafkactl.migration.rollback_words import File, Progress, RollbackStep
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import File, Progress, Step
 from kafkactl.plan import Finding, Outcome, blockers
 
 Plan = Callable[[Observation, Memory], Route]
-Ask = Callable[[Route, RollbackStep], Finding | None]
+Ask = Callable[[Route, Step], Finding | None]
 
 _ATTEMPTS_TO_LOOK: Final = 15
 STOP_AT_ONCE: Final = frozenset(
@@ -88,8 +88,8 @@ class _Drive:
         self.first: str | None = None
         self.state: str | None = None
         self.done: list[DoneStep] = []
-        self.rest: tuple[RollbackStep, ...] = ()
-        self.taking: RollbackStep | None = None
+        self.rest: tuple[Step, ...] = ()
+        self.taking: Step | None = None
         self.patient_until: Deadline | None = None
         self.seen_done: set[tuple[str, str]] = set()
 
@@ -130,8 +130,8 @@ class _Drive:
             seen, route = self._look()
 
     def _admitted(
-        self, seen: Observation, route: Route, step: RollbackStep
-    ) -> tuple[Observation, Route, RollbackStep | None, RunResult | None]:
+        self, seen: Observation, route: Route, step: Step
+    ) -> tuple[Observation, Route, Step | None, RunResult | None]:
         """Whether a step may be taken: nothing stands in its way in two looks, and nobody refuses it.
 
         Without a step in the answer another one is next by now.
@@ -179,7 +179,7 @@ class _Drive:
         clock.sleep_ms(patience.look_every_ms)
         return True
 
-    def _next(self, route: Route) -> RollbackStep | None:
+    def _next(self, route: Route) -> Step | None:
         for step in route.steps:
             if step.state is Progress.PENDING and (step.action.value, step.target) not in self.seen_done:
                 return step
@@ -187,7 +187,7 @@ class _Drive:
 
     # --- one step ---
 
-    def _take(self, step: RollbackStep, seen: Observation) -> RunResult | None:
+    def _take(self, step: Step, seen: Observation) -> RunResult | None:
         """Take a step; None where its gate was passed, else the end."""
         crew = self.crew
         crew.tell(Event(kind="action", text=f"{step.action} {step.target}", state=self.state))
@@ -215,7 +215,7 @@ class _Drive:
         self.taking = None
         return None
 
-    def _failed(self, step: RollbackStep, seq: int, finding: Finding) -> RunResult:
+    def _failed(self, step: Step, seq: int, finding: Finding) -> RunResult:
         self.crew.journal.failed(seq, {"id": finding.id, "told": finding.message})
         self._note(step, "failed")
         self.taking = None
@@ -224,7 +224,7 @@ class _Drive:
 
     # --- gates ---
 
-    def _gate(self, step: RollbackStep, *, asked: bool) -> Finding | None:
+    def _gate(self, step: Step, *, asked: bool) -> Finding | None:
         """Wait until a step's gate was seen open twice; the reason where it stays closed."""
         key = (step.action.value, step.target)
         if key[0] in SEEN_BY_THEMSELVES:
@@ -257,7 +257,7 @@ class _Drive:
             self.crew.tell(Event(kind="wait", text=f"{step.gate}: {closed[0]}", state=route.state))
             clock.sleep_ms(patience.look_every_ms)
 
-    def _closed(self, step: RollbackStep, route: Route, seen: Observation) -> tuple[str, ...]:
+    def _closed(self, step: Step, route: Route, seen: Observation) -> tuple[str, ...]:
         """Why the gate of a step is not open, empty where it is."""
         same = [
             one for one in route.steps if (one.action, one.target, one.file) == (step.action, step.target, step.file)
@@ -270,12 +270,12 @@ class _Drive:
             return not_caught_up(seen, step.node)
         return ()
 
-    def _sees_files(self, step: RollbackStep) -> bool:
+    def _sees_files(self, step: Step) -> bool:
         from kafkactl.migration.hook_words import Verb
 
         return step.node is not None and self.crew.world.has_hook(Verb.GET_CONFIG, step.node)
 
-    def _strays(self, step: RollbackStep) -> Finding | None:
+    def _strays(self, step: Step) -> Finding | None:
         """No `*-stray` may be there once a broker was started with its KRaft file."""
         if step.action.value != "restart-node" or step.role is not NodeRole.BROKER or str(step.file) != "kraft":
             return None
@@ -308,7 +308,7 @@ class _Drive:
 
     # --- ends ---
 
-    def _note(self, step: RollbackStep, state: str) -> None:
+    def _note(self, step: Step, state: str) -> None:
         self.done.append(DoneStep(step=step, state=state))
         self.crew.tell(
             Event(kind="failed" if state == "failed" else "done", text=f"{step.action} {step.target}: {state}")

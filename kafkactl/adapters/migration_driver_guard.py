@@ -18,8 +18,8 @@ from kafkactl.migration.compare import compare_observation
 from kafkactl.migration.gate import gates_of
 from kafkactl.migration.hook_words import Verb
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.rollback_words import Barrier, Move, Progress, RollbackStep
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import Barrier, Move, Progress, Step
 from kafkactl.migration.znode import encode_znodes
 from kafkactl.plan import Finding, Severity, blocker, blockers, warning
 
@@ -63,17 +63,17 @@ _SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and kno
 class Guard(Protocol):
     """What a driver asks before it takes a step."""
 
-    def is_milestone(self, route: Route, step: RollbackStep) -> bool:
+    def is_milestone(self, route: Route, step: Step) -> bool:
         """Whether two looks are needed here."""
         ...
 
     def objections(
-        self, seen: Observation, earlier: Observation | None, route: Route, step: RollbackStep
+        self, seen: Observation, earlier: Observation | None, route: Route, step: Step
     ) -> tuple[Finding, ...]:
         """What stands in the way."""
         ...
 
-    def pass_by(self, seen: Observation, route: Route, step: RollbackStep) -> None:
+    def pass_by(self, seen: Observation, route: Route, step: Step) -> None:
         """The step is about to be taken."""
         ...
 
@@ -81,17 +81,17 @@ class Guard(Protocol):
 class NoGuard:
     """For the way back, whose plan says itself when it may not be gone."""
 
-    def is_milestone(self, _route: Route, _step: RollbackStep) -> bool:
+    def is_milestone(self, _route: Route, _step: Step) -> bool:
         """Never."""
         return False
 
     def objections(
-        self, _seen: Observation, _earlier: Observation | None, _route: Route, _step: RollbackStep
+        self, _seen: Observation, _earlier: Observation | None, _route: Route, _step: Step
     ) -> tuple[Finding, ...]:
         """None."""
         return ()
 
-    def pass_by(self, _seen: Observation, _route: Route, _step: RollbackStep) -> None:
+    def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
         """Nothing to do."""
 
 
@@ -102,12 +102,12 @@ class BackGuard:
         self._crew = crew
         self._is_ready = False
 
-    def is_milestone(self, _route: Route, _step: RollbackStep) -> bool:
+    def is_milestone(self, _route: Route, _step: Step) -> bool:
         """The plan itself is made anew after every step."""
         return False
 
     def objections(
-        self, seen: Observation, _earlier: Observation | None, route: Route, _step: RollbackStep
+        self, seen: Observation, _earlier: Observation | None, route: Route, _step: Step
     ) -> tuple[Finding, ...]:
         """The files that are missing."""
         if self._is_ready:
@@ -120,7 +120,7 @@ class BackGuard:
         self._is_ready = not found
         return tuple({(one.id, one.subject): one for one in found}.values())
 
-    def pass_by(self, _seen: Observation, _route: Route, _step: RollbackStep) -> None:
+    def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
         """Nothing to do."""
 
 
@@ -132,13 +132,13 @@ class ForwardGuard:
         self._accepted = accepted
         self._passed: set[str] = set()
 
-    def is_milestone(self, route: Route, step: RollbackStep) -> bool:
+    def is_milestone(self, route: Route, step: Step) -> bool:
         """Once a run for each of them."""
         name = milestone(route, step)
         return name is not None and name not in self._passed
 
     def objections(
-        self, seen: Observation, earlier: Observation | None, route: Route, step: RollbackStep
+        self, seen: Observation, earlier: Observation | None, route: Route, step: Step
     ) -> tuple[Finding, ...]:
         """All that speaks against it, blockers first."""
         is_milestone = self.is_milestone(route, step)
@@ -187,7 +187,7 @@ class ForwardGuard:
                     check=_STRAYS,
                 )
 
-    def pass_by(self, seen: Observation, route: Route, step: RollbackStep) -> None:
+    def pass_by(self, seen: Observation, route: Route, step: Step) -> None:
         """Keep ZooKeeper's tree where it is the last one before something begins."""
         name = milestone(route, step)
         if name is None or name in self._passed:
@@ -210,7 +210,7 @@ class ForwardGuard:
         return kept
 
 
-def _is_brought_by(seen: Observation, step: RollbackStep, finding: Finding) -> bool:
+def _is_brought_by(seen: Observation, step: Step, finding: Finding) -> bool:
     """What the restart of a broker, which this very step is, puts right: it is down, or runs without its new file."""
     if step.action is not Move.RESTART_NODE or step.node is None:
         return False
@@ -219,7 +219,7 @@ def _is_brought_by(seen: Observation, step: RollbackStep, finding: Finding) -> b
     return (finding.subject == step.target and finding.id in _OF_A_RESTART) or (is_down and finding.id in _OF_A_STOP)
 
 
-def milestone(route: Route, step: RollbackStep) -> str | None:
+def milestone(route: Route, step: Step) -> str | None:
     """The name of the milestone that a step stands at."""
     state = route.state
     if step.barrier is Barrier.FINALIZE:
@@ -233,7 +233,7 @@ def milestone(route: Route, step: RollbackStep) -> str | None:
     return "begin" if state in _BEFORE_ANYTHING else None
 
 
-def _compared(seen: Observation, step: RollbackStep) -> tuple[Finding, ...]:
+def _compared(seen: Observation, step: Step) -> tuple[Finding, ...]:
     """What differs, but for a broker that an earlier run stopped, which this step starts."""
     comparison = compare_observation(seen)
     own = step.target if step.action is Move.RESTART_NODE else None

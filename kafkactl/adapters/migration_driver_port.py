@@ -11,8 +11,8 @@ from kafkactl.adapters.migration_hooks import HookRun
 from kafkactl.frozen import frozen
 from kafkactl.migration.hook_words import Value, Verb
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.rollback_words import RollbackStep
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import Step
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.znode import Znode
 from kafkactl.plan import Finding, Outcome
@@ -112,7 +112,7 @@ Tell = Callable[[Event], None]
 class DoneStep:
     """One step in the answer. `state`: done, pending, failed, unknown."""
 
-    step: RollbackStep
+    step: Step
     state: str
     number: int = 0
 

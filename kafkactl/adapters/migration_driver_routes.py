@@ -14,9 +14,9 @@ from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.migration.procedure import plan_forward
 from kafkactl.migration.rollback import plan_rollback
-from kafkactl.migration.rollback_words import File, Move, Progress, RollbackStep
 from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import File, Move, Progress, Step
 from kafkactl.plan import Finding, Outcome
 
 _ANOTHER_CLUSTER: Final = frozenset({"zookeeper-of-another-cluster", "node-of-another-cluster", "node-of-another-role"})
@@ -48,12 +48,12 @@ class WayBack:
             outcome = Outcome.PLANNED
         return Route(outcome=outcome, state=found.state.value, steps=steps, findings=found.findings)
 
-    def _files(self, found: Iterable[Finding]) -> Iterator[RollbackStep]:
+    def _files(self, found: Iterable[Finding]) -> Iterator[Step]:
         """Files of brokers that were changed and never started with: the next restart would enter the migration."""
         names = {one.subject for one in found if one.id == "broker-file-left-over"}
         for one in self._inventory.brokers:
             if one.name in names:
-                yield RollbackStep(
+                yield Step(
                     action=Move.RESTORE_CONFIG,
                     target=one.name,
                     gate="its file is the one from before the migration",
@@ -63,7 +63,7 @@ class WayBack:
                     file=File.ORIGINAL,
                 )
 
-    def _disks(self, seen: Observation, memory: Memory, planned: set[str]) -> Iterator[RollbackStep]:
+    def _disks(self, seen: Observation, memory: Memory, planned: set[str]) -> Iterator[Step]:
         """A controller that is gone shows no log; what was formatted for this try has to go all the same."""
         for one in self._inventory.controllers:
             node = seen.node(one.id, NodeRole.CONTROLLER)
@@ -71,7 +71,7 @@ class WayBack:
             wiped = (Move.WIPE_DISK.value, one.name) in memory.done
             if one.name in planned or wiped or empty:
                 continue
-            yield RollbackStep(
+            yield Step(
                 action=Move.WIPE_DISK,
                 target=one.name,
                 gate="its metadata directory is archived and empty",
@@ -109,13 +109,13 @@ class WayForward:
 
 def _left_stopped(
     inventory: Inventory, seen: Observation, memory: Memory, files: Mapping[NodeRole, File]
-) -> Iterator[RollbackStep]:
+) -> Iterator[Step]:
     """Nodes that an earlier run stopped and did not start: the plan of what is seen may not know that they are ours."""
     for one in inventory.nodes:
         node = seen.node(one.id, one.role)
         was_begun = (Move.RESTART_NODE.value, one.name) in memory.unfinished
         if was_begun and one.role in files and node is not None and node.alive is False:
-            yield RollbackStep(
+            yield Step(
                 action=Move.RESTART_NODE,
                 target=one.name,
                 gate="it answers, and all its replicas are in the ISR",

@@ -17,7 +17,7 @@ from kafkactl.adapters.migration_journal import MigrationJournal
 from kafkactl.frozen import frozen
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observation import Mode, NodeRole, Observation
-from kafkactl.migration.rollback_words import RollbackStep
+from kafkactl.migration.step import Step
 from kafkactl.migration.znode import Znode, render_znode
 from kafkactl.plan import Finding, Outcome, blocker
 
@@ -31,7 +31,7 @@ class Route:
 
     outcome: Outcome
     state: str
-    steps: tuple[RollbackStep, ...]
+    steps: tuple[Step, ...]
     findings: tuple[Finding, ...] = ()
     next_action: str = ""
 
@@ -70,7 +70,7 @@ class Crew:
         assert found is not None, id
         return found
 
-    def place(self, step: RollbackStep, seq: int) -> Place:
+    def place(self, step: Step, seq: int) -> Place:
         """The node that a step is about."""
         assert step.node is not None
         return Place(node=step.node, name=step.target, phase=phase_of(step), seq=seq)
@@ -82,17 +82,17 @@ class Crew:
         )  # fmt: skip
 
 
-def phase_of(step: RollbackStep) -> str:
+def phase_of(step: Step) -> str:
     """The phase whose file a node gets, or is restarted with."""
     return ORIGINAL if step.file is None else str(step.file)
 
 
 # --- what each action does --------------------------------------------------------------------------------------------
 
-Act = Callable[[Crew, RollbackStep, int, Observation], Applied]
+Act = Callable[[Crew, Step, int, Observation], Applied]
 
 
-def _put(crew: Crew, step: RollbackStep, seq: int, seen: Observation) -> Applied:
+def _put(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
     place = crew.place(step, seq)
     node = crew.node(place.node)
     current, finding = apply.read_file(crew.world, place)
@@ -105,7 +105,7 @@ def _put(crew: Crew, step: RollbackStep, seq: int, seen: Observation) -> Applied
     return apply.put_file(crew.world, place, content, before=current, copy=str(crew.journal.folder / kept))
 
 
-def _restart(crew: Crew, step: RollbackStep, seq: int, seen: Observation) -> Applied:
+def _restart(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
     place = crew.place(step, seq)
     in_zookeeper = step.role is NodeRole.BROKER and (
         phase_of(step) in _STARTS_IN_ZOOKEEPER or _is_in_zookeeper(seen, place.node)
@@ -118,21 +118,21 @@ def _is_in_zookeeper(seen: Observation, broker: int) -> bool:
     return node is None or node.mode is not Mode.KRAFT
 
 
-def _stop(crew: Crew, step: RollbackStep, seq: int, _seen: Observation) -> Applied:
+def _stop(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.stop(crew.world, crew.place(step, seq), patience=crew.patience)
 
 
-def _start(crew: Crew, step: RollbackStep, seq: int, _seen: Observation) -> Applied:
+def _start(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.start(crew.world, crew.place(step, seq))
 
 
-def _format(crew: Crew, step: RollbackStep, seq: int, _seen: Observation) -> Applied:
+def _format(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
     place = crew.place(step, seq)
     flags = crew.format_flags.get(place.node, ())
     return apply.format_disk(crew.world, place, cluster_id=crew.cluster_id, release=crew.release, flags=flags)
 
 
-def _stop_controllers(crew: Crew, _step: RollbackStep, seq: int, _seen: Observation) -> Applied:
+def _stop_controllers(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
     applied = apply.stop_controllers(crew.world, crew.controllers(seq), patience=crew.patience)
     if applied.finding is not None or applied.asked:
         return applied
@@ -140,15 +140,15 @@ def _stop_controllers(crew: Crew, _step: RollbackStep, seq: int, _seen: Observat
     return Applied(finding=finding, evidence=applied.evidence)
 
 
-def _raise(crew: Crew, _step: RollbackStep, seq: int, _seen: Observation) -> Applied:
+def _raise(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.raise_epoch(crew.world, crew.controllers(seq), patience=crew.patience)
 
 
-def _delete_controller(crew: Crew, _step: RollbackStep, seq: int, _seen: Observation) -> Applied:
+def _delete_controller(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.delete_controller(crew.world, crew.controllers(seq), _keeper(crew), patience=crew.patience)
 
 
-def _delete_migration(crew: Crew, _step: RollbackStep, seq: int, _seen: Observation) -> Applied:
+def _delete_migration(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.delete_migration(crew.world, crew.controllers(seq), _keeper(crew), patience=crew.patience)
 
 
@@ -159,7 +159,7 @@ def _keeper(crew: Crew) -> Callable[[Znode], str]:
     return keep
 
 
-def _follows(crew: Crew, step: RollbackStep, _seq: int, _seen: Observation) -> Applied:
+def _follows(crew: Crew, step: Step, _seq: int, _seen: Observation) -> Applied:
     """Until the broker's own Metadata answer names the ZooKeeper controller, seen twice."""
     world, until, times = crew.world, Deadline.after(crew.patience.gate_ms, crew.world.clock), 0
     while True:
@@ -174,11 +174,11 @@ def _follows(crew: Crew, step: RollbackStep, _seq: int, _seen: Observation) -> A
         world.clock.sleep_ms(crew.patience.look_every_ms)
 
 
-def _wait(_crew: Crew, _step: RollbackStep, _seq: int, _seen: Observation) -> Applied:
+def _wait(_crew: Crew, _step: Step, _seq: int, _seen: Observation) -> Applied:
     return Applied()
 
 
-def _wipe(crew: Crew, step: RollbackStep, seq: int, _seen: Observation) -> Applied:
+def _wipe(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
     place = crew.place(step, seq)
     folder = metadata_dir(crew.node(place.node), crew, place)
     if isinstance(folder, Finding):
@@ -237,12 +237,12 @@ SEEN_TWICE_ALREADY: Final = frozenset(
 look more is enough, and while there is no controller every second counts."""
 
 
-def words_of(step: RollbackStep) -> dict[str, Any]:
+def words_of(step: Step) -> dict[str, Any]:
     """What the journal says of a step before it is taken."""
     return {"number": step.number, "phase": None if step.file is None else str(step.file), "gate": step.gate}
 
 
-def _does_not_follow(step: RollbackStep, holder: int | None, named: int | None) -> Finding:
+def _does_not_follow(step: Step, holder: int | None, named: int | None) -> Finding:
     return blocker(
         "broker-does-not-follow-controller",
         step.target,

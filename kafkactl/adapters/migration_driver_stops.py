@@ -8,8 +8,8 @@ from typing import Any, Final
 from kafkactl.adapters.migration_journal import Memory
 from kafkactl.errors import KafkactlError
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.rollback_words import RollbackStep
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import Step
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.plan import Finding, blocker
 
@@ -96,7 +96,7 @@ def _late(seen: Observation, broker: int) -> Iterator[str]:
                     yield f"{name}-{number}"
 
 
-def gate_stays_closed(step: RollbackStep, closed: Iterable[str], *, asked: bool) -> Finding:
+def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Finding:
     """A step was taken and what it should bring about was not seen in time."""
     seen = "; ".join(closed) or "nobody can say"
     return blocker(

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from kafkactl.frozen import changed, frozen
+from kafkactl.frozen import changed
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.rollback import rollback_of, wipes
-from kafkactl.migration.rollback_words import Barrier, File, Move, Progress, RollbackStep
 from kafkactl.migration.state import Situation, situation_of
 from kafkactl.migration.state_evidence import Evidence, evidence_of
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import Barrier, File, Move, Progress, Step, Way
 from kafkactl.migration.step_brokers import copy_step, entering_steps, kraft_steps
 from kafkactl.migration.step_controllers import final_steps, quorum_steps, started
 from kafkactl.plan import Finding, Outcome, Severity, blockers, warning
@@ -33,7 +33,7 @@ _BY_THE_WAY_BACK: Final = (
     State.SPLIT_BRAIN,
     State.INCOMPLETE_ROLLBACK,
 )
-_Steps = Callable[[Evidence, tuple[int, ...]], Iterable[RollbackStep]]
+_Steps = Callable[[Evidence, tuple[int, ...]], Iterable[Step]]
 # A stage with the last state that it can be in: what lies behind is not shown again.
 _STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
     (State.M4L, quorum_steps),
@@ -44,29 +44,13 @@ _STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
 )
 
 
-@frozen
-class ForwardPlan:
-    """The way forward. Refused where the state is one that has to be repaired first; see the findings."""
-
-    outcome: Outcome
-    state: State
-    steps: tuple[RollbackStep, ...]
-    findings: tuple[Finding, ...]
-    consequences: tuple[str, ...] = ()
-
-    @property
-    def pending(self) -> tuple[RollbackStep, ...]:
-        """What is left to do."""
-        return tuple(one for one in self.steps if one.state is Progress.PENDING)
-
-
-def plan_forward(observation: Observation, inventory: Inventory | None = None) -> ForwardPlan:
+def plan_forward(observation: Observation, inventory: Inventory | None = None) -> Way:
     """The way forward from what was observed. Never raises for what it holds; the gates are not part of it."""
     evidence = evidence_of(observation)
     return forward_of(evidence, situation_of(evidence), inventory)
 
 
-def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> ForwardPlan:
+def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Way:
     """The same from evidence that was gathered already."""
     findings = (
         *(_repairable(one, situation) for one in situation.findings),
@@ -74,11 +58,11 @@ def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = 
         *_unnamed(e, situation, inventory),
     )
     if blockers(findings):
-        return ForwardPlan(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=findings)
+        return Way(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=findings)
     steps = tuple(changed(one, number=number) for number, one in enumerate(_steps(e, situation, inventory), start=1))
     if all(one.state is Progress.DONE for one in steps):
-        return ForwardPlan(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
-    return ForwardPlan(
+        return Way(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
+    return Way(
         outcome=Outcome.PLANNED,
         state=situation.state,
         steps=steps,
@@ -87,20 +71,18 @@ def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = 
     )
 
 
-def next_actions(
-    state: State, observation: Observation, inventory: Inventory | None = None
-) -> tuple[RollbackStep, ...]:
+def next_actions(state: State, observation: Observation, inventory: Inventory | None = None) -> tuple[Step, ...]:
     """The steps that are next: pending ones up to the first that belongs to a later state than the first of them."""
     pending = changed_to(state, plan_forward(observation, inventory)).pending
     return tuple(one for one in pending if one.phase is pending[0].phase)
 
 
-def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> RollbackStep | None:
+def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Step | None:
     """The one thing to do now: the first step forward, or out of what is broken; None where nothing is left to do, or
     nobody can say what is safe.
     """
     if situation.state in _BY_THE_WAY_BACK:
-        steps: Iterable[RollbackStep] = rollback_of(e, situation, inventory).pending
+        steps: Iterable[Step] = rollback_of(e, situation, inventory).pending
     elif situation.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
         steps = (one for one in kraft_steps(e) if one.state is Progress.PENDING)
     elif situation.state is State.M0 and situation.leftovers:
@@ -110,7 +92,7 @@ def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = N
     return next(iter(steps), None)
 
 
-def changed_to(state: State, plan: ForwardPlan) -> ForwardPlan:
+def changed_to(state: State, plan: Way) -> Way:
     """A plan without what lies behind a state that only a journal knows (M1, M9)."""
     if state.place is None:
         return plan
@@ -141,7 +123,7 @@ def _repairable(finding: Finding, situation: Situation) -> Finding:
     return finding
 
 
-def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[RollbackStep]:
+def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Step]:
     ids = tuple(
         sorted(
             {one.id for one in e.observation.controllers}
@@ -157,7 +139,7 @@ def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> It
             yield from steps(e, ids)
 
 
-def _consequences(steps: tuple[RollbackStep, ...]) -> Iterator[str]:
+def _consequences(steps: tuple[Step, ...]) -> Iterator[str]:
     pending = [one for one in steps if one.state is Progress.PENDING]
     files = [one.file for one in pending if one.action is Move.RESTART_NODE]
     entering, to_kraft, final = (files.count(file) for file in (File.MIGRATION, File.KRAFT, File.FINAL))

@@ -20,21 +20,21 @@ from kafkactl.migration.observation import Mode, NodeRole, Observation
 from kafkactl.migration.rollback_epoch import epoch_gate
 from kafkactl.migration.rollback_refusals import objections
 from kafkactl.migration.rollback_roll import back_to_migration_mode, back_to_zookeeper, first_to_start, rolled
-from kafkactl.migration.rollback_words import File, Move, Progress, RollbackPlan, RollbackStep
 from kafkactl.migration.state import Situation, situation_of
 from kafkactl.migration.state_brokers import answers
 from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory, Quorum, evidence_of, has_flag
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import File, Move, Progress, Step, Way
 from kafkactl.plan import Outcome, blockers
 
-__all__ = ["RollbackPlan", "RollbackStep", "plan_rollback", "rollback_of", "wipes"]
+__all__ = ["Step", "Way", "plan_rollback", "rollback_of", "wipes"]
 
 _PRESENT = (Memory.NOT_COPIED, Memory.COPIED, Memory.BROKEN)
 
 
 def plan_rollback(
     observation: Observation, inventory: Inventory | None = None, *, accepted: frozenset[str] = frozenset()
-) -> RollbackPlan:
+) -> Way:
     """The way back from what was observed. Never raises for what it holds.
 
     Controllers that only the inventory names are among those to be stopped. `accepted` are ids of refusals that the
@@ -46,17 +46,17 @@ def plan_rollback(
 
 def rollback_of(
     e: Evidence, situation: Situation, inventory: Inventory | None = None, *, accepted: frozenset[str] = frozenset()
-) -> RollbackPlan:
+) -> Way:
     """The same from evidence that was gathered already."""
     found = objections(e, situation, accepted)
     if blockers(found):
-        return RollbackPlan(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=found)
+        return Way(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=found)
     steps = _numbered(_steps(e, situation, _controller_ids(e, inventory)))
     is_pending = any(one.state is Progress.PENDING for one in steps)
     findings = (*found, *situation.leftovers)
     if not is_pending:
-        return RollbackPlan(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
-    return RollbackPlan(
+        return Way(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
+    return Way(
         outcome=Outcome.PLANNED,
         state=situation.state,
         steps=steps,
@@ -65,12 +65,12 @@ def rollback_of(
     )
 
 
-def wipes(e: Evidence, inventory: Inventory | None = None) -> tuple[RollbackStep, ...]:
+def wipes(e: Evidence, inventory: Inventory | None = None) -> tuple[Step, ...]:
     """The disks of controllers that are left over when everything else of a way back is done."""
     return _numbered(_wiped(e, _controller_ids(e, inventory)))
 
 
-def _steps(e: Evidence, situation: Situation, controllers: tuple[int, ...]) -> Iterator[RollbackStep]:
+def _steps(e: Evidence, situation: Situation, controllers: tuple[int, ...]) -> Iterator[Step]:
     if situation.state is State.M0 and not epoch_gate(e).needed:
         return
     if e.holder is Holder.KRAFT:
@@ -89,7 +89,7 @@ def _steps(e: Evidence, situation: Situation, controllers: tuple[int, ...]) -> I
         yield from _wiped(e, controllers)
 
 
-def _numbered(steps: Iterable[RollbackStep]) -> tuple[RollbackStep, ...]:
+def _numbered(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(changed(one, number=number) for number, one in enumerate(steps, start=1))
 
 
@@ -104,7 +104,7 @@ def _controller_ids(e: Evidence, inventory: Inventory | None) -> tuple[int, ...]
 # --- the controllers ------------------------------------------------------------------------------------------------
 
 
-def _flags_back(e: Evidence) -> Iterator[RollbackStep]:
+def _flags_back(e: Evidence) -> Iterator[Step]:
     """A controller without the flag finalizes the migration if it is elected, be it by the stop of the others."""
     if e.kraft_state != MIGRATION:
         return
@@ -112,13 +112,13 @@ def _flags_back(e: Evidence) -> Iterator[RollbackStep]:
         if has_flag(one) is not False:
             continue
         shared = {"target": one.name, "node": one.id, "role": NodeRole.CONTROLLER, "file": File.MIGRATION}
-        yield RollbackStep(
+        yield Step(
             action=Move.RESTORE_CONFIG,
             gate="its file has zookeeper.metadata.migration.enable=true",
             why="it runs without the migration flag: elected, it finalizes the migration at once",
             **shared,  # type: ignore[arg-type]
         )
-        yield RollbackStep(
+        yield Step(
             action=Move.RESTART_NODE,
             gate="it answers with ZkMigrationReady, and follows the leader",
             why="no controller may be without the flag while others stop",
@@ -126,10 +126,10 @@ def _flags_back(e: Evidence) -> Iterator[RollbackStep]:
         )
 
 
-def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> RollbackStep:
+def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> Step:
     every = {one.id: answers(one) for one in e.observation.controllers}
     is_done = e.controllers is Quorum.DOWN and all(every.get(id) is False for id in ids)
-    return RollbackStep(
+    return Step(
         action=Move.STOP_CONTROLLERS,
         target=f"controllers {', '.join(map(str, ids))}" if ids else "controllers",
         gate="no controller process is left, seen twice, and none is started again by its service manager",
@@ -139,13 +139,13 @@ def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> RollbackStep:
     )
 
 
-def _wiped(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
+def _wiped(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     """The disks that something is known to be on: of a controller that is down and shows nothing, nothing is left."""
     for id in ids:
         node = e.observation.node(id, NodeRole.CONTROLLER)
         log = e.observation.logs.get(id)
         if (log is not None and log.end_offset > 0) or (node is not None and (node.meta_properties or answers(node))):
-            yield RollbackStep(
+            yield Step(
                 action=Move.WIPE_DISK,
                 target=f"controller {id}",
                 gate="its metadata directory is archived and empty",
@@ -158,10 +158,10 @@ def _wiped(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
 # --- ZooKeeper ------------------------------------------------------------------------------------------------------
 
 
-def _znodes(e: Evidence) -> Iterator[RollbackStep]:
+def _znodes(e: Evidence) -> Iterator[Step]:
     gate = epoch_gate(e)
     if gate.needed and e.observation.tree is not None:
-        yield RollbackStep(
+        yield Step(
             action=Move.RAISE_CONTROLLER_EPOCH,
             target="/controller_epoch",
             gate=f"it is at least {gate.value}, and above the epoch of every partition state",
@@ -172,7 +172,7 @@ def _znodes(e: Evidence) -> Iterator[RollbackStep]:
             value=gate.value,
         )
     if e.holder is Holder.KRAFT and e.tree is not None and e.tree.controller and not e.tree.controller.ephemeral:
-        yield RollbackStep(
+        yield Step(
             action=Move.DELETE_CONTROLLER_ZNODE,
             target="/controller",
             gate="the persistent /controller of KRaft is gone",
@@ -181,7 +181,7 @@ def _znodes(e: Evidence) -> Iterator[RollbackStep]:
             version=e.tree.controller.version,
         )
     if e.memory in _PRESENT or (e.observation.tree is not None and e.observation.tree.get("/migration") is not None):
-        yield RollbackStep(
+        yield Step(
             action=Move.DELETE_MIGRATION_ZNODE,
             target="/migration",
             gate="it is gone",
@@ -196,9 +196,9 @@ def _version(e: Evidence, path: str) -> int | None:
     return None if znode is None else znode.version
 
 
-def _elected(e: Evidence) -> RollbackStep:
+def _elected(e: Evidence) -> Step:
     is_done = e.holder is Holder.ZOOKEEPER and e.controllers is Quorum.DOWN
-    return RollbackStep(
+    return Step(
         action=Move.WAIT_ZOOKEEPER_CONTROLLER,
         target="/controller",
         gate="it is ephemeral, and names a broker that is in /brokers/ids",
@@ -208,7 +208,7 @@ def _elected(e: Evidence) -> RollbackStep:
     )
 
 
-def _consequences(e: Evidence, steps: tuple[RollbackStep, ...]) -> Iterator[str]:
+def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
     actions = [one.action for one in steps if one.state is Progress.PENDING]
     if Move.DELETE_CONTROLLER_ZNODE in actions:
         yield (

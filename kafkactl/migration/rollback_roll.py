@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from kafkactl.migration.observation import Mode, NodeRole
 from kafkactl.migration.rollback_epoch import epoch_gate
-from kafkactl.migration.rollback_words import File, Move, Progress, RollbackStep
 from kafkactl.migration.state_brokers import BrokerEvidence
 from kafkactl.migration.state_evidence import Evidence, Holder
+from kafkactl.migration.step import File, Move, Progress, Step
 
 
-def back_to_migration_mode(e: Evidence) -> Iterator[RollbackStep]:
+def back_to_migration_mode(e: Evidence) -> Iterator[Step]:
     """Each broker on KRaft, one by one, while the quorum lives."""
     for one in e.brokers:
         if one.runs_as is not Mode.KRAFT:
@@ -47,14 +47,14 @@ def first_to_start(e: Evidence) -> tuple[int, ...]:
     return tuple(due[:1])
 
 
-def rolled(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
+def rolled(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     """The file and the restart of some brokers."""
     for one in _in_order(e):
         if one.id in ids:
             yield from _roll(one, e)
 
 
-def back_to_zookeeper(e: Evidence, without: tuple[int, ...] = ()) -> Iterator[RollbackStep]:
+def back_to_zookeeper(e: Evidence, without: tuple[int, ...] = ()) -> Iterator[Step]:
     """All brokers that entered, one by one, once each of them follows the ZooKeeper controller."""
     left = [one for one in _in_order(e) if one.id not in without]
     for one in left:
@@ -70,7 +70,7 @@ def back_to_zookeeper(e: Evidence, without: tuple[int, ...] = ()) -> Iterator[Ro
         yield from _roll(one, e)
 
 
-def _roll(one: BrokerEvidence, e: Evidence) -> Iterator[RollbackStep]:
+def _roll(one: BrokerEvidence, e: Evidence) -> Iterator[Step]:
     file_is_there = one.file_is_plain is True and not _returns_first(one, e)
     yield _step(
         one,
@@ -154,8 +154,8 @@ def _step(
     gate: str,
     why: str,
     state: Progress = Progress.PENDING,
-) -> RollbackStep:
-    return RollbackStep(
+) -> Step:
+    return Step(
         action=action,
         target=one.name,
         gate=gate,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.migration.observation import Mode, NodeRole
-from kafkactl.migration.rollback_words import Barrier, File, Move, Progress, RollbackStep
 from kafkactl.migration.state_brokers import BrokerEvidence
 from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import Barrier, File, Move, Progress, Step
 
 
-def entering_steps(e: Evidence) -> Iterator[RollbackStep]:
+def entering_steps(e: Evidence) -> Iterator[Step]:
     """M3 to M4L: the broker that holds `/controller` last; the copy begins by itself with the last one.
 
     A registration is not enough: a broker that left again would be left out of the copy, so it enters once more.
@@ -55,10 +55,10 @@ def entering_steps(e: Evidence) -> Iterator[RollbackStep]:
         )
 
 
-def copy_step(e: Evidence) -> RollbackStep:
+def copy_step(e: Evidence) -> Step:
     """M5: nothing to do but to look."""
     copied = e.kraft_state == MIGRATION and e.holder is Holder.KRAFT and e.memory is Memory.COPIED
-    return RollbackStep(
+    return Step(
         action=Move.WAIT_COPY,
         target="controllers",
         gate="KRaft holds /controller, the log says MIGRATION, the offset in /migration follows the log",
@@ -69,7 +69,7 @@ def copy_step(e: Evidence) -> RollbackStep:
     )
 
 
-def kraft_steps(e: Evidence) -> Iterator[RollbackStep]:
+def kraft_steps(e: Evidence) -> Iterator[Step]:
     """M6 and M7: a KRaft file reaches a broker's disk only now; before the copy it would rename every partition."""
     for one in sorted(_order(e), key=lambda one: one.id):
         held = one.registration
@@ -128,8 +128,8 @@ def _step(
     is_done: bool,
     phase: State,
     barrier: Barrier | None = None,
-) -> RollbackStep:
-    return RollbackStep(
+) -> Step:
+    return Step(
         action=action,
         target=one.name,
         gate=gate,

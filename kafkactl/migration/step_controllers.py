@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.migration.observation import NodeRole, NodeSeen
-from kafkactl.migration.rollback_words import Barrier, File, Move, Progress, RollbackStep
 from kafkactl.migration.state_brokers import answers
 from kafkactl.migration.state_evidence import (
     MIGRATION,
@@ -17,9 +16,10 @@ from kafkactl.migration.state_evidence import (
     state_metric,
 )
 from kafkactl.migration.state_names import State
+from kafkactl.migration.step import Barrier, File, Move, Progress, Step
 
 
-def quorum_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
+def quorum_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     """M0 to M3: all files, all disks, all starts, and the quorum is up."""
     for id in ids:
         node = e.observation.node(id, NodeRole.CONTROLLER)
@@ -45,7 +45,7 @@ def quorum_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
         )
     yield from started(e, ids, State.M3)
     up = e.kraft_state == PRE_MIGRATION and e.quorum is not None and e.quorum.leader_id is not None
-    yield RollbackStep(
+    yield Step(
         action=Move.WAIT_QUORUM,
         target="controllers",
         gate="one leads, each is ready for the migration and in PRE_MIGRATION, /migration is at offset -1",
@@ -56,7 +56,7 @@ def quorum_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
     )
 
 
-def started(e: Evidence, ids: tuple[int, ...], phase: State) -> Iterator[RollbackStep]:
+def started(e: Evidence, ids: tuple[int, ...], phase: State) -> Iterator[Step]:
     """Starts of the controllers that are down."""
     for id in ids:
         yield _step(
@@ -70,7 +70,7 @@ def started(e: Evidence, ids: tuple[int, ...], phase: State) -> Iterator[Rollbac
         )
 
 
-def final_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
+def final_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     """M9 to M11: one controller after the other, the leader last; the first one is the point of no return."""
     leader = None if e.quorum is None else e.quorum.leader_id
     is_final = e.kraft_state == POST_MIGRATION
@@ -98,7 +98,7 @@ def final_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[RollbackStep]:
             is_done=runs_without,
             barrier=None if is_final else Barrier.FINALIZE,
         )
-    yield RollbackStep(
+    yield Step(
         action=Move.WAIT_FINALIZED,
         target="controllers",
         gate="the log says POST_MIGRATION, and every controller knows it",
@@ -127,8 +127,8 @@ def _step(
     is_done: bool,
     file: File | None = None,
     barrier: Barrier | None = None,
-) -> RollbackStep:
-    return RollbackStep(
+) -> Step:
+    return Step(
         action=action,
         target=f"controller {id}",
         gate=gate,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,11 @@ from kafkactl.adapters.migration_journal import BACK, FINALIZE, FORWARD
 from kafkactl.errors import RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.migration.hook_words import Verb
 from kafkactl.migration.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen, ReplicaSeen
-from kafkactl.migration.rollback_words import Barrier
+from kafkactl.migration.step import Barrier
 from kafkactl.plan import Outcome, blocker
 from tests.adapters.test_migration_driver_back import assert_back
-from tests.fakes.migration_crew import at_phase, open_crew
-from tests.fakes.migration_hooks import ALL, FAIL, LATE, LIE, TWICE, FakeWorld, KilledError
+from tests.fakes.migration_crew import at_phase, killed_at, open_crew
+from tests.fakes.migration_hooks import ALL, FAIL, LATE, LIE, TWICE, FakeWorld
 from tests.fakes.migration_log import MIGRATION, POST_MIGRATION
 from tests.fakes.migration_world import FakeCluster
 
@@ -87,25 +86,6 @@ def test_back_and_forward_again(tmp_path: Path) -> None:
 
 
 # --- killed ---
-
-
-def killed_at(cluster: FakeCluster, folder: Path, act: int, go: Callable[[FakeWorld, Path], RunResult]) -> bool:
-    """Whether a run was killed there; not where it had ended before."""
-    folder.mkdir()
-    world, count = FakeWorld(cluster), 0
-
-    def count_down() -> None:
-        nonlocal count
-        count += 1
-        if count == act:
-            raise KilledError
-
-    world.on_act = count_down
-    try:
-        go(world, folder)
-    except KilledError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize("then", ["resume", "rollback"])

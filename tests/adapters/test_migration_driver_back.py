@@ -15,8 +15,8 @@ from kafkactl.adapters.migration_journal import BACK
 from kafkactl.frozen import changed
 from kafkactl.migration.observation import Mode
 from kafkactl.plan import Outcome, blocker
-from tests.fakes.migration_crew import at_phase, open_crew
-from tests.fakes.migration_hooks import FakeWorld, KilledError
+from tests.fakes.migration_crew import at_phase, killed_at, open_crew
+from tests.fakes.migration_hooks import FakeWorld
 from tests.fakes.migration_world import FakeCluster, broker_file
 
 PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
@@ -60,31 +60,12 @@ def test_killed_at_an_act_the_next_run_gets_there(stride: int, phase: str, tmp_p
         acts = max(acts, 1)
         cluster = copy.deepcopy(start)
         folder = tmp_path / str(acts)
-        if not killed_at(cluster, folder, acts):
+        if not killed_at(cluster, folder, acts, go_back):
             break
         result = go_back(FakeWorld(cluster), folder)
         assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (acts, result.findings)
         assert_back(cluster)
     assert acts > 20
-
-
-def killed_at(cluster: FakeCluster, folder: Path, act: int) -> bool:
-    """Whether a run was killed there; not where it had ended before."""
-    folder.mkdir()
-    world, count = FakeWorld(cluster), 0
-
-    def count_down() -> None:
-        nonlocal count
-        count += 1
-        if count == act:
-            raise KilledError
-
-    world.on_act = count_down
-    try:
-        go_back(world, folder)
-    except KilledError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize("id", ["zookeeper-of-another-cluster", "node-of-another-cluster"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from kafkactl.adapters.filesystem import OsFilesystem
@@ -12,7 +13,7 @@ from kafkactl.adapters.migration_journal import MigrationJournal, open_migration
 from kafkactl.migration.inventory import Inventory, InventoryNode, ZooKeeperPlace
 from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.plan import Finding
-from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.migration_hooks import FakeWorld, KilledError
 from tests.fakes.migration_world import FakeCluster, FakeNode, broker_file
 from tests.migration.zk_trees import CLUSTER_ID
 
@@ -132,3 +133,22 @@ def _again(cluster: FakeCluster, id: int, file: object, more: str) -> None:
     assert cluster.stop(id)
     cluster.nodes[id].file = file(id) + more
     cluster.start(id)
+
+
+def killed_at(cluster: FakeCluster, folder: Path, act: int, go: Callable[[FakeWorld, Path], object]) -> bool:
+    """Whether a run was killed at its `act`-th act; not where it had ended before."""
+    folder.mkdir()
+    world, count = FakeWorld(cluster), 0
+
+    def count_down() -> None:
+        nonlocal count
+        count += 1
+        if count == act:
+            raise KilledError
+
+    world.on_act = count_down
+    try:
+        go(world, folder)
+    except KilledError:
+        return True
+    return False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kafkactl.errors import KafkactlError
 from tests.lab.cluster_fixtures import ClusterOf
-from tests.lab.dryrun_experiments import FEW, MORE
+from tests.lab.dryrun_experiments import FEW, MORE, Experiment
 from tests.lab.dryrun_levels import features_of, forget_users, play_voters
 from tests.lab.dryrun_proof import Row, write_section
 from tests.lab.dryrun_stage import SETTINGS, Stage
@@ -25,6 +26,22 @@ def stage_of(new_cluster: ClusterOf, tool: StorageToolServer, release: str, **sh
     stage = Stage(cluster, tool)
     stage.make_topics()
     return stage
+
+
+def played(stage: Stage, title: str, experiments: Sequence[Experiment]) -> tuple[list[str], list[Row]]:
+    """What each came to; one whose prediction was wrong is told, and the next goes on from what is there."""
+    wrong, rows = [], []
+    for name, play in experiments:
+        begun = time.monotonic()
+        try:
+            play(stage)
+            right = True
+        except (AssertionError, KafkactlError, LabError) as error:
+            wrong.append(f"{name}: {error}")
+            right = False
+        rows.append(Row(name, right, time.monotonic() - begun))
+        print(f"{title} | {name} | {'as predicted' if right else 'NOT as predicted'}", flush=True)
+    return wrong, rows
 
 
 @pytest.mark.timeout(900)
@@ -46,19 +63,9 @@ def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServ
 def test_the_campaign(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
 ) -> None:
-    """Every experiment is played; one whose prediction was wrong is told, and the next goes on from what is there."""
+    """Every experiment is played."""
     stage = stage_of(new_cluster, storage_tool, release, **shape)
-    wrong, rows = [], []
-    for name, play in (*FEW, *MORE):
-        begun = time.monotonic()
-        try:
-            play(stage)
-            right = True
-        except (AssertionError, KafkactlError, LabError) as error:
-            wrong.append(f"{name}: {error}")
-            right = False
-        rows.append(Row(name, right, time.monotonic() - begun))
-        print(f"{title} | {name} | {'as predicted' if right else 'NOT as predicted'}", flush=True)
+    wrong, rows = played(stage, title, (*FEW, *MORE))
     write_section(title, rows)
     assert not wrong, "\n\n".join(wrong)
     assert stage.checked == len(FEW) + len(MORE)
@@ -73,17 +80,9 @@ def test_the_campaign(
 def test_levels(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, level: str) -> None:
     """Every change of feature levels: answer, text, records and the levels afterwards."""
     stage = stage_of(new_cluster, storage_tool, release, metadata_version=level)
-    wrong, rows = [], []
-    for name, play in features_of(release):
-        begun = time.monotonic()
-        try:
-            play(stage)
-            right = True
-        except (AssertionError, KafkactlError, LabError) as error:
-            wrong.append(f"{name}: {error}")
-            right = False
-        rows.append(Row(name, right, time.monotonic() - begun))
-    write_section(f"{release}, feature levels", rows)
+    title = f"{release}, feature levels"
+    wrong, rows = played(stage, title, features_of(release))
+    write_section(title, rows)
     assert not wrong, "\n\n".join(wrong)
 
 

@@ -22,10 +22,10 @@ from kafkactl.migration.compare import compare_observation
 from kafkactl.migration.gate import gates_of
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.procedure import ForwardPlan, plan_forward
-from kafkactl.migration.rollback import RollbackPlan, plan_rollback
-from kafkactl.migration.rollback_words import File, Move, RollbackStep
+from kafkactl.migration.procedure import plan_forward
+from kafkactl.migration.rollback import plan_rollback
 from kafkactl.migration.state import State, observed_state
+from kafkactl.migration.step import File, Move, Step, Way
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.plan import Outcome, Severity, blockers
 from tests.lab.migration_cluster import MigrationCluster
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1_500)]
 
 _PHASES = {File.ORIGINAL: "zk", File.MIGRATION: "migration", File.KRAFT: "kraft", File.FINAL: "final"}
 _STEP_S = 90.0
-Plan = Callable[[Observation, Inventory], ForwardPlan | RollbackPlan]
+Plan = Callable[[Observation, Inventory], Way]
 
 
 def inventory_of(cluster: MigrationCluster) -> Inventory:
@@ -91,7 +91,7 @@ class Operator:
             shutil.rmtree(self.cluster.plan.log_dir(id), ignore_errors=True)
         return last
 
-    def _until_seen(self, step: RollbackStep, plan: Plan) -> None:
+    def _until_seen(self, step: Step, plan: Plan) -> None:
         deadline = time.monotonic() + _STEP_S
         while True:
             observation = self.look()
@@ -100,7 +100,7 @@ class Operator:
             assert time.monotonic() < deadline, (step, observed_state(observation))
             time.sleep(0.5)
 
-    def _do(self, step: RollbackStep) -> None:
+    def _do(self, step: Step) -> None:
         cluster, node = self.cluster, step.node
         match step.action:
             case Move.PUT_CONFIG | Move.RESTORE_CONFIG:
@@ -126,12 +126,12 @@ class Operator:
                 assert node is not None
                 shutil.rmtree(cluster.plan.log_dir(node))
 
-    def _set(self, step: RollbackStep) -> None:
+    def _set(self, step: Step) -> None:
         assert step.path is not None and step.version is not None
         with self.cluster.open_zookeeper() as zookeeper:
             zookeeper.set(step.path, str(step.value).encode(), step.version)
 
-    def _delete(self, step: RollbackStep) -> None:
+    def _delete(self, step: Step) -> None:
         assert step.path is not None
         with self.cluster.open_zookeeper() as zookeeper:
             found = zookeeper.read(step.path)  # /migration may have moved until the controllers were gone
@@ -144,7 +144,7 @@ class Operator:
         return [state for state, _ in groupby(self.states)]
 
 
-def _word(step: RollbackStep) -> str:
+def _word(step: Step) -> str:
     return f"{step.action.value} {step.target} {step.file}"
 
 

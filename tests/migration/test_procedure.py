@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from kafkactl.frozen import changed
 from kafkactl.migration.gate import gates_of, is_open
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.procedure import ForwardPlan, next_actions, plan_forward
-from kafkactl.migration.rollback_words import Barrier, File, Move
+from kafkactl.migration.procedure import next_actions, plan_forward
 from kafkactl.migration.state import State
+from kafkactl.migration.step import Barrier, File, Move, Way
 from kafkactl.plan import Outcome
 from kafkactl.schema.explanations import explanations
 from tests.migration.states_seen import HEALTHY, KR, MIG, ZK, Seen
@@ -20,7 +20,7 @@ from tests.migration.test_state import SITUATIONS, partial
 _M3, _M4, _M6, _M8 = (HEALTHY[name] for name in ("M3", "M4", "M6", "M8"))
 
 
-def pending(plan: ForwardPlan) -> list[str]:
+def pending(plan: Way) -> list[str]:
     return [one.action.value if one.node is None else f"{one.action.value} {one.node}" for one in plan.pending]
 
 

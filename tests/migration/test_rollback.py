@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kafkactl.frozen import changed
 from kafkactl.migration.observation import Mode
-from kafkactl.migration.rollback import RollbackPlan, RollbackStep, plan_rollback
-from kafkactl.migration.rollback_words import File, Move, Progress
+from kafkactl.migration.rollback import Step, plan_rollback
 from kafkactl.migration.state import State
+from kafkactl.migration.step import File, Move, Progress, Way
 from kafkactl.plan import Outcome, Severity
 from kafkactl.schema.explanations import explanations
 from tests.migration.states_seen import HEALTHY, KR, MIG, ZK, Seen, without
@@ -25,11 +25,11 @@ _END = ["stop-controllers", "delete-migration-znode", "wait-zookeeper-controller
 _TAKEN = ["stop-controllers", "delete-controller-znode", "delete-migration-znode", "wait-zookeeper-controller"]
 
 
-def planned(seen: Seen, **options: frozenset[str]) -> RollbackPlan:
+def planned(seen: Seen, **options: frozenset[str]) -> Way:
     return plan_rollback(seen.observation(), **options)
 
 
-def actions(plan: RollbackPlan, state: Progress = Progress.PENDING) -> list[str]:
+def actions(plan: Way, state: Progress = Progress.PENDING) -> list[str]:
     """Actions of one state, with the number of the node."""
     return [
         one.action.value if one.node is None else f"{one.action.value} {one.node}"
@@ -235,7 +235,7 @@ def test_everything_that_is_said_is_explained() -> None:
 # --- what holds of every plan ---------------------------------------------------------------------------------------
 
 
-def _is_in_order(plan: RollbackPlan) -> None:
+def _is_in_order(plan: Way) -> None:
     """The order that was proven: nothing is deleted while a controller may live, nothing rolled before an election."""
     steps = plan.steps
     assert [one.number for one in steps] == list(range(1, len(steps) + 1))
@@ -260,12 +260,12 @@ def _is_in_order(plan: RollbackPlan) -> None:
     assert not first or max(first) < order[0][0]
 
 
-def _starts_the_first(steps: Sequence[RollbackStep]) -> bool:
+def _starts_the_first(steps: Sequence[Step]) -> bool:
     wait = next((at for at, one in enumerate(steps) if one.action is Move.WAIT_ZOOKEEPER_CONTROLLER), 0)
     return wait > 0 and steps[wait - 1].action is Move.RESTART_NODE and steps[wait - 1].file is File.ORIGINAL
 
 
-def _places(steps: Sequence[RollbackStep], move: Move) -> list[int]:
+def _places(steps: Sequence[Step], move: Move) -> list[int]:
     return [at for at, one in enumerate(steps) if one.action is move]
 
 

@@ -15,9 +15,9 @@ from kafkactl.migration.gate import gates_of
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.procedure import next_step, plan_forward
 from kafkactl.migration.rollback import plan_rollback
-from kafkactl.migration.rollback_words import Move
 from kafkactl.migration.state import State, observed_state, situation_of
 from kafkactl.migration.state_evidence import evidence_of
+from kafkactl.migration.step import Move
 from kafkactl.plan import Outcome, blockers
 
 _FOLDER = Path(__file__).parents[1] / "golden" / "states"

@@ -58,7 +58,7 @@ class Barrier(StrEnum):
 
 
 @frozen
-class RollbackStep:
+class Step:
     """One step, back or forward. `gate` is what has to be observed before the next one begins.
 
     `node` and `role` are those of a step about one node, `file` which file it gets or is restarted with, `path` and
@@ -100,16 +100,19 @@ class RollbackStep:
 
 
 @frozen
-class RollbackPlan:
-    """The way back from where a migration is. `consequences` are sentences about what happens on the way."""
+class Way:
+    """A way forward or back from where a migration is; refused where something has to be repaired first (`findings`).
+
+    `consequences` are sentences about what happens on the way.
+    """
 
     outcome: Outcome
     state: State
-    steps: tuple[RollbackStep, ...]
+    steps: tuple[Step, ...]
     findings: tuple[Finding, ...]
     consequences: tuple[str, ...] = ()
 
     @property
-    def pending(self) -> tuple[RollbackStep, ...]:
+    def pending(self) -> tuple[Step, ...]:
         """What is left to do."""
         return tuple(one for one in self.steps if one.state is Progress.PENDING)
