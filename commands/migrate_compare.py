@@ -141,12 +141,17 @@ def _tree_before(path: str) -> Any:
     from pathlib import Path
 
     from kafkactl.adapters.input_files import read_input
-    from kafkactl.adapters.migration_files import load_captured
-    from kafkactl.migration.tree_parse import parse_saved_tree, parse_znodes
+    from kafkactl.adapters.migration_files import ZNODES
+    from kafkactl.errors import InputError
+    from kafkactl.migration.tree_parse import parse_saved_tree
 
-    if Path(path).is_dir():
-        return parse_znodes(load_captured(path).znodes or ())
-    return parse_saved_tree(read_input(Path(path), "saved tree"), file=path)[0]
+    file = Path(path)
+    if file.is_dir():
+        file = next((file / name for name in ZNODES if (file / name).exists()), file / ZNODES[0])
+    tree, findings = parse_saved_tree(read_input(file, "saved tree"), file=str(file))
+    for one in findings:  # from a part of a tree only a part of the copy can be foretold
+        raise InputError(f"{one.subject}: {one.message}", id=one.id, next_step=one.next_step)
+    return tree
 
 
 def _unexplained(differences: tuple[Difference, ...]) -> int:

@@ -87,7 +87,9 @@ def load_captured(folder: str) -> Captured:
     if znodes_file is not None:
         path = place / znodes_file
         saved = decode_znodes(read_input(path, "saved tree"), file=str(path))
-        znodes, findings = saved.znodes, [*findings, *saved.findings]
+        # Much is told by what is not there (/migration, a broker's znode): of a part of a tree that would be guessing.
+        znodes = saved.znodes if saved.is_whole else None
+        findings += saved.findings
     logs = dict(_logs(place / LOGS, findings)) if LOGS in names else {}
     return Captured(raw=raw, znodes=znodes, logs=logs, findings=tuple(findings))
 

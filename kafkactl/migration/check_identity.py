@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkactl.migration.check_bugs import Bug, bugs_of
-from kafkactl.migration.check_case import FORWARD, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
+from kafkactl.migration.check_case import CLAIMED, FORWARD, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.check_settings import (
     BOOTSTRAP,
     CONNECT,
@@ -27,6 +27,7 @@ from kafkactl.migration.check_settings import (
     version_of,
 )
 from kafkactl.migration.observation import NodeSeen
+from kafkactl.migration.state_unknown import different_clusters
 from kafkactl.plan import Finding, blocker, warning
 
 _FLOOR: Final = 8  # 3.4-IV0: MetadataVersion.isMigrationSupported
@@ -60,6 +61,11 @@ def _cluster_id(case: CheckCase) -> Said:
     silent = [node.name for node, id in seen if not id and not (unformatted and node in case.controllers)]
     if silent:
         yield Unknown(f"meta.properties of {', '.join(silent)} was not observed")
+
+
+def _strangers(case: CheckCase) -> Said:
+    """C-01, of what was observed: the log of one cluster beside the znodes of another."""
+    yield from different_clusters(case.evidence)
 
 
 def _another_cluster(subject: str, message: str) -> Finding:
@@ -403,6 +409,7 @@ def _used_disks(case: CheckCase) -> Iterator[Finding]:
 
 ROWS: Final = (
     Row(check="C-01", title="one cluster id", stages=frozenset(Stage), look=_cluster_id),
+    Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, look=_strangers),
     Row(check="C-02", title="one chroot", stages=UNFINISHED, look=_chroot),
     Row(check="C-02", title="one ensemble", stages=UNFINISHED, look=_ensembles),
     Row(check="C-03", title="releases", stages=UNFINISHED, look=_versions),

@@ -23,10 +23,17 @@ from kafkactl.migration.state_evidence import (
     Quorum,
 )
 from kafkactl.migration.state_names import State
+from kafkactl.migration.state_unknown import different_clusters
 from kafkactl.plan import Finding, Severity, blocker, note, warning
 
 ACCEPTABLE: Final = frozenset(
-    {"zookeeper-behind-kraft", "zookeeper-misses-metadata", "zookeeper-emptied", "epoch-gate-unknown"}
+    {
+        "zookeeper-behind-kraft",
+        "zookeeper-misses-metadata",
+        "zookeeper-emptied",
+        "epoch-gate-unknown",
+        "tree-and-log-of-different-clusters",
+    }
 )
 _MIRRORED: Final = (State.M6, State.M7, State.M8, State.LOST_QUORUM, State.LOST_MIGRATION_ZNODE)
 _NO_WAY: Final = (State.BORN_IN_KRAFT, State.NOT_ENOUGH_EVIDENCE)
@@ -68,6 +75,10 @@ def _no_tree(e: Evidence, _: Situation) -> Iterator[Finding]:
             "no znodes were observed: who holds /controller and which epochs the partitions carry is not known",
             "Observe again from a machine that reaches ZooKeeper.",
         )
+
+
+def _strangers(e: Evidence, _: Situation) -> Iterator[Finding]:
+    yield from different_clusters(e)
 
 
 def _in_motion(e: Evidence, situation: Situation) -> Iterator[Finding]:
@@ -291,6 +302,7 @@ def _lost_decisions(e: Evidence, situation: Situation) -> Iterator[Finding]:
 
 _RULES: Final[tuple[Callable[[Evidence, Situation], Iterable[Finding]], ...]] = (
     _no_tree,
+    _strangers,
     _in_motion,
     _disks,
     _kraft_brokers_alone,

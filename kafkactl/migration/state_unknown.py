@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kafkactl.migration.state_evidence import Evidence, Holder, Memory, Quorum
-from kafkactl.plan import Finding, note, warning
+from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory, Quorum
+from kafkactl.plan import Finding, blocker, note, warning
 
 _AGAIN: Final = "Observe again with what is missing, or accept by name that it is not known."
 
@@ -62,6 +62,29 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         "registrations and the course of the copy are not known",
     ),
 )
+
+
+def different_clusters(e: Evidence) -> Iterator[Finding]:
+    """Where both the znodes and a log that has the copy name topics and share no id: nothing joins the two.
+
+    A topic keeps its id in the copy and in the dual write; only all of them made anew while ZooKeeper was away would
+    look the same. Behind a rollback the log of controllers that are gone says nothing about ZooKeeper any more.
+    """
+    is_of_now = e.holder is Holder.KRAFT or e.controllers in (Quorum.UP, Quorum.MINORITY)
+    if e.tree is None or e.log is None or e.kraft_state != MIGRATION or not is_of_now:
+        return
+    in_zookeeper = {one.id for one in e.tree.topics.values() if one.id is not None}
+    if not in_zookeeper or not e.log.image.topics or not in_zookeeper.isdisjoint(e.log.image.topics):
+        return
+    yield blocker(
+        "tree-and-log-of-different-clusters",
+        "observation",
+        f"{len(in_zookeeper)} topics are in ZooKeeper and {len(e.log.image.topics)} in the log, and none has the same"
+        " id in both: they seem to be of different clusters",
+        "Compare /cluster/id with cluster.id in meta.properties of the controllers, and observe again.",
+        zookeeper=len(in_zookeeper),
+        log=len(e.log.image.topics),
+    )
 
 
 def what_is_left_over(evidence: Evidence) -> tuple[Finding, ...]:

@@ -83,6 +83,11 @@ class SavedZnodes:
     znodes: tuple[Znode, ...]
     findings: tuple[Finding, ...]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether a znode that is not among them was not in ZooKeeper either."""
+        return not self.findings
+
 
 # --- writing ------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from kafkactl.adapters.migration_files import load_observation
 from kafkactl.errors import InputError
 from kafkactl.migration.observation import Mode, NodeRole
+from kafkactl.migration.rollback import plan_rollback
 from kafkactl.migration.znode import encode_znodes
+from kafkactl.plan import Outcome
 from kafkactl.protocol.codec import encode_message
 from kafkactl.schema.definitions import message
 from tests.migration.migration_logs import LogWriter, bootstrap
@@ -254,6 +257,20 @@ def test_a_damaged_tree_and_a_damaged_log(tmp_path: Path):
     assert set(ids(found)) - {"znode-line-unreadable"} == expected
     assert list(found.logs) == [3001]
     assert found.logs[3001].epoch == 2
+
+
+@pytest.mark.parametrize("cut", [lambda tree: tree[: len(tree) // 2], lambda tree: tree[:-4]])
+def test_what_a_cut_tree_does_not_show_may_be_there(tmp_path: Path, cut: Callable[[bytes], bytes]):
+    folder = saved(tmp_path, observation(node()))
+    assert load_observation(folder).tree is not None
+    tree = (tmp_path / "zk.jsonl.gz").read_bytes()
+    (tmp_path / "zk.jsonl.gz").write_bytes(cut(tree))
+    found = load_observation(folder)
+    assert found.tree is None
+    assert "saved-tree-damaged" in ids(found)
+    (tmp_path / "zk.jsonl.gz").write_bytes(tree + b"{not json}\n")
+    assert load_observation(folder).tree is None
+    assert plan_rollback(load_observation(folder)).outcome is Outcome.REFUSED
 
 
 def test_a_log_without_its_beginning(tmp_path: Path):

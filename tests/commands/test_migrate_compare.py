@@ -113,6 +113,14 @@ def test_bad_input(kafkactl, folder, tmp_path):
     assert (run.code, json.loads(run.stderr)["id"]) == (2, "no-copy-in-log")
 
 
+def test_a_part_of_a_tree_foretells_no_copy(kafkactl, folder, tmp_path):
+    tree = (folder / "zk.jsonl.gz").read_bytes()
+    (tmp_path / "zk.jsonl.gz").write_bytes(tree[: len(tree) // 2])
+    for before in (tmp_path, tmp_path / "zk.jsonl.gz"):
+        run = kafkactl("migrate", "compare", "--observation", folder, "--before", before, "-o", "json")
+        assert (run.code, json.loads(run.stderr)["id"]) == (2, "znode-line-unreadable")
+
+
 def test_nothing_shown_is_a_secret(kafkactl, tmp_path):
     znodes = decode_znodes((GOLDENS / RELEASE / "zk.jsonl.gz").read_bytes(), file="zk").znodes
     emptied = {

@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.frozen import changed
-from kafkactl.migration.observation import Mode
+from kafkactl.metadata.image import Topic
+from kafkactl.migration.checks import check
+from kafkactl.migration.observation import Mode, Observation
 from kafkactl.migration.rollback import Step, plan_rollback
-from kafkactl.migration.state import State
+from kafkactl.migration.state import State, observed_state
 from kafkactl.migration.step import File, Move, Progress, Way
 from kafkactl.plan import Outcome, Severity
 from kafkactl.schema.explanations import explanations
+from kafkactl.values import Uuid
 from tests.migration.states_seen import HEALTHY, KR, MIG, ZK, Seen, without
 from tests.migration.test_state import SITUATIONS, partial
 
@@ -297,3 +300,27 @@ def test_no_observation_leads_to_a_plan_out_of_order(data: st.DataObject) -> Non
         assert plan.outcome is Outcome.REFUSED
     if moves & {Move.DELETE_CONTROLLER_ZNODE, Move.RAISE_CONTROLLER_EPOCH} or plan.state not in (State.M0, State.M2):
         assert not plan.steps or Move.STOP_CONTROLLERS in moves
+
+
+def of_another_cluster(seen: Seen) -> Observation:
+    """The same with a log that has another topic."""
+    observation = seen.observation()
+    (log,) = observation.logs.values()
+    stranger = Topic(id=Uuid(bytes(15) + b"\7"), name="orders", partitions={})
+    image = changed(log.image, topics={stranger.id: stranger}, topic_ids={stranger.name: stranger.id})
+    return changed(observation, logs={id: changed(log, image=image) for id in observation.logs})
+
+
+@pytest.mark.parametrize("seen", [_M6, _M7, _M8], ids=["M6", "M7", "M8"])
+def test_znodes_and_log_of_different_clusters(seen: Seen):
+    stranger = "tree-and-log-of-different-clusters"
+    observation = of_another_cluster(seen)
+    plan = plan_rollback(observation)
+    assert (plan.outcome, plan.steps) == (Outcome.REFUSED, ())
+    assert stranger in [one.id for one in plan.findings if one.severity is Severity.BLOCKER]
+    assert stranger in [one.id for one in observed_state(observation).findings]
+    (finding,) = [one for one in check(observation) if one.id == stranger]
+    assert (finding.evidence["check"], finding.severity) == ("C-01", Severity.BLOCKER)
+    everything = frozenset({stranger, "zookeeper-misses-metadata", "zookeeper-behind-kraft"})
+    assert plan_rollback(observation, accepted=everything).steps
+    assert stranger not in [one.id for one in plan_rollback(seen.observation()).findings]
