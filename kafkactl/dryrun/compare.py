@@ -52,6 +52,7 @@ def change_of(
         last_known_elr_after=new.last_known_elr,
         leader_epoch_after=new.leader_epoch,
         recovering_after=new.leader_recovery_state == RECOVERING,
+        elected_uncleanly=key in controller.unclean,
         min_isr=min(controller.min_isr(topic), len(new.replicas)),
         replicas_after=new.replicas,
         alternatives=ends if len(ends) > 1 else (),
@@ -80,7 +81,7 @@ def verdict_of(changes: Iterable[Change]) -> Verdict:
 
 
 def _is_less(change: Change) -> bool:
-    if change.recovering_after and change.leader_before != change.leader_after:
+    if change.elected_uncleanly:
         return True
     least = min(len(change.isr_before), len(change.replicas_after))  # fewer replicas may be what was asked for
     return any(len(one.isr) < least for one in change.outcomes)
@@ -128,7 +129,7 @@ _MEANINGS = (
     (
         "unclean-leader",
         warning,
-        lambda change: change.recovering_after and change.leader_before != change.leader_after,
+        lambda change: change.elected_uncleanly,
         "a replica that is not known to be in sync becomes the leader (RECOVERING): records may be lost",
         "Bring back the last leader first if its data matters.",
     ),

@@ -21,6 +21,7 @@ from kafkactl.metadata.image import (
     LOST,
     MIGRATING,
     NO_LEADER,
+    RECOVERING,
     UNASSIGNED,
     Broker,
     Image,
@@ -44,6 +45,7 @@ class ActiveController:
         self.changed: dict[Key, Partition] = {}
         self.operations: list[Operation] = []
         self.touched: dict[Key, Partition] = {}  # what changed since `mark`, as it was then
+        self.unclean: set[Key] = set()  # since `mark` led by a replica that was not known to be in sync
         self._changed_of: dict[Uuid, dict[int, Partition]] = {}  # `changed` by topic: a uuid is dear to hash
         self._held: dict[int, list[Key]] | None = None  # by broker, the partitions that have a replica there
         self._leaderless: set[Key] | None = None
@@ -126,8 +128,9 @@ class ActiveController:
         return sorted(self._leaderless, key=lambda key: (topics[key[0]].name, key[1]))
 
     def mark(self) -> None:
-        """From here on `touched` gathers what changes."""
+        """From here on `touched` gathers what changes, and `unclean` who is elected uncleanly."""
         self.touched = {}
+        self.unclean = set()
 
     def tally(self) -> tuple[int, int, int, int]:
         """Partitions in all, without a leader, under min ISR (or without a leader), at min ISR."""
@@ -242,6 +245,8 @@ class ActiveController:
         if self._leaderless is not None and before.leader != made.leader:
             (self._leaderless.add if made.leader == NO_LEADER else self._leaderless.discard)(key)
         self.touched.setdefault(key, before)
+        if made.leader_recovery_state == RECOVERING and change.leader >= 0 and not _is_safe(before, change.leader):
+            self.unclean.add(key)
         if self._tally is not None:
             topic = self.image.topics[key[0]]
             self._count(topic, before, -1)
@@ -363,3 +368,8 @@ class ActiveController:
         operation = Operation(name, items)
         self.operations.append(operation)
         return operation
+
+
+def _is_safe(before: Partition, leader: int) -> bool:
+    """Whether a replica was in sync, or eligible to lead without loss."""
+    return leader in before.isr or leader in before.eligible_leader_replicas

@@ -106,7 +106,11 @@ class Outcome:
 
 @frozen
 class Change:
-    """A partition before and after. `alternatives` are all outcomes where the order of events decides."""
+    """A partition before and after. `alternatives` are all outcomes where the order of events decides.
+
+    `elected_uncleanly`: a replica that was not known to be in sync led it on the way; it may have recovered since,
+    which brings no record back.
+    """
 
     topic: str
     partition: int
@@ -118,6 +122,7 @@ class Change:
     last_known_elr_after: tuple[int, ...]
     leader_epoch_after: int
     recovering_after: bool
+    elected_uncleanly: bool
     min_isr: int
     replicas_after: tuple[int, ...]
     alternatives: tuple[Outcome, ...] = ()
@@ -150,7 +155,7 @@ class Change:
             not self.loses_leader,
             self.leader_after >= 0,
             not self.under_min_isr,
-            not self.recovering_after,
+            not self.elected_uncleanly,
             self.leader_before == self.leader_after,
             self.topic,
             self.partition,

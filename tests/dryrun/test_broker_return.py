@@ -69,6 +69,18 @@ def test_the_order_of_an_isr_is_that_of_the_release() -> None:
     assert broker_return(*cluster(f"kafka 4.3\n{text}"), [1]).changes[0].isr_after == (17, 1, 2)
 
 
+def test_who_led_uncleanly_is_told_though_it_has_recovered_since() -> None:
+    """2 was the last in sync; 1 comes back first and leads without its records, and 2 then follows it."""
+    image, facts = cluster("brokers 1 2\ntopic dirty unclean.leader.election.enable=true\n  2 | 1 2 | 2")
+    image, facts = after(image, broker_loss(image, facts, [1]))
+    image, facts = after(image, broker_loss(image, facts, [2]))
+    lossy, safe = broker_return(image, facts, [1, 2]), broker_return(image, facts, [2, 1])
+    (change,) = lossy.changes
+    assert (change.leader_after, change.isr_after, change.recovering_after) == (1, (1, 2), False)
+    assert (lossy.verdict, ids(lossy)) == (Verdict.DEGRADED, {"unclean-leader"})
+    assert (safe.verdict, ids(safe)) == (Verdict.OK, set())
+
+
 def test_empty_disks_do_not_lead() -> None:
     image, facts = cluster("brokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1")
     found = broker_return(image, facts, [1], empty_disks=True)

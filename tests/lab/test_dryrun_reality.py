@@ -57,8 +57,14 @@ def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServ
 @pytest.mark.timeout(5_400)
 @pytest.mark.parametrize(
     "title, release, shape",
-    [("4.3.1", "4.3.1", {}), ("4.3.1 without ELR", "4.3.1", ELR_OFF), ("3.9.2", "3.9.2", {})],
-    ids=["4.3.1", "4.3.1-without-elr", "3.9.2"],
+    [
+        ("3.9.2", "3.9.2", {}),
+        ("4.0.2", "4.0.2", {}),
+        ("4.3.1", "4.3.1", {}),
+        ("4.3.1 without ELR", "4.3.1", ELR_OFF),
+        ("4.4.0", "4.4.0", {}),
+    ],
+    ids=["3.9.2", "4.0.2", "4.3.1", "4.3.1-without-elr", "4.4.0"],
 )
 def test_the_campaign(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
