@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.log_generator import Shape
+from bench.log_shape import described, reference_shape
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, record
 
@@ -45,7 +45,7 @@ def main() -> None:
     """Measure, compare the answers, print and record."""
     records, partitions = ([int(one) for one in sys.argv[1:]] + [10_000_000, 200_000][len(sys.argv) - 1 :])[:2]
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder:
-        expected = write_log(Path(folder), Shape(records=records, partitions=partitions, brokers=30))
+        expected = write_log(Path(folder), reference_shape(records, partitions))
         (file,) = (Path(folder) / "__cluster_metadata-0").glob("*.log")
         taken = [(_kafkas(file, partitions), _ours(file, partitions)) for _ in range(RUNS)]
     kafkas, ours = (statistics.median(one) / 1000 for one in zip(*taken, strict=True))
@@ -53,7 +53,7 @@ def main() -> None:
     from tests.lab import releases
 
     text = [
-        f"{expected.records:,} records, {expected.bytes / 1e6:.0f} MB, Kafka {releases.VERSIONS[-1]}; CPU time, medians"
+        f"{described(expected)}; Kafka {releases.VERSIONS[-1]}; CPU time, medians"
         f" of {RUNS} interleaved runs; {circumstances()}.\n",
         "| loader | s | records/s |",
         "|---|---|---|",

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.installed import installed_bin
-from bench.log_generator import Shape
+from bench.log_shape import described, reference_shape
 from bench.make_metadata_log import write_log
 from bench.side_by_side import Figures, circumstances, interleaved, measure, record
 
@@ -28,17 +28,15 @@ def main(arguments: list[str]) -> None:
     records = int(arguments[0]) if arguments else RECORDS
     runs = int(arguments[1]) if len(arguments) > 1 else RUNS
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder:
-        shape = Shape(records=records, partitions=max(records // 5, 100), brokers=30)
-        expected = write_log(Path(folder), shape)
+        expected = write_log(Path(folder), reference_shape(records, max(records // 5, 100)))
         (segment,) = (Path(folder) / "__cluster_metadata-0").glob("*.log")
-        size = segment.stat().st_size
         figures = interleaved({name: partial(measure, words) for name, words in commands(segment).items()}, runs)
     rows = _rows(figures, expected.records)
     theirs, ours = (figures[name] for name in list(figures)[:2])
     ratio = theirs.wall_ms / ours.wall_ms
     text = [
-        f"{expected.records:,} records in {expected.batches:,} batches, {size / 1e6:.0f} MB; installed wheel, Kafka"
-        f" {_newest()}; medians of {runs} interleaved runs; {circumstances()}.\n",
+        f"{described(expected)}; installed wheel, Kafka {_newest()}; medians of {runs} interleaved runs;"
+        f" {circumstances()}.\n",
         "| command | wall s | CPU s | records/s (wall) | × DumpLogSegments |",
         "|---|---|---|---|---|",
         *rows,

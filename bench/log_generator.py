@@ -13,7 +13,6 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from bench.log_changes import (
@@ -32,6 +31,7 @@ from bench.log_changes import (
     tail,
     without_elr,
 )
+from bench.log_shape import Expected, Shape
 from bench.log_state import state_of
 from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.control_records import ControlType, encode_control_record
@@ -42,37 +42,6 @@ from kafkactl.values import Uuid
 LEVEL = 30  # metadata.version 4.3-IV0
 START_MS = 1_700_000_000_000
 STEP_MS = 40
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shape:
-    """What a log is like. `records` is reached and then gone past by at most one operation."""
-
-    records: int = 10_000
-    partitions: int = 1_000
-    brokers: int = 6
-    controllers: int = 3
-    partitions_of_topic: int = 20
-    replicas: int = 3
-    seed: int = 1
-    epochs: int = 4
-    elr: bool = True
-    segment_bytes: int = 1 << 30
-    batch_records: int = 40  # of churn; the mean
-    first_offset: int = 0
-
-
-@dataclass
-class Expected:
-    """The state at the end: counts, and digests of what is too long to write down."""
-
-    records: int = 0
-    batches: int = 0
-    bytes: int = 0
-    last_offset: int = -1
-    last_epoch: int = 0
-    by_type: dict[str, int] = field(default_factory=dict)
-    state: dict[str, Any] = field(default_factory=dict)
 
 
 class LogGenerator:
@@ -117,6 +86,8 @@ class LogGenerator:
                 yield self._leader_change()
             for values in self._operation():
                 yield self._batch(values)
+            while self._types["NoOpRecord"] * 1000 < self._written * self.shape.no_op_permille:
+                yield self._batch([self._record("NoOpRecord", 0, {})])
 
     def expected(self) -> Expected:
         """What a replay of all batches must find."""
@@ -200,7 +171,7 @@ class LogGenerator:
         number, self._next_topic = self._next_topic, self._next_topic + 1
         name, raw = f"topic-{number:07d}", self._uuid()
         values = [self._record("TopicRecord", 0, {"Name": name, "TopicId": Uuid(raw)})]
-        if self._rng.random() < 0.3:
+        if self._rng.random() < self.shape.configured_percent / 100:
             values.append(self._config(2, name, "retention.ms", str(number * 1_000), keep=not ghost))
         states = [self._new_partition() for _ in range(partitions)]
         values += [self._partition(raw, at, state) for at, state in enumerate(states)]

@@ -10,7 +10,8 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
-from bench.log_generator import Expected, LogGenerator, Shape
+from bench.log_generator import LogGenerator
+from bench.log_shape import Expected, Shape
 
 
 def write_log(folder: Path, shape: Shape) -> Expected:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.installed import installed_bin
-from bench.log_generator import Shape
+from bench.log_shape import described, reference_shape
 from bench.log_state import expected_of
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, measure, record
@@ -64,7 +64,7 @@ def main() -> None:
     records, partitions = ([int(one) for one in sys.argv[1:]] + [1_000_000, 200_000][len(sys.argv) - 1 :])[:2]
     rounds = 5 if records < MANY else 3
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder:
-        expected = write_log(Path(folder), Shape(records=records, partitions=partitions, brokers=30))
+        expected = write_log(Path(folder), reference_shape(records, partitions))
         (file,) = (Path(folder) / "__cluster_metadata-0").glob("*.log")
         plain, columns = plainly(file), by_columns(file)
         if expected_of(plain.image) != expected.state or plain != columns:
@@ -81,8 +81,8 @@ def main() -> None:
         taken = [{name: work() for name, work in works.items()} for _ in range(rounds)]
         peaks = {name: _peak_mib(name, file) for name in ("plainly", "by_columns")}
     ratios = {name: statistics.median(one[name] / one["CRC pass"] for one in taken) for name in works}
-    head = f"{expected.records:,} records in {expected.batches:,} batches, {image.partition_count():,} partitions, "
-    text = [f"{head}{expected.bytes / 1e6:.0f} MB; CPU time, medians of {rounds} rounds; {circumstances()}.\n"]
+    head = f"{described(expected)}, {image.partition_count():,} partitions; "
+    text = [f"{head}CPU time, medians of {rounds} rounds; {circumstances()}.\n"]
     text += ["| work | s | records/s | × CRC pass |", "|---|---|---|---|"]
     for name, title in _TITLES.items():
         median = statistics.median(one[name] for one in taken)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from bench.log_generator import Shape
+from bench.log_shape import reference_shape
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, record
 from kafkactl.adapters.log_source import LogSource, open_source
@@ -158,8 +158,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as scratch:
         folder = Path(sys.argv[4]) if len(sys.argv) > 4 else Path(scratch) / "log"
         if not folder.exists():
-            shape = Shape(records=records, partitions=partitions, brokers=30, segment_bytes=SEGMENT_BYTES)
-            write_log(folder, shape)
+            write_log(folder, reference_shape(records, partitions, segment_bytes=SEGMENT_BYTES))
         expected = json.loads((folder / "expected.json").read_text())
         found = [_in_process(engine, folder, str(cores)) for engine in ("local", "spark")]
     if found[0]["sha"] != found[1]["sha"]:

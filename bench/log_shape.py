@@ -1,0 +1,68 @@
+"""What a generated log is like, and what it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What a log is like. `records` is reached and then gone past by at most one operation."""
+
+    records: int = 10_000
+    partitions: int = 1_000
+    brokers: int = 6
+    controllers: int = 3
+    partitions_of_topic: int = 20
+    replicas: int = 3
+    seed: int = 1
+    epochs: int = 4
+    elr: bool = True
+    segment_bytes: int = 1 << 30
+    batch_records: int = 40  # of churn; the most is twice that, for what cannot happen to a partition is left out
+    configured_percent: int = 30  # of topics with a config
+    no_op_permille: int = 0  # of all records: a controller writes one every half second, in a batch of its own
+    first_offset: int = 0
+
+
+@dataclass
+class Expected:
+    """The state at the end: counts, and digests of what is too long to write down."""
+
+    records: int = 0
+    batches: int = 0
+    bytes: int = 0
+    last_offset: int = -1
+    last_epoch: int = 0
+    by_type: dict[str, int] = field(default_factory=dict)
+    state: dict[str, Any] = field(default_factory=dict)
+
+
+def reference_shape(records: int, partitions: int, **more: int) -> Shape:
+    """What the goals in ratios to the CRC pass were set on: 11 records a batch and 65 bytes a record at a million
+    records and 200,000 partitions, of which three in four are changes of partitions and one in forty a NoOpRecord.
+
+    What a CRC pass costs depends on how many batches there are, so that a ratio means nothing without this.
+    """
+    epochs = max(6, records // 100_000)
+    return Shape(
+        records=records,
+        partitions=partitions,
+        brokers=30,
+        epochs=epochs,
+        batch_records=31,
+        configured_percent=67,
+        no_op_permille=25,
+        **more,
+    )
+
+
+def described(log: Expected) -> str:
+    """What a log is like, for the text of a proof: ratios to a pass over its batches depend on their number."""
+    named = {"PartitionChangeRecord": "changes of partitions", "PartitionRecord": "partitions", "NoOpRecord": "no-ops"}
+    mix = ", ".join(f"{100 * log.by_type.get(name, 0) / log.records:.1f} % {what}" for name, what in named.items())
+    return (
+        f"{log.records:,} records in {log.batches:,} batches, {log.records / log.batches:.1f} a batch,"
+        f" {log.bytes / log.records:.0f} bytes a record, {log.bytes / 1e6:.0f} MB ({mix})"
+    )
