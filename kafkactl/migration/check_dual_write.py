@@ -33,7 +33,7 @@ def _driver(case: CheckCase) -> Said:
         yield Unknown("/migration and the end of the metadata log were not both observed: nobody knows how far behind"
                       " ZooKeeper is")  # fmt: skip
         return
-    behind, age_ms = end - migration.metadata_offset, case.observation.time_ms - migration.mtime_ms
+    behind, age_ms = end - migration.metadata_offset, case.evidence.dual_write.age_ms
     if migration.metadata_offset <= 0:
         yield blocker(
             "migration-znode-incomplete",
@@ -43,7 +43,7 @@ def _driver(case: CheckCase) -> Said:
             " observation, then restart the KRaft leader.",
             metadata_offset=migration.metadata_offset,
         )
-    elif _is_stuck(case):
+    elif _is_stuck(case) and age_ms is not None:
         yield blocker(
             "migration-driver-stuck",
             "/migration",
@@ -77,10 +77,10 @@ def _is_stuck(case: CheckCase) -> bool:
     """Whether /migration stands still: far behind, and not written for longer than twenty no-ops take."""
     migration = None if case.tree is None else case.tree.migration
     end = _end_of_log(case)
-    if migration is None or end is None or migration.mtime_ms <= 0:
+    age_ms = case.evidence.dual_write.age_ms
+    if migration is None or end is None or age_ms is None:
         return False
-    is_old = case.observation.time_ms - migration.mtime_ms > _STUCK_MS
-    return is_old and end - migration.metadata_offset > _STUCK_RECORDS
+    return age_ms > _STUCK_MS and end - migration.metadata_offset > _STUCK_RECORDS
 
 
 def _lag_metric(case: CheckCase) -> Iterator[Finding]:

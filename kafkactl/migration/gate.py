@@ -96,7 +96,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
             "Look again.",
             apart_ms=apart_ms,
         )
-    elif state in (State.M6, State.M7, State.M8, State.M9) and _stands_still(before, evidence):
+    if state in (State.M6, State.M7, State.M8, State.M9) and _stands_still(before, evidence):
         yield warning(
             "dual-write-stands-still",
             "/migration",

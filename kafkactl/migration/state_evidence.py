@@ -33,6 +33,7 @@ _LAST_LEVEL_OF_KAFKA_3: Final = 21  # metadata.version 3.9-IV0
 _LAG_ALLOWED: Final = 20  # ten seconds of no-ops lie between two looks of one observation
 _LAG_OF_ANY_AGE: Final = 240
 _AGE_ALLOWED_MS: Final = 10_000
+_CLOCKS_APART_MS: Final = 2_000  # the servers' own clocks; further apart they tell no age
 _WRITES_OF_A_COPY: Final = 8  # versions that /migration has without a dual write: made, claimed, copied, claimed again
 
 
@@ -69,7 +70,7 @@ class DualWrite:
     """How far ZooKeeper follows the log: the only outside sign of the dual write (the lag metric is 0 while stuck).
 
     `offset` is that of `/migration`, `last` the newest record that the controllers tell of; `age_ms` how long the
-    znode had stood when the observation was made.
+    znode had stood when the observation was made, None where the clocks do not tell.
     """
 
     offset: int | None
@@ -288,9 +289,29 @@ def _dual_write(observation: Observation, tree: KafkaTree | None, log: LogFacts 
     memory = None if tree is None else tree.migration
     if memory is None:
         return DualWrite(offset=None, last=_last(observation, log), age_ms=None)
-    known = memory.mtime_ms > 0 and observation.time_ms > 0
-    age_ms = max(observation.time_ms - memory.mtime_ms, 0) if known else None
+    age_ms = _age_ms(memory.mtime_ms, cluster_time_ms(observation, log))
     return DualWrite(offset=memory.metadata_offset, last=_last(observation, log), age_ms=age_ms)
+
+
+def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
+    """When an observation was made, by the cluster's own clock; by the observer's where no node tells the time.
+
+    Znodes are dated by ZooKeeper's servers. Whoever looks at them may have a clock that is hours off; the leader of
+    the quorum writes a no-op twice a second and dates its own place in DescribeQuorum with its time of answering.
+    """
+    told = [] if log is None else [log.last_ms]
+    quorum = observation.quorum
+    if quorum is not None:
+        told += [one.last_caught_up_timestamp_ms for one in quorum.voters if one.id == quorum.leader_id]
+    known = [one for one in told if one is not None and one > 0]
+    return max(known) if known else observation.time_ms
+
+
+def _age_ms(since_ms: int, now_ms: int) -> int | None:
+    """An age; None where a time is missing, or the younger one is the earlier."""
+    if since_ms <= 0 or now_ms <= 0 or now_ms - since_ms < -_CLOCKS_APART_MS:
+        return None
+    return max(now_ms - since_ms, 0)
 
 
 def _last(observation: Observation, log: LogFacts | None) -> int | None:

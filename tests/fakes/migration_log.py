@@ -22,7 +22,8 @@ REGISTER, UNFENCE_CHANGE, NO_OP, STATE, BEGIN, END, FEATURE, REGISTER_CONTROLLER
 class FakeLog:
     """Records, appended by whoever leads."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_ms: float = 1) -> None:
+        self.now_ms = now_ms  # by the leader's clock
         self.end_offset = 0
         self.epoch = 0
         self._replaying = BatchReplaying()
@@ -89,7 +90,7 @@ class FakeLog:
 
     def _add(self, records: list[tuple[bytes | None, bytes | None]], *, is_control: bool = False) -> int:
         batch = encode_batch(
-            records, base_offset=self.end_offset, timestamp_ms=1, partition_leader_epoch=self.epoch,
+            records, base_offset=self.end_offset, timestamp_ms=int(self.now_ms), partition_leader_epoch=self.epoch,
             is_control=is_control,
         )  # fmt: skip
         first, self.end_offset = self.end_offset, self.end_offset + len(records)

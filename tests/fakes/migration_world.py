@@ -104,7 +104,7 @@ class FakeCluster:
             **{n: FakeNode(n, NodeRole.BROKER, broker_file(n)) for n in range(1, brokers + 1)},
             **{n: FakeNode(n, NodeRole.CONTROLLER, controller_file(n)) for n in range(3001, 3001 + controllers)},
         }
-        self.logs = [FakeLog()]
+        self.logs = [FakeLog(self.now_ms)]
         self.leader: int | None = None
         self.copying = 0
         self.dual_write = False
@@ -228,7 +228,7 @@ class FakeCluster:
     def format(self, id: int, cluster_id: str) -> None:
         """Formatted disks; where no other controller has any log, the quorum begins anew."""
         if self.log.end_offset and not any(one.formatted for one in self.controllers):
-            self.logs.append(FakeLog())
+            self.logs.append(FakeLog(self.now_ms))
             self.copying, self.dual_write = 0, False
             for node in self.nodes.values():
                 node.registered = -1
@@ -245,6 +245,7 @@ class FakeCluster:
     def advance(self, duration_ms: float) -> None:
         """Time passes."""
         self.now_ms += duration_ms
+        self.log.now_ms = self.now_ms
         for node in self.brokers:  # sessions of killed processes
             if not node.running and f"/brokers/ids/{node.id}" in self.znodes and self.now_ms >= node.killed_ms + 6_000:
                 self._end_session(node)
