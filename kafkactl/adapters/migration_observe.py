@@ -34,7 +34,8 @@ from kafkactl.migration.znode import Znode
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.protocol.properties import parse_properties
 
-_PATIENCE_MS: Final = 15_000.0  # for what nodes and hooks answer, so that a silent one does not eat all of the time
+_PATIENCE_MS: Final = 15_000.0  # for what hooks answer and logs hold, so that a slow one does not eat all of the time
+_SILENT_MS: Final = 10_000.0  # for who takes a connection and says nothing: a node, or ZooKeeper before a session
 _SHARE: Final = 1 / 4  # of the time, for each of nodes, places and log; the tree, which can be large, has twice of it
 _ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROLLER}
 _OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "znode-told-twice"})  # said again by whoever reads it
@@ -101,6 +102,7 @@ class _Looking:
         self._folder = Path(inventory.file).parent
         self._clock = clock
         self.share_ms = min(_PATIENCE_MS, _SHARE * timeout_ms)
+        self._silent_ms = min(_SILENT_MS, self.share_ms)
         self._tree_ms = 2 * _SHARE * timeout_ms
         self._access = {
             NodeRole.BROKER: self._access_by(inventory.command_config),
@@ -124,7 +126,11 @@ class _Looking:
         settings = zookeeper_settings(properties, read_only=True)
         try:
             with open_zookeeper(
-                place.connect, settings=settings, timeout_ms=self._tree_ms, clock=self._clock
+                place.connect,
+                settings=settings,
+                timeout_ms=self._tree_ms,
+                session_ms=self._silent_ms,
+                clock=self._clock,
             ) as zookeeper:
                 tree = zookeeper.read_tree()
                 self.servers = tuple(
@@ -132,7 +138,8 @@ class _Looking:
                     for one in zookeeper.members()
                 )
         except UnreachableError as error:
-            text = f"its tree is unknown: {error.message}"
+            why = f" ({error.cause})" if error.cause else ""
+            text = f"its tree is unknown: {error.message}{why}"
             subject = f"ZooKeeper {place.connect}"
             self.findings.append(
                 warning("zookeeper-not-observed", subject, text, error.next_step or "", reason=error.id)
@@ -151,7 +158,7 @@ class _Looking:
             answers = ask_nodes(
                 tuple(places.values()),
                 self._access[nodes[0].role],
-                Deadline.after(self.share_ms, self._clock),
+                Deadline.after(self._silent_ms, self._clock),
                 asks_zookeeper_brokers=asks_zookeeper_brokers,
             )
             for id, address in places.items():

@@ -269,12 +269,18 @@ def open_zookeeper(
     *,
     settings: ZooKeeperSettings | None = None,
     timeout_ms: float = 30_000,
+    session_ms: float | None = None,
     clock: Clock | None = None,
 ) -> ZooKeeper:
-    """A session. `connect` as in server.properties. Raises InputError and UnreachableError."""
+    """A session. `connect` as in server.properties. Raises InputError and UnreachableError.
+
+    `timeout_ms` is for each call; a server that is there gives a session much sooner than it gives a large tree, so
+    for that `session_ms` may be less.
+    """
     clock = clock or SystemClock()
     place = parse_connect(connect) if isinstance(connect, str) else connect
-    link = Link(place, settings or ZooKeeperSettings(), Deadline.after(timeout_ms, clock))
+    patience_ms = timeout_ms if session_ms is None else min(session_ms, timeout_ms)
+    link = Link(place, settings or ZooKeeperSettings(), Deadline.after(patience_ms, clock))
     return ZooKeeper(link, timeout_ms, clock)
 
 

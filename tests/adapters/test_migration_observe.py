@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -150,6 +152,21 @@ def test_what_does_not_answer_is_unknown(tmp_path: Path, monkeypatch: pytest.Mon
     assert found.tree is None
     assert [one.alive for one in found.nodes] == [False, True, False]
     assert all(one.next_step for one in found.findings)
+
+
+def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_time_for_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As one that is stopped, or has lost its quorum: a look says so after seconds, however long a tree may take."""
+    monkeypatch.setattr("kafkactl.adapters.migration_observe._SILENT_MS", 500.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent, zookeeper_broker() as one, cluster(tmp_path, one) as found:
+        place = changed(found.zookeeper, connect=f"127.0.0.1:{silent.getsockname()[1]}")
+        began = time.monotonic()
+        observation = observation_from(observe(changed(found, zookeeper=place), timeout_ms=60_000))
+        took = time.monotonic() - began
+    (told,) = (one for one in observation.findings if one.id == "zookeeper-not-observed")
+    assert "it listens and gives no session" in told.message
+    assert took < 10
 
 
 def test_a_port_of_the_other_kind(tmp_path: Path, zookeeper: None):
