@@ -14,7 +14,7 @@ from tests.migration.states_seen import HEALTHY
 
 _PAGE = (ROOT / "docs" / "migration.md").read_text(encoding="utf-8")
 _LOOKING = ("status", "check", "plan", "compare", "rollback")  # these take a saved observation in place of the cluster
-_PHASES = {"1.": "M0", "3.": "M4L", "4.": "M6", "6.": "M8", "Rollback": "M7"}
+_PHASES = {"1.": "M0", "3.": "M4L", "4.": "M6", "6.": "M8", "7.": "M11", "Rollback": "M7"}
 
 
 def _commands() -> list[tuple[str, str]]:

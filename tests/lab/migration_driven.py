@@ -28,12 +28,15 @@ from tests.lab import java, maven
 from tests.lab.compiler import compiled
 from tests.lab.errors import LabError
 from tests.lab.migration_cluster import MigrationCluster
+from tests.lab.migration_runbook import Line
 from tests.lab.pool import shared_pool
 from tests.lab.ports import HOST
 from tests.lab.storage_tool import JVM_OPTIONS, logging_options
 
 HOOK = Path(__file__).with_name("migration_hook.py")
 CANARY = Path(__file__).with_name("Canary.java")
+ROOT = Path(__file__).parents[2]
+PACE = ("--gate-interval", "1s", "--gate-timeout", "3m")
 ACCEPTED = ("C-03", "C-30", "C-40", "C-41", "C-42", "C-43")
 
 
@@ -67,7 +70,7 @@ class Driven:
 
     def command(self, verb: str, *words: str) -> list[str]:
         """A whole command line, with gates one second apart."""
-        pace = ("--gate-interval", "1s", "--gate-timeout", "3m") if verb in ("run", "rollback", "finalize") else ()
+        pace = PACE if verb in ("run", "rollback", "finalize") else ()
         program = [sys.executable, "-m", "kafkactl", "migrate", verb, "--inventory", str(self.inventory)]
         return [*program, *pace, *words, "-o", "json"]
 
@@ -92,6 +95,25 @@ class Driven:
         return self.kafkactl(
             "run", "--yes", *(word for one in ACCEPTED for word in ("--accept", one)), *words, code=code
         )
+
+    def typed(self, line: Line, *words: str, code: int = 0) -> dict[str, Any]:
+        """Run a line of the runbook as it stands there, with `words` behind it; its answer, the last one of a watch."""
+        pace = PACE if line.verb in ("run", "rollback", "finalize") else ()
+        command = [sys.executable, "-m", "kafkactl", *line.words(self.names), *pace, *words, "-o", "json"]
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=900, check=False, stdin=subprocess.DEVNULL,
+            cwd=self.cluster.workdir, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        if ended.returncode != code:
+            raise LabError(f"{line.text} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr[-6000:]}")
+        looks = ended.stdout.splitlines() if "--watch" in command else [ended.stdout]
+        answer: dict[str, Any] = json.loads(looks[-1])
+        return answer
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the runbook's words for the reader's own things stand for here."""
+        return {"CLUSTER_ID": self.cluster.cluster_id(), "BROKER:9092": self.cluster.bootstrap_server}
 
     # --- the hooks ---
 

@@ -14,6 +14,7 @@ import pytest
 from tests.lab.migration_cluster import MigrationCluster
 from tests.lab.migration_driven import ACCEPTED, Canary, Driven
 from tests.lab.migration_proof import write_section
+from tests.lab.migration_runbook import Line, Runbook
 
 
 def seconds_between(journal: str, first: str, last: str) -> float:
@@ -30,32 +31,61 @@ def modes(status: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
-    """Kafka 3.9.2, two brokers, a canary that writes through all of it."""
+def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
+    """Kafka 3.9.2, two brokers, every line of docs/migration.md, and a canary that writes through all of it.
+
+    The lines stand in the runbook's order, but for the way back, which is gone from dual write. What an operator
+    says at a terminal is given by options here; test_migration_runbook.py has somebody type it.
+    """
+    runbook = Runbook()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
+
+        def plays(section: str, state: str, *words: str) -> list[dict[str, Any]]:
+            """The lines of a section, and the state that the last of them has to find or to reach."""
+            answers = []
+            for line in runbook.section(section):
+                answers.append(driven.typed(line, *said(line), *words))
+                runbook.ran(line)
+            assert [one["state"] for one in answers if "state" in one][-1:] in ([], [state])
+            return answers
+
         cluster.reach("M0")
         cluster.chores("topic:canary:1:2", "topic:more:3:2")
         began = time.monotonic()
         with Canary(cluster, "canary") as canary:
+            plays("Two ways to look", "M0")
+            assert not plays("1.", "M0")[0]["passes"]
             refused = driven.kafkactl("run", "--yes", code=3)
             assert "--accept C-41" in json.dumps(refused["findings"])
             assert refused["state"] == "M0"
-            answer = driven.run("--until", "M6")
-            assert (answer["outcome"], answer["state_before"], answer["state"]) == ("done", "M0", "M6")
-            answer = driven.kafkactl("rollback", "--yes")
-            assert (answer["outcome"], answer["state"]) == ("done", "M0")
+            plays("2.", "M3")
+            plays("3.", "M4L")
+            copied, compared = plays("4.", "M6")
+            assert copied["outcome"] == "done" and compared["unexplained"] == 0
+            answer = plays("Rollback", "M0")[-1]
+            assert (answer["outcome"], answer["state_before"]) == ("done", "M6")
             assert cluster.migration() == {}
             assert modes(driven.kafkactl("status")) == ["zk", "zk"]
             without = seconds_between(answer["journal"], "stop-controllers", "delete-controller-znode")
-            answer = driven.run()
-            assert (answer["outcome"], answer["state"]) == ("done", "M8")
-            answer = driven.kafkactl("finalize", "--confirm", cluster.cluster_id())
-            assert (answer["outcome"], answer["state"]) == ("done", "M11")
+            assert plays("5.", "M8")[-1]["outcome"] == "done"
+            assert plays("6.", "M11")[-1]["outcome"] == "done"
             assert driven.kafkactl("rollback", "--yes", code=3)["outcome"] == "refused"
+            plays("7.", "M11")
         assert canary.result["lost"] == 0
         assert canary.result["acked"] > 100
         assert time.monotonic() - began < 600
     assert without < 30
+    assert runbook.left == []
+
+
+def said(line: Line) -> list[str]:
+    """What an operator answers, and how long one looks at a board."""
+    answers = {
+        "run": ["--yes", *(word for one in ACCEPTED for word in ("--accept", one))],
+        "rollback": [] if "--dry-run" in line.text else ["--yes"],
+        "status": ["--interval", "500ms", "--timeout", "4s"] if "--watch" in line.text else [],
+    }
+    return answers.get(line.verb, [])
 
 
 # --- the campaign ---
