@@ -59,12 +59,11 @@ def command(*, source: ObservationArguments, before: str | None, kafka_version: 
     release. A difference that nothing explains ends with exit code 7, and is a reason not to go on.
     """
     from kafkactl.adapters.migration_files import observation_from
-    from kafkactl.adapters.migration_mirror import compare_captured
+    from kafkactl.migration.compare import compare_observation
     from kafkactl.plan import blockers
 
-    captured = open_captured(source)
-    observation = observation_from(captured)
-    comparison = compare_captured(observation, captured.logs)
+    observation = observation_from(open_captured(source))
+    comparison = compare_observation(observation)
     copy = None if before is None else _copy(observation, before, kafka_version)
     findings = [*comparison.findings, *(copy[1] if copy else ()), *observation.findings]
     wrong = bool(comparison.unexplained or blockers(findings) or (copy and _unexplained(copy[0])))

@@ -15,8 +15,9 @@ from typing import Final
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.log_image import Point, history_files, load_image
 from kafkactl.adapters.log_source import CHECKPOINT, LogSource, open_source
+from kafkactl.adapters.migration_mirror import mirror_of
 from kafkactl.errors import FailedError, InputError
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay_batches import no_collection
 from kafkactl.migration.log_facts import LogFacts
@@ -60,7 +61,8 @@ def observation_from(captured: Captured) -> Observation:
             logs[id] = log_facts_of(source)
         except (InputError, FailedError) as error:
             findings.append(_log_unreadable(id, error))
-    return observation_of(captured.raw, znodes=captured.znodes, logs=logs, findings=findings)
+    observation = observation_of(captured.raw, znodes=captured.znodes, logs=logs, findings=findings)
+    return changed(observation, mirror=mirror_of(observation, captured.logs))
 
 
 def load_captured(folder: str) -> Captured:
@@ -161,4 +163,5 @@ def log_facts_of(source: LogSource) -> LogFacts:
     for file in source.checkpoints:
         if file.base_offset:
             folding.note_snapshot(end_offset=file.base_offset, epoch=-1 if file.epoch is None else file.epoch)
-    return folding.facts(loaded.image, findings=loaded.findings)
+    last_ms = None if loaded.position is None else loaded.position.timestamp_ms
+    return folding.facts(loaded.image, last_ms=last_ms, findings=loaded.findings)

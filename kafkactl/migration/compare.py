@@ -16,7 +16,8 @@ from kafkactl.metadata.image import Image
 from kafkactl.migration import compare_access, compare_cluster, compare_configs, compare_topics
 from kafkactl.migration.compare_case import REDACTED, Answer, Case, Difference, Unknown
 from kafkactl.migration.compare_configs import CLIENT_QUOTA, SCRAM
-from kafkactl.migration.compare_phase import Evidence, Mirror, Phase, PhaseFacts, explained, phase_of
+from kafkactl.migration.compare_phase import Evidence, Phase, PhaseFacts, explained, phase_of
+from kafkactl.migration.log_facts import Mirror
 from kafkactl.migration.observation import NodeSeen, Observation
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_parse import parse_tree
@@ -65,7 +66,8 @@ _ENTITIES: Final[tuple[Callable[[Case], Iterator[Answer]], ...]] = (
 class CompareFacts:
     """What is known beside the two sides; all of it may be left out.
 
-    `copied`, `inter_broker_protocol`, `cluster_ids` and `secrets` are as in `Case`, `mirror` as in `compare_phase`.
+    `copied`, `inter_broker_protocol`, `cluster_ids` and `secrets` are as in `Case`; without `mirror` nothing is
+    explained by the mirror's own lag.
     """
 
     phase: PhaseFacts = PhaseFacts()
@@ -139,14 +141,8 @@ def _at_mirror(case: Case, mirror: Mirror | None) -> frozenset[tuple[str, str]] 
     return frozenset((one.entity, one.key) for one in earlier if isinstance(one, Difference))
 
 
-def compare_observation(
-    observation: Observation, *, mirror: Mirror | None = None, log_end_ms: int | None = None
-) -> Comparison:
-    """The same for what was observed of a cluster.
-
-    `mirror` is the state of the log at the offset of `/migration`, `log_end_ms` the time of its last record; neither
-    is in an observation's log facts (`adapters/migration_mirror.py`), and without them nothing is explained as lag.
-    """
+def compare_observation(observation: Observation) -> Comparison:
+    """The same for what was observed of a cluster: the one answer for `compare`, a way back, and the end."""
     log = observation.log
     missing = [what for what, held in (("znodes", observation.tree), ("metadata log", log)) if held is None]
     if observation.tree is None or log is None:
@@ -158,8 +154,8 @@ def compare_observation(
         observation.tree,
         log.image,
         CompareFacts(
-            phase=changed(phase_facts(observation), log_end_ms=log_end_ms),
-            mirror=mirror,
+            phase=phase_facts(observation),
+            mirror=observation.mirror,
             time_ms=observation.time_ms,
             copied=_copied(observation),
             inter_broker_protocol={
@@ -218,6 +214,7 @@ def phase_facts(observation: Observation) -> PhaseFacts:
         migration_offset=None if values is None or values.migration is None else values.migration.metadata_offset,
         controllers_gone=bool(controllers) and all(one.alive is False for one in controllers),
         last_offset=None if log is None else log.last_offset,
+        log_end_ms=None if log is None else log.last_ms,
     )
 
 

@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import Final
 
 from kafkactl.frozen import changed, frozen
-from kafkactl.metadata.image import Image
 from kafkactl.migration.compare_case import Difference
 from kafkactl.migration.compare_cluster import BROKER, CLUSTER_ID, FEATURE
 from kafkactl.migration.compare_configs import OTHER_CONFIGS
@@ -34,15 +33,6 @@ class Phase(StrEnum):
     STALE_MIRROR = "mirror-without-copy"  # /migration of an earlier attempt: KRaft's emptiness is mirrored
     FINALIZED = "finalized"
     ROLLED_BACK = "rolled-back"
-
-
-@frozen
-class Mirror:
-    """What the log had come to at the offset in `/migration`, and how much later its last record is."""
-
-    offset: int
-    image: Image
-    behind_ms: int
 
 
 @frozen
@@ -113,8 +103,8 @@ def _explained(one: Difference, phase: Phase, facts: PhaseFacts, evidence: Evide
         is_gone = phase is Phase.BEFORE_COPY and one.entity == BROKER and one.zookeeper is None
         spared = one.entity in _NOT_EXPLAINED[phase] or is_gone
         return one if spared else changed(one, rule=phase.value, explained=_TEXTS[phase])
-    if phase is not Phase.DUAL_WRITE or one.entity in _NOT_MIRRORED:
-        return one
+    if phase is not Phase.DUAL_WRITE or one.entity in _NOT_MIRRORED or facts.controllers_gone:
+        return one  # a mirror that nobody drives does not come any further
     if evidence.at_mirror is None:
         return _newer_than_the_log(one, facts, evidence.written_ms)
     if (one.entity, one.key) in evidence.at_mirror or evidence.behind_ms > LAG_ALLOWED_MS:

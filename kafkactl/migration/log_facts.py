@@ -92,12 +92,22 @@ class LeaderChange:
 
 
 @frozen
+class Mirror:
+    """What the log had come to at the offset in `/migration`, and how much later its last record is."""
+
+    offset: int
+    image: Image = field(repr=False)
+    behind_ms: int
+
+
+@frozen
 class LogFacts:
     """A metadata log. Offsets are None, or `end_offset` 0 and `epoch` -1, where it holds nothing.
 
     `first_offset` is that of the first record in the segments, `last_offset` of the last one in them or in the newest
     snapshot; `end_offset` is one more. `epoch` is the last leader epoch. `high_watermark` is known only where somebody
-    told it: a log on disk may end in what was never committed.
+    told it: a log on disk may end in what was never committed. `last_ms` is the time of the last record;
+    `last_change_offset` that of the last batch that is more than a no-op, which changes nothing.
 
     `migration_states` are (offset, state) of each ZkMigrationStateRecord that counts (`image.zk_migration_state` is
     the last). `copy_begin` and `copy_end` are the offsets of the copy that counts: of BeginTransactionRecord
@@ -114,6 +124,8 @@ class LogFacts:
     epoch: int
     high_watermark: int | None = None
     snapshot_end_offset: int | None = None
+    last_ms: int | None = None
+    last_change_offset: int | None = None
     migration_states: tuple[tuple[int, int], ...] = ()
     copy_begin: int | None = None
     copy_end: int | None = None

@@ -34,6 +34,8 @@ from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, decode_head
 PRE_MIGRATION: Final = 2  # ZkMigrationState.PRE_MIGRATION
 _REGISTER, _UNREGISTER, _PARTITION_CHANGE, _FENCE, _UNFENCE, _CHANGE = 0, 1, 5, 7, 8, 17
 _NO_OP, _ZK_STATE, _REMOVE_SCRAM, _BEGIN, _END, _ABORT = 20, 21, 22, 23, 24, 25
+# A batch's one record, as a controller writes it twice a second: without a key, headers or deltas, a frame for a value.
+_NO_OP_RECORD: Final = bytes([20, 0, 0, 0, 1, 8, FRAME_VERSION, _NO_OP, 0, 0, 0])
 _REGISTER_CONTROLLER, _UNREGISTER_CONTROLLER, _FEATURE_LEVEL = 27, 29, 12
 _PASSED_OVER: Final = frozenset({_PARTITION_CHANGE, _NO_OP})
 _OF_NODES: Final = frozenset(
@@ -57,6 +59,7 @@ class LogFolding:
         self._first: int | None = None
         self._base = self._end = 0
         self._epoch = -1
+        self._changed: int | None = None
         self._snapshot_end: int | None = None
         self._states: list[tuple[int, int]] = []
         self._transaction: _Transaction | None = None
@@ -88,6 +91,8 @@ class LogFolding:
             if offset + delta >= self._base:
                 for one in _interesting(run.data, at, run.base):
                     self._take(one)
+                if not _is_no_op(run.data, at):
+                    self._changed = offset + delta
             self._first = offset if self._first is None else self._first
             self._end, self._epoch = max(self._end, offset + delta + 1), max(self._epoch, epoch)
 
@@ -96,8 +101,15 @@ class LogFolding:
         self._snapshot_end = max(self._snapshot_end or 0, end_offset)
         self._end, self._epoch = max(self._end, end_offset), max(self._epoch, epoch)
 
-    def facts(self, image: Image, *, high_watermark: int | None = None, findings: Sequence[Finding] = ()) -> LogFacts:
-        """What was found; `image` is the state that the same log comes to."""
+    def facts(
+        self,
+        image: Image,
+        *,
+        last_ms: int | None = None,
+        high_watermark: int | None = None,
+        findings: Sequence[Finding] = (),
+    ) -> LogFacts:
+        """What was found; `image` is the state that the same log comes to, `last_ms` the time of its last record."""
         snapshot_end = self._snapshot_end
         begin, end, copy = self._copy_begin, self._copy_end, self._copy
         if self._transaction is not None and self._transaction.name == TRANSACTION_NAME:
@@ -110,6 +122,8 @@ class LogFolding:
             epoch=self._epoch,
             high_watermark=high_watermark,
             snapshot_end_offset=snapshot_end,
+            last_ms=last_ms,
+            last_change_offset=self._base - 1 if self._changed is None and self._base else self._changed,
             migration_states=tuple(self._states),
             copy_begin=begin,
             copy_end=end,
@@ -293,6 +307,12 @@ def _interesting(data: bytes, at: int, base: int) -> Iterator[LogRecord]:
             if record is not None:
                 yield LogRecord(offset, epoch, timestamp, record)
         offset += 1
+
+
+def _is_no_op(data: bytes, at: int) -> bool:
+    """Whether a batch is a no-op alone."""
+    _, _, _, attributes, delta, *_ = BATCH_HEAD.unpack_from(data, at)
+    return delta == 0 and not attributes & UNUSUAL_BITS and data.startswith(_NO_OP_RECORD, at + HEADER_BYTES)
 
 
 def _careful(data: bytes, at: int, base: int) -> Iterator[LogRecord]:

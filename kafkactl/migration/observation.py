@@ -12,7 +12,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from kafkactl.frozen import frozen
-from kafkactl.migration.log_facts import LogFacts
+from kafkactl.migration.log_facts import LogFacts, Mirror
 from kafkactl.migration.tree import Tree
 from kafkactl.plan import Finding
 from kafkactl.values import Uuid
@@ -120,7 +120,8 @@ class Observation:
 
     `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
     of the controller whose disk they are from. `servers` are those of zookeeper.connect, None where they were not
-    asked. `findings` tell what of the observation could not be read.
+    asked. `mirror` is known where the dual write was seen behind changes in the log. `findings` tell what of the
+    observation could not be read.
     """
 
     time_ms: int
@@ -130,6 +131,7 @@ class Observation:
     tree: Tree | None = field(default=None, repr=False)
     servers: tuple[ServerSeen, ...] | None = None
     logs: Mapping[int, LogFacts] = field(default_factory=dict, repr=False)
+    mirror: Mirror | None = field(default=None, repr=False)
     findings: tuple[Finding, ...] = ()
 
     @property

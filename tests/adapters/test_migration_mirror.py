@@ -5,18 +5,22 @@ from __future__ import annotations
 import gzip
 import json
 import tarfile
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kafkactl.adapters.log_source import open_source
-from kafkactl.adapters.migration_files import Captured, load_captured, observation_from
-from kafkactl.adapters.migration_mirror import compare_captured, mirror_of
+from kafkactl.adapters.migration_files import Captured, load_observation, observation_from
+from kafkactl.adapters.migration_mirror import mirror_of
 from kafkactl.features.releases import KafkaVersion
-from kafkactl.migration.compare import Comparison
+from kafkactl.metadata.dump_records import log_records
+from kafkactl.migration.compare import Comparison, compare_observation
 from kafkactl.migration.compare_copy import compare_copy
 from kafkactl.migration.compare_phase import LAG_ALLOWED_MS, Phase
 from kafkactl.migration.copy_rules import copy_rules
+from kafkactl.migration.log_facts import Mirror
 from kafkactl.migration.observation import NodeRole, NodeSeen
 from kafkactl.migration.observation_raw import RawObservation
 from kafkactl.migration.tree import tree_of
@@ -47,10 +51,9 @@ def _captured(release, place) -> Captured:
 def _compared(captured, *, nodes=(CONTROLLER,), changed=None) -> Comparison:
     """With the data of some znodes changed, or the znodes taken away (None)."""
     changed = changed or {}
-    observation = replace(observation_from(captured), nodes=nodes)
     kept = [one for one in captured.znodes if not (one.path in changed and changed[one.path] is None)]
     written = [replace(one, data=changed.get(one.path, one.data)) for one in kept]
-    return compare_captured(replace(observation, tree=tree_of(written)), captured.logs)
+    return compare_observation(replace(observation_from(replace(captured, znodes=tuple(written))), nodes=nodes))
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -105,33 +108,40 @@ def test_what_is_done_behind_its_back_is_found(captured, release):
         assert [one.znode for one in _compared(found, changed={path: None}).unexplained] == [path]
 
 
-def test_what_is_younger_than_the_mirror_is_lag_for_a_while(captured):
-    """The mirror stands where the copy ended; what the log says since is explained as long as that is young."""
-    found = captured["3.9.2"]
+def _mirrored_to(observation, offset: int):
+    """The same with another offset in /migration."""
+    znode = observation.tree.get("/migration")
+    fields: Mapping[str, Any] = json.loads(znode.data)
+    data = json.dumps({**fields, "kraft_metadata_offset": offset}).encode()
+    znodes = {**observation.tree.znodes, "/migration": replace(znode, data=data)}
+    return replace(observation, tree=tree_of(znodes.values()))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_no_ops_behind_the_mirror_need_no_second_replay(captured, release, monkeypatch):
+    """Two a second are written for ever; they change nothing, so the log's end says what the mirror has to say."""
+    found = captured[release]
     observation = observation_from(found)
-    path = "/migration"
-    at = next(one for one in found.znodes if one.path == path)
-    fields = json.loads(at.data)
-    earlier = json.dumps({**fields, "kraft_metadata_offset": observation.log.copy_end}).encode()
-    tree = tree_of(replace(one, data=earlier if one is at else one.data) for one in found.znodes)
-    mirror = mirror_of(replace(observation, tree=tree), found.logs).mirror
-    assert mirror.offset == observation.log.copy_end
-    assert mirror.behind_ms > 0
-    assert mirror.image.topics == observation.log.image.topics
+    log = observation.log
+    (segment,) = found.logs[3001].segments
+    records = log_records(segment.pieces(), file=segment.name)
+    last_change = max(one.offset for one in records if getattr(one.record, "type", None) != "NoOpRecord")
+    assert log.last_change_offset == last_change < log.last_offset
+    assert mirror_of(_mirrored_to(observation, last_change), {}) is None
+    assert mirror_of(_mirrored_to(observation, last_change), found.logs) is None
+    mirror = mirror_of(_mirrored_to(observation, last_change - 1), found.logs)
+    assert (mirror.offset, mirror.behind_ms > 0) == (last_change - 1, True)
 
 
 @pytest.mark.parametrize("behind_ms", [LAG_ALLOWED_MS, LAG_ALLOWED_MS + 1])
 def test_lag_is_explained_by_the_state_at_the_mirror(captured, behind_ms):
     """KRaft has moved on in one topic; ZooKeeper still holds what the log said before."""
-    from kafkactl.migration.compare import compare_observation
-    from kafkactl.migration.compare_phase import Mirror
-
     observation = replace(observation_from(captured["3.9.2"]), nodes=(CONTROLLER,))
     image = observation.log.image
     key = next(key for key in image.configs if key[0] == 2)
     later = replace(image, configs={**image.configs, key: {"retention.ms": "77"}})
     moved = replace(observation, logs={3001: replace(observation.log, image=later)})
-    answer = compare_observation(moved, mirror=Mirror(offset=9, image=image, behind_ms=behind_ms))
+    answer = compare_observation(replace(moved, mirror=Mirror(offset=9, image=image, behind_ms=behind_ms)))
     (one,) = answer.differences
     assert (one.entity, one.rule) == (
         "topic-config",
@@ -165,8 +175,7 @@ def test_a_cluster_in_every_state_has_no_unexplained_difference(name, tmp_path):
     """None of them lost anything; what a state does to ZooKeeper or KRaft is explained by it."""
     with tarfile.open(STATES / f"{name}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
-    found = load_captured(str(tmp_path))
-    answer = compare_captured(observation_from(found), found.logs)
+    answer = compare_observation(load_observation(str(tmp_path)))
     assert answer.phase is (PHASES[name] or Phase.UNKNOWN)
     assert answer.compared is (PHASES[name] is not None)
     assert answer.unexplained == ()

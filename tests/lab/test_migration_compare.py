@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration_files import load_captured, observation_from
+from kafkactl.adapters.migration_files import load_observation, observation_from
 from kafkactl.adapters.migration_files_save import save_observation
-from kafkactl.adapters.migration_mirror import compare_captured
 from kafkactl.adapters.migration_observe import observe
 from kafkactl.features.releases import KafkaVersion
-from kafkactl.migration.compare import Comparison
+from kafkactl.migration.compare import Comparison, compare_observation
 from kafkactl.migration.compare_copy import compare_copy
 from kafkactl.migration.compare_phase import Phase
 from kafkactl.migration.copy_rules import copy_rules
@@ -83,9 +82,8 @@ def inventory_file(cluster: MigrationCluster) -> Path:
 
 
 def seen(cluster: MigrationCluster) -> tuple[Observation, Comparison]:
-    captured = observe(inventory_of(cluster), timeout_ms=60_000)
-    observation = observation_from(captured)
-    return observation, compare_captured(observation, captured.logs)
+    observation = observation_from(observe(inventory_of(cluster), timeout_ms=60_000))
+    return observation, compare_observation(observation)
 
 
 def settled(cluster: MigrationCluster, *wanted: tuple[str, str]) -> Comparison:
@@ -177,8 +175,7 @@ def shown(cluster: MigrationCluster) -> Comparison:
     folder = cluster.workdir / "shown"
     shutil.rmtree(folder, ignore_errors=True)
     save_observation(str(folder), captured)
-    loaded = load_captured(str(folder))
-    return compare_captured(observation_from(loaded), loaded.logs)
+    return compare_observation(load_observation(str(folder)))
 
 
 def test_what_goes_wrong_without_a_word(tmp_path: Path):
