@@ -36,7 +36,10 @@ from kafkactl.plan import Finding, Outcome, blockers
 Plan = Callable[[Observation, Memory], Route]
 Ask = Callable[[Route, Step], Finding | None]
 
-_ATTEMPTS_TO_LOOK: Final = 15
+_AWAY: Final = frozenset(
+    {"zookeeper-unreachable", "zookeeper-timed-out", "zookeeper-connection-lost", "zookeeper-read-only"}
+)
+"""A ZooKeeper that may be back in a moment."""
 STOP_AT_ONCE: Final = frozenset(
     {
         State.SPLIT_BRAIN,
@@ -194,10 +197,7 @@ class _Drive:
         irreversible = {"irreversible": True} if step.file is File.FINAL else {}
         seq = crew.journal.intent(step.action.value, step.target, {**words_of(step), **irreversible})
         self.taking = step
-        try:
-            applied = ACTS[step.action.value](crew, step, seq, seen)
-        except RefusedError as error:  # a znode that somebody changed meanwhile: looked at anew
-            applied = Applied(finding=error_finding(step.target, error))
+        applied = self._act(step, seq, seen)
         if applied.unknown:
             self._note(step, "unknown")
             self.taking = None
@@ -214,6 +214,27 @@ class _Drive:
         self._note(step, "done")
         self.taking = None
         return None
+
+    def _act(self, step: Step, seq: int, seen: Observation) -> Applied:
+        """Do it; begun again, which is harmless, where ZooKeeper was away for a moment and nothing was written there.
+
+        A broker that is stopped, and brokers that have no controller, wait for what comes next.
+        """
+        away: Deadline | None = None
+        while True:
+            try:
+                return ACTS[step.action.value](self.crew, step, seq, seen)
+            except RefusedError as error:  # a znode that somebody changed meanwhile: looked at anew
+                return Applied(finding=error_finding(step.target, error))
+            except UnreachableError as error:
+                away = away or Deadline.after(self.crew.patience.znode_ms, self.crew.world.clock)
+                if error.id not in _AWAY or away.passed:
+                    return Applied(finding=error_finding(step.target, error))
+                self._wait_for_zookeeper(error)
+
+    def _wait_for_zookeeper(self, error: UnreachableError) -> None:
+        self.crew.tell(Event(kind="wait", text=error.message, state=self.state))
+        self.crew.world.clock.sleep_ms(self.crew.patience.look_every_ms)
 
     def _failed(self, step: Step, seq: int, finding: Finding) -> RunResult:
         self.crew.journal.failed(seq, {"id": finding.id, "told": finding.message})
@@ -288,15 +309,16 @@ class _Drive:
 
     def _look(self) -> tuple[Observation, Route]:
         """What is there now and what follows from it; a ZooKeeper that is away for a moment is waited for."""
-        for attempt in range(_ATTEMPTS_TO_LOOK + 1):
+        away: Deadline | None = None
+        while True:
             try:
                 seen = self.crew.world.observe()
                 break
             except UnreachableError as error:
-                if not self.began or attempt == _ATTEMPTS_TO_LOOK:
+                away = away or Deadline.after(self.crew.patience.znode_ms, self.crew.world.clock)
+                if not self.began or away.passed:
                     raise
-                self.crew.tell(Event(kind="wait", text=error.message, state=self.state))
-                self.crew.world.clock.sleep_ms(self.crew.patience.look_every_ms)
+                self._wait_for_zookeeper(error)
         route = self.plan(seen, self.crew.journal.memory)
         if route.state != self.state:
             self.crew.tell(Event(kind="state", text=route.state, state=route.state))

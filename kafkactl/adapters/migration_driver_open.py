@@ -17,7 +17,8 @@ from kafkactl.adapters.migration_driver_steps import Crew
 from kafkactl.adapters.migration_files import observation_from
 from kafkactl.adapters.migration_journal import MigrationJournal, open_migration_journal
 from kafkactl.adapters.migration_observe import observe
-from kafkactl.adapters.zookeeper_settings import ZooKeeperSettings, zookeeper_settings
+from kafkactl.adapters.zookeeper_link import read_only
+from kafkactl.adapters.zookeeper_settings import ZooKeeperSettings, parse_connect, zookeeper_settings
 from kafkactl.errors import UnreachableError
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Observation
@@ -27,6 +28,7 @@ from kafkactl.protocol.properties import parse_properties
 _IBP: Final = "inter.broker.protocol.version"
 _VOTERS: Final = "controller.quorum.voters"
 _QUORUM: Final = "quorum"
+_READ_ONLY: Final = "zookeeper-read-only"
 LOOK_MS: Final = 45_000.0
 
 
@@ -98,7 +100,10 @@ def _settings(inventory: Inventory) -> ZooKeeperSettings:
 
 
 def _look(inventory: Inventory) -> Observation:
-    """A look in which nothing of ZooKeeper was seen is none: every plan stands on its znodes."""
+    """A look in which nothing of ZooKeeper was seen is none: every plan stands on its znodes.
+
+    Those of a server without its quorum may be old, and nothing that a step needs can be written there.
+    """
     captured = observe(inventory, timeout_ms=LOOK_MS, asks_zookeeper_brokers=False)
     if captured.znodes is None:
         told = next((one.message for one in captured.raw.findings if one.id == "zookeeper-not-observed"), "")
@@ -107,6 +112,8 @@ def _look(inventory: Inventory) -> Observation:
             id="zookeeper-unreachable",
             next_step="Bring ZooKeeper back, then run this again: it looks first.",
         )
+    if any(one.id == _READ_ONLY for one in captured.raw.findings):
+        raise read_only(parse_connect(inventory.zookeeper.connect))
     return observation_from(captured)
 
 

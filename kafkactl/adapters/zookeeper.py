@@ -31,6 +31,7 @@ from kafkactl.plan import Finding, warning
 PASSES: Final = 5  # looks at the tree before it is given as it is, in motion
 _NO_NODE, _NO_AUTH, _BAD_VERSION, _NOT_EMPTY = -101, -102, -103, -111
 _PATHS_NAMED: Final = 10
+_READ_ONLY: Final = "zookeeper-read-only"
 _POLL_MS: Final = 100.0
 _WORD_BYTES: Final = 1 << 20
 
@@ -194,6 +195,8 @@ class ZooKeeper:
                 if done(self._after_loss(path, deadline, error)):
                     return
             except UnreachableError as error:
+                if error.id == _READ_ONLY and not asked_before:
+                    raise  # the server itself says that nothing was written
                 raise _unknown(path, error) from error
 
     def _after_loss(self, path: str, deadline: Deadline, error: LostError) -> Znode | None:

@@ -1,0 +1,112 @@
+"""A ZooKeeper that goes away in mid-step: waited for a while, then told, and gone on with by the next run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kafkactl.adapters import migration_driver_open
+from kafkactl.adapters.migration_driver_port import RunResult
+from kafkactl.adapters.migration_journal import remembered
+from kafkactl.errors import UnreachableError
+from kafkactl.migration.hook_words import Verb
+from kafkactl.migration.observation import Mode
+from kafkactl.plan import Outcome, warning
+from tests.adapters.test_migration_driver import assert_on_kraft, back, forward
+from tests.adapters.test_migration_driver_back import assert_back
+from tests.fakes.migration_crew import at_phase, inventory_of, open_crew
+from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.migration_world import FakeCluster
+
+
+class Away(FakeWorld):
+    """ZooKeeper does not answer so many times after a hook was asked for something, once."""
+
+    def __init__(self, cluster: FakeCluster, verb: Verb, node: int, times: int) -> None:
+        super().__init__(cluster)
+        self._strikes, self._times = (verb, node), times
+
+    def ask(self, request):
+        run = super().ask(request)
+        if (request.verb, request.node) == self._strikes:
+            self.unreachable, self._strikes = self._times, (Verb.JMX, -1)
+        return run
+
+
+@pytest.mark.parametrize("times", [1, 8])
+def test_a_broker_that_is_stopped_is_started_when_zookeeper_is_back(times: int, tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    result = forward(Away(cluster, Verb.STOP, 2, times), tmp_path)
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M8"), result.findings
+    assert_on_kraft(cluster)
+
+
+def test_a_zookeeper_that_stays_away_behind_a_stop_is_told_and_the_next_run_starts_the_broker(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    result = forward(Away(cluster, Verb.STOP, 2, 10_000), tmp_path)
+    assert _ended(result) == (Outcome.PARTIAL, "zookeeper-unreachable", "failed")
+    assert result.findings[-1].subject == "broker 2"
+    assert not cluster.nodes[2].running
+    assert forward(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_on_kraft(cluster)
+
+
+@pytest.mark.parametrize("times", [3, 10_000])
+def test_brokers_without_a_controller_wait_for_a_zookeeper_that_comes_back(times: int, tmp_path: Path) -> None:
+    """The controllers are gone, and none of the znodes can be deleted for now."""
+    cluster = at_phase("M6")
+    result = back(Away(cluster, Verb.STOP, 3003, times), tmp_path)
+    if times == 10_000:
+        assert result.outcome in (Outcome.UNKNOWN, Outcome.PARTIAL, Outcome.FAILED)
+        assert result.findings[-1].id == "zookeeper-unreachable" and result.findings[-1].next_step
+        result = back(FakeWorld(cluster), tmp_path)
+    assert result.outcome is Outcome.DONE, result.findings
+    assert_back(cluster)
+
+
+def test_no_permission_is_not_waited_for(tmp_path: Path) -> None:
+    cluster = at_phase("M6")
+    world, began_ms = FakeWorld(cluster), cluster.now_ms
+
+    def forbid(path: str) -> None:
+        raise UnreachableError(f"{path} may not be changed", id="zookeeper-no-permission")
+
+    world.before_write = forbid
+    result = back(world, tmp_path)
+    assert _ended(result) == (Outcome.PARTIAL, "zookeeper-no-permission", "failed")
+    assert cluster.now_ms - began_ms < 60_000
+    crew = open_crew(world, tmp_path)
+    with crew.journal as journal:
+        memory = remembered(journal.entries)
+    assert memory.failed is not None and memory.failed.action == "delete-controller-znode"
+    assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_back(cluster)
+
+
+def test_a_server_without_its_quorum_is_not_looked_at_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lets read what may be old, and nothing could be written: the driver waits for the others, and says so."""
+    inventory = inventory_of(FakeCluster())
+    old = warning("zookeeper-read-only", "ZooKeeper zk:2181", "it has lost its quorum and only lets read", "")
+    captured = SimpleNamespace(znodes=(), raw=SimpleNamespace(findings=(old,)))
+    monkeypatch.setattr(migration_driver_open, "observe", lambda *_, **__: captured)
+    world = migration_driver_open.live_world(inventory, lambda _: None)
+    with pytest.raises(UnreachableError) as caught:
+        world.observe()
+    assert (caught.value.id, "zk:2181" in caught.value.message) == ("zookeeper-read-only", True)
+    assert "quorum" in caught.value.next_step
+
+
+def _ended(result: RunResult) -> tuple[Outcome, str, str]:
+    last = [one.state for one in result.steps if one.state != "pending"][-1]
+    return result.outcome, result.findings[-1].id, last
+
+
+def test_the_modes_of_brokers_are_left_alone_while_nothing_is_seen(tmp_path: Path) -> None:
+    cluster = at_phase("M6")
+    world = FakeWorld(cluster)
+    world.unreachable = 10_000
+    with pytest.raises(UnreachableError):
+        forward(world, tmp_path)
+    assert all(one.mode is Mode.MIGRATING and one.running for one in cluster.brokers)
