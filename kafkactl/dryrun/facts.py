@@ -28,6 +28,7 @@ _DEFAULTS: Final = {MIN_ISR: "1", UNCLEAN: "false"}
 class Facts:
     """`static` is the active controller's properties file, empty where none was given (`static_known` False).
 
+    `release_named`: whether `release` was asked for, and not read from the log.
     `leader_id` leads the quorum, None where the log did not say; `leader_epoch` is its epoch. `next_offset` is where
     the next record would stand, `timestamp_ms` the time of the last one.
     """
@@ -41,6 +42,7 @@ class Facts:
     next_offset: int = 0
     timestamp_ms: int = 0
     assumptions: tuple[str, ...] = ()
+    release_named: bool = False
 
 
 def facts_of(
@@ -73,6 +75,7 @@ def facts_of(
         next_offset=next_offset,
         timestamp_ms=timestamp_ms,
         assumptions=tuple(assumptions),
+        release_named=release is not None,
     )
 
 

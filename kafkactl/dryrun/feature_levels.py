@@ -7,7 +7,8 @@ words of the refusal, the records, and what they bring about. Sources: `FeatureC
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from kafkactl.dryrun.appended import Operation, record
@@ -16,17 +17,18 @@ from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.rules import ELR
 from kafkactl.features.change import rules_release, upgrade_type
 from kafkactl.features.consequences import finalized_name
-from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of
+from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of, supported_by
 from kafkactl.features.plan import FeaturePlan, plan_change
 from kafkactl.features.predict import predicted_acceptance
 from kafkactl.features.request import FeatureRequest
 from kafkactl.features.request import Operation as Asked
 from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
-from kafkactl.features.update_rules import update_rules
+from kafkactl.features.update_rules import release_of, update_rules
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import BROKER_CONFIG, Broker, Controller, Image
+from kafkactl.metadata.image import BROKER_CONFIG, Broker, Controller, FeatureRange, Image
 from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.plan import Severity
+from kafkactl.protocol.api_versions import FIRST_VERSION, NodeVersions
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint
 
@@ -64,7 +66,8 @@ def feature_levels(
             "steps": [step.to_dict() for step in plan.steps],
         },
         assumptions=(
-            "nodes that are not named as down answer as their registrations say",
+            "nodes that are not named as down answer as their registrations say, controllers without one as their "
+            "release does",
             "one request carries all levels, as Kafka's own tool sends them; `kafkactl features` may send several",
         ),
     )
@@ -76,8 +79,9 @@ def state_of(
     """The cluster as the planner of levels sees it, from the log alone."""
     known = image.voters
     ids = {voter.node_id: voter.directory_id for voter in known} if known else dict.fromkeys(voters)
-    leader = facts.leader_id if facts.leader_id is not None else min(image.controllers, default=None)
-    nodes = [NodeSeen(id=one, role=Role.CONTROLLER, answers=one not in down) for one in image.controllers]
+    image = _as_they_run(image, facts)
+    leader = _leader(facts, ids.keys() or image.controllers.keys(), down)
+    nodes = [_controller_seen(image, facts, one, down) for one in sorted({*image.controllers, *ids})]
     nodes += [
         NodeSeen(id=one.id, role=Role.BROKER, answers=not (one.fenced or one.id in down))
         for one in image.brokers.values()
@@ -96,6 +100,39 @@ def state_of(
         )
         or None,
     )
+
+
+def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int | None:
+    """The active controller: the one that the log names, another if that is down, none without a majority."""
+    alive = [one for one in voters if one not in down]
+    if voters and len(alive) <= len(voters) // 2:
+        return None
+    return facts.leader_id if facts.leader_id is not None and facts.leader_id not in down else min(alive, default=None)
+
+
+def _as_they_run(image: Image, facts: Facts) -> Image:
+    """The image with controllers of the release that was named, where it is not the one that they registered."""
+    registered = [release_of(_ranges(one).get(METADATA_VERSION)) for one in image.controllers.values()]
+    if not facts.release_named or all(one and one.name == facts.release.name for one in registered):
+        return image
+    features = {name: FeatureRange(one.lowest, one.highest) for name, one in supported_by(facts.release).items()}
+    return replace(image, controllers={one.id: replace(one, features=features) for one in image.controllers.values()})
+
+
+def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> NodeSeen:
+    """A controller that has not registered (none does below metadata.version 15) answers as its release does."""
+    answers = node_id not in down
+    versions = None
+    if answers and node_id not in image.controllers:
+        versions = NodeVersions(
+            version=FIRST_VERSION,
+            requests={},
+            supported=supported_by(facts.release),
+            finalized=image.features,
+            finalized_epoch=0,
+            zookeeper_migration_ready=False,
+        )
+    return NodeSeen(id=node_id, role=Role.CONTROLLER, answers=answers, versions=versions)
 
 
 def _registrations(image: Image) -> Registrations:

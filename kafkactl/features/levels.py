@@ -15,6 +15,7 @@ from typing import Any
 from kafkactl.features.releases import Release, release_names
 from kafkactl.frozen import frozen
 from kafkactl.schema.source import read_data
+from kafkactl.schema.spec import Versions
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
@@ -122,6 +123,13 @@ def default_levels(release: Release, metadata_version_level: int) -> dict[str, i
     """
     levels = {name: facts.default_level(metadata_version_level) for name, facts in features_of(release).items()}
     return {name: level for name, level in levels.items() if level > 0 and name != KRAFT_VERSION}
+
+
+def supported_by(release: Release) -> dict[str, Versions]:
+    """The levels that a node of a release advertises, by feature, unstable ones left out."""
+    found = {METADATA_VERSION: Versions(release.lowest_supported_level, release.production_level)}
+    features = features_of(release).items()
+    return found | {name: Versions(0, facts.latest_production) for name, facts in features if facts.latest_production}
 
 
 def names_before_levels() -> tuple[str, ...]:

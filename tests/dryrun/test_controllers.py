@@ -12,6 +12,7 @@ from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.feature_levels import feature_levels
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.errors import InputError
+from kafkactl.features.releases import find_release
 from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.metadata.image import Controller, FeatureRange, Image
 from kafkactl.metadata.voters import Voter
@@ -156,6 +157,47 @@ def test_refused_in_kafkas_words(level: int, operation: Operation, asked: dict[s
     (feature,) = found.effects["features"]
     assert feature["server_error"]["message"] == PREFIX + words
     assert found.operations == ()
+
+
+def unregistered(kafka: str, level: int) -> tuple[Image, Facts]:
+    """A cluster below metadata.version 15: no controller registers (measured on 3.3.2 and 3.6.2)."""
+    image, facts = registered(f"levels metadata.version={level}\nbrokers 1 2", ranges={"metadata.version": (1, level)})
+    return replace(image, controllers={}), replace(facts, release=find_release(kafka))
+
+
+def test_controllers_that_never_register_have_the_range_of_their_release() -> None:
+    """Measured on 3.6.2, static quorum: 11 to 12 is accepted, and so is 14; 3.3.2 refuses 8 in these words."""
+    image, facts = unregistered("3.6", 11)
+    ranges = {"metadata.version": FeatureRange(1, 14)}
+    image = replace(image, brokers={one.id: replace(one, features=ranges) for one in image.brokers.values()})
+    found = change((image, facts), Operation.UPGRADE, metadata_version=12)
+    assert (found.verdict, found.findings) == (Verdict.OK, ())
+    assert [one.data["FeatureLevel"] for one in records_of(found.operations or (), facts.rules)] == [12]
+
+    found = change(unregistered("3.3", 7), Operation.UPGRADE, metadata_version=8)
+    assert found.verdict is Verdict.REFUSED
+    assert found.effects["features"][0]["server_error"]["message"] == (
+        "Invalid update version 8 for feature metadata.version. Local controller 9 only supports versions 1-7"
+    )
+
+
+def test_a_named_release_is_what_the_controllers_support() -> None:
+    image, facts = registered("levels metadata.version=25\nbrokers 1 2")
+    newer = {one.id: replace(one, features={"metadata.version": FeatureRange(7, 33)}) for one in image.brokers.values()}
+    world = replace(image, brokers=newer), replace(facts, release=find_release("4.4"), release_named=True)
+    assert change(world, Operation.UPGRADE, metadata_version=31).verdict is not Verdict.REFUSED
+    world = image, replace(facts, release=find_release("4.4"), release_named=True)
+    found = change(world, Operation.UPGRADE, metadata_version=31)
+    assert found.effects["features"][0]["server_error"]["message"].endswith("Broker 1 only supports versions 7-30")
+
+
+def test_without_a_majority_nobody_can_answer() -> None:
+    image, facts = registered("levels metadata.version=25\nbrokers 1 2")
+    request = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 26})
+    found = feature_levels(image, facts, request, voters=(8, 9, 10), down=frozenset({8, 10}))
+    assert found.verdict is Verdict.UNKNOWN
+    assert "no-active-controller" in {finding.id for finding in found.findings}
+    assert feature_levels(image, facts, request, voters=(9,), down=frozenset()).verdict is not Verdict.UNKNOWN
 
 
 def test_turning_elr_on_writes_configurations_first() -> None:
