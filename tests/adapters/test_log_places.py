@@ -17,6 +17,7 @@ from kafkactl.adapters.log_places import needs_fetch, plain_paths, scheme_of
 from kafkactl.dryrun.fetched import fetched_folder, within_fetched
 from kafkactl.errors import InputError
 from tests.conftest import Run
+from tests.lab.object_store import STORE_SECRET, object_store
 
 Kafkactl = Callable[..., Run]
 
@@ -69,32 +70,56 @@ def test_where_workers_look_for_what_was_fetched() -> None:
     assert fetched_folder(path) == "/tmp/kafkactl-fetched-a"
 
 
+def asked(settings: Path, *uris: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: a JVM reads Spark's settings once."""
+    command = [sys.executable, "-m", "kafkactl", "dryrun", "replay", *uris, "--master", "local[1]", "-o", "json"]
+    environment = {**os.environ, "SPARK_CONF_DIR": str(settings)}
+    here = Path(__file__).parents[2]
+    return subprocess.run(command, capture_output=True, text=True, cwd=here, env=environment, check=False)
+
+
+def node_with_log(folder: Path) -> Path:
+    write_log(folder, Shape(records=2_000, partitions=100, segment_bytes=40_000))
+    (folder / "meta.properties").write_text("version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
+    return folder
+
+
 @pytest.mark.lab
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
 def test_logs_that_hadoop_reads(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    """By Hadoop's own view file system, which has a scheme of its own and needs no server.
-
-    In processes of their own: a JVM reads Spark's settings once.
-    """
-    write_log(tmp_path / "node", Shape(records=2_000, partitions=100, segment_bytes=40_000))
-    (tmp_path / "node" / "meta.properties").write_text("version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
+    """By Hadoop's own view file system, which has a scheme of its own and needs no server."""
+    node = node_with_log(tmp_path / "node")
     (tmp_path / "spark-defaults.conf").write_text(
         f"spark.hadoop.fs.viewfs.mounttable.demo.link./logs file://{tmp_path}\nspark.driver.memory 512m\n"
     )
-
-    def asked(*uris: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kafkactl", "dryrun", "replay", *uris, "--master", "local[1]", "-o", "json"]
-        environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
-        here = Path(__file__).parents[2]
-        return subprocess.run(command, capture_output=True, text=True, cwd=here, env=environment, check=False)
-
     uri = "viewfs://demo/logs/node"
-    answer = json.loads(asked(uri, f"{uri}/__cluster_metadata-0").stdout)
-    expected = kafkactl("dryrun", "replay", tmp_path / "node", "-o", "json").json
+    answer = json.loads(asked(tmp_path, uri, f"{uri}/__cluster_metadata-0").stdout)
+    expected = kafkactl("dryrun", "replay", node, "-o", "json").json
     assert answer["effects"] == expected["effects"]
     assert answer["source"]["cluster_id"] == "MkU3OEVBNTcwNTJENDM2Qg"
     assert answer["source"]["paths"] == [uri, f"{uri}/__cluster_metadata-0"]
-    missing, unknown = asked("viewfs://demo/logs/nobody"), asked("gopher://demo/logs")
+    missing, unknown = asked(tmp_path, "viewfs://demo/logs/nobody"), asked(tmp_path, "gopher://demo/logs")
     assert (missing.returncode, '"remote-log-not-found"' in missing.stderr) == (2, True)
     assert (unknown.returncode, '"remote-log-not-read"' in unknown.stderr) == (1, True)
+
+
+@pytest.mark.lab
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+def test_logs_in_an_object_store(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    node = node_with_log(tmp_path / "node")
+    with object_store(tmp_path) as store:
+        store.put("logs")
+        store.put_folder("logs", node)
+        (tmp_path / "spark-defaults.conf").write_text(f"{store.settings()}spark.driver.memory 512m\n")
+        uri = "s3a://logs/node"
+        run = asked(tmp_path, uri)
+        missing, no_bucket = asked(tmp_path, "s3a://logs/nobody"), asked(tmp_path, "s3a://elsewhere/node")
+    answer = json.loads(run.stdout)
+    expected = kafkactl("dryrun", "replay", node, "-o", "json").json
+    assert answer["effects"] == expected["effects"]
+    assert (answer["source"]["cluster_id"], answer["source"]["paths"]) == ("MkU3OEVBNTcwNTJENDM2Qg", [uri])
+    assert (missing.returncode, '"remote-log-not-found"' in missing.stderr) == (2, True)
+    assert (no_bucket.returncode, '"remote-log-not-' in no_bucket.stderr) in ((1, True), (2, True))
+    assert STORE_SECRET not in run.stdout + run.stderr + missing.stderr + no_bucket.stderr

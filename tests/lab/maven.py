@@ -41,7 +41,7 @@ def class_path(release: str) -> str:
 def resolved(name: str, wanted: Sequence[Coordinates], excluded: Sequence[str] = ()) -> Path:
     """The folder ``name`` of the cache with the ``wanted`` artifacts and all they need at run time.
 
-    ``excluded`` are artifact ids of ``org.apache.kafka`` left out of what the artifacts ask for.
+    ``excluded`` are artifact ids of ``org.apache.kafka`` left out of what the artifacts ask for; ``*`` is all of it.
     """
     pom = _pom(wanted, excluded)
 
@@ -102,7 +102,8 @@ def _pom(wanted: Sequence[Coordinates], excluded: Sequence[str]) -> str:
 
 def _dependency(wanted: Coordinates, excluded: Sequence[str]) -> str:
     exclusions = "".join(
-        f"<exclusion><groupId>org.apache.kafka</groupId><artifactId>{escape(name)}</artifactId></exclusion>"
+        f"<exclusion><groupId>{'*' if name == '*' else 'org.apache.kafka'}</groupId>"
+        f"<artifactId>{escape(name)}</artifactId></exclusion>"
         for name in excluded
     )
     return (
