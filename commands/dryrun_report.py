@@ -92,13 +92,13 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
             for one in answer["predictions"]
         ],
     )
-    told = {
-        (one["id"], one["subject"]): one
+    told = [
+        {**one, "subject": f"{title_of(played)}: {one['subject']}"}
         for played in answer["predictions"]
         for one in played["findings"]
         if one["severity"] == "blocker"
-    }
-    page.findings(list(told.values())[:_SHOWN])
+    ]
+    page.findings(told[:_SHOWN])
     if len(told) > _SHOWN:
         page.line(Word(f"and {len(told) - _SHOWN} more blockers (all with -o json)", "dim"))
     if answer["html"] is None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -127,7 +127,14 @@ def _broker_loss(world: World, asked: Input) -> Prediction:
     # More than six brokers are lost in too many orders to be listed; the harm was found in all of them.
     found = broker_loss(image, facts, losses[0].brokers, in_order=asked["worst"] > 6)
     effects = {"worst": [one.to_dict() for one in losses], "sets": count}
-    return replace(found, input={"worst": asked["worst"]}, effects={**found.effects, **effects})
+    findings = tuple(_without(losses[0].brokers, one) for one in found.findings)
+    return replace(found, input={"worst": asked["worst"]}, findings=findings, effects={**found.effects, **effects})
+
+
+def _without(brokers: Sequence[int], finding: Finding) -> Finding:
+    """A finding about the worst set, which names the set."""
+    lost = f"without broker{'s' * (len(brokers) > 1)} {', '.join(map(str, brokers))}"
+    return replace(finding, subject=f"{lost}: {finding.subject}")
 
 
 def _broker_return(world: World, asked: Input) -> Prediction:

@@ -94,6 +94,7 @@ def _source(answer: Mapping[str, Any], before: Cluster) -> Facts:
         ("cluster id", source["cluster_id"]),
         ("read", f"{source['records']:,} records, offsets {source['first_offset']} to {source['last_offset']}"),
         ("cluster", ", ".join(_counted(before))),
+        ("brokers that are down", _down(before)),
         ("without a leader now", f"{before.without_leader:,} partitions" if before.without_leader else None),
         ("engine", answer["engine"]),
         ("played before", "; ".join(f"{one['scenario']} ({one['verdict']})" for one in answer["after"]) or None),
@@ -102,8 +103,16 @@ def _source(answer: Mapping[str, Any], before: Cluster) -> Facts:
 
 
 def _counted(cluster: Cluster) -> Iterable[str]:
-    counts = {"broker": len(cluster.brokers), "topic": cluster.topics, "partition": cluster.partitions}
+    registered = sum(one.known for one in cluster.brokers)
+    counts = {"broker": registered, "topic": cluster.topics, "partition": cluster.partitions}
     return (f"{count:,} {name}{'s' * (count != 1)}" for name, count in counts.items())
+
+
+def _down(cluster: Cluster) -> str | None:
+    """Brokers that are fenced, and ids that hold replicas and are not registered."""
+    fenced = [f"{one.id}" for one in cluster.brokers if one.known and one.fenced]
+    strange = [f"{one.id} (not registered)" for one in cluster.brokers if not one.known]
+    return _text([*fenced, *strange]).replace(",", ", ") or None
 
 
 def _facts(effects: Mapping[str, Any]) -> Iterable[Facts]:

@@ -39,7 +39,7 @@ def _leaders(one: Mapping[str, Any]) -> Cell:
     before, after = (_leader(one[name]) for name in ("leader_before", "leader_after"))
     if before == after:
         return Cell(before)
-    mark = " (recovering)" if one["recovering_after"] else ""
+    mark = " (recovering)" if one["recovering_after"] and one["leader_after"] >= 0 else ""
     return Cell(f"{before} → {after}{mark}", "bad" if one["leader_after"] < 0 else "warn" if mark else "plain")
 
 

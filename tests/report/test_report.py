@@ -156,6 +156,20 @@ def test_loads_are_counted_from_the_image() -> None:
     assert (load.topics, load.partitions, load.without_leader) == (1, 2, 1)
 
 
+def test_who_is_down_is_said_and_no_stranger_counts_as_a_broker() -> None:
+    image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 77 | 1 2")
+    text = "".join(read(render_html(report_of([Played(answer=answer())], cluster_of(image)))).text)
+    assert "3 brokers, 1 topic, 1 partition" in text
+    assert "3, 77 (not registered)" in text
+
+
+def test_nobody_recovers_where_nobody_leads() -> None:
+    one = answer()
+    change = {**one["effects"]["changes"][0], "leader_before": 1, "leader_after": -1, "recovering_after": True}
+    one["effects"]["changes"] = [change]
+    assert "recovering" not in "".join(read(render_html(report(one))).text)
+
+
 def test_the_history_of_a_log(tmp_path: Path) -> None:
     from kafkactl.adapters.log_source import open_source
 
