@@ -77,7 +77,7 @@ def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
         columns, again = _timed("local, by columns", lambda: _local(log))
         assert sha == again
         return {**crc, **plain, **columns, "sha": sha}
-    from kafkactl.adapters.spark_session import spark_session
+    from kafkactl.adapters.spark_session import spark_context
     from kafkactl.dryrun.local import Loaded
     from kafkactl.dryrun.spark_engine import load_logs
     from kafkactl.dryrun.spark_plan import ClusterLog
@@ -88,7 +88,7 @@ def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
         return image_sha256(found.image)
 
     with ExitStack() as stack:
-        start, spark = _timed("Spark, session", lambda: stack.enter_context(spark_session(f"local[{cores}]")))
+        start, spark = _timed("Spark, session", lambda: stack.enter_context(spark_context(f"local[{cores}]")))
         cold, sha = _timed("Spark, cold", lambda: loaded(spark))
         return {**start, **cold, "sha": sha}
 

@@ -59,8 +59,8 @@ def in_process(logs: Sequence[LogSource], at: int | None) -> Iterator[Loaded | K
 
 
 def on_spark(master: str | None) -> Engine:
-    """The Spark engine on that master. Raises as `spark_session.check_spark`; what it gives, as `spark_session`."""
-    from kafkactl.adapters.spark_session import check_spark, spark_session
+    """The Spark engine on that master. Raises as `spark_session.check_spark`; what it gives, as `spark_context`."""
+    from kafkactl.adapters.spark_session import check_spark, spark_context
 
     check_spark(master)
 
@@ -68,11 +68,11 @@ def on_spark(master: str | None) -> Engine:
         from kafkactl.dryrun.spark_engine import load_logs
         from kafkactl.dryrun.spark_plan import ClusterLog
 
-        with spark_session(master) as spark:
-            if not spark.sparkContext.master.startswith("local"):
+        with spark_context(master) as spark:
+            if not spark.master.startswith("local"):
                 places = [fetched_folder(segment.name) for log in logs for segment in log.segments]
                 for folder in sorted({place for place in places if place is not None}):
-                    spark.sparkContext.addFile(folder, recursive=True)
+                    spark.addFile(folder, recursive=True)
             return load_logs(
                 spark, [ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at) for log in logs]
             )

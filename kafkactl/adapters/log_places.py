@@ -21,7 +21,7 @@ from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG
 from kafkactl.storage.verify_log import PARTITION_METADATA
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
 _LOG_FILES: Final = re.compile(r"\d{20}\.log|\d{20}-\d{10}\.checkpoint")
@@ -74,13 +74,13 @@ def fetched(master: str | None, sources: Sequence[str]) -> Iterator[dict[str, st
     """The path of each source while the context lasts; those of other file systems are copied to this machine.
 
     Raises InputError `remote-log-not-found`, FailedError `remote-log-not-read`, and as `plain_paths` and
-    `spark_session`.
+    `spark_context`.
     """
-    from kafkactl.adapters.spark_session import spark_session
+    from kafkactl.adapters.spark_session import spark_context
 
     with tempfile.TemporaryDirectory(prefix=FETCHED) as scratch:
         found = plain_paths([one for one in sources if scheme_of(one) in (None, "file")])
-        with spark_session(master) as spark:
+        with spark_context(master) as spark:
             for number, source in enumerate(one for one in sources if one not in found):
                 found[source] = str(_copied(_Hadoop(spark, source), source, Path(scratch) / str(number)))
         yield found
@@ -89,9 +89,9 @@ def fetched(master: str | None, sources: Sequence[str]) -> Iterator[dict[str, st
 class _Hadoop:
     """A file system of Hadoop's, by the gateway to the driver's JVM."""
 
-    def __init__(self, spark: SparkSession, uri: str) -> None:
-        self._jvm: Any = spark.sparkContext._jvm
-        self._conf = spark.sparkContext._jsc.hadoopConfiguration()
+    def __init__(self, spark: SparkContext, uri: str) -> None:
+        self._jvm: Any = spark._jvm
+        self._conf = spark._jsc.hadoopConfiguration()
         self._uri = uri
         self._system = self._called(lambda: self.path(uri).getFileSystem(self._conf))
 

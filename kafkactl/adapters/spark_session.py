@@ -1,4 +1,4 @@
-"""A Spark session for the dry run, and what can be told before there is one: the extra, Java, the master.
+"""A Spark application for the dry run, and what can be told before there is one: the extra, Java, the master.
 
 Spark's own settings (spark-defaults.conf, SPARK_CONF_DIR, SPARK_DRIVER_MEMORY, PYSPARK_PYTHON) hold; what is set here
 is only what they leave open. Workers get kafkactl as a zip and need nothing of it installed, but a Python with pyarrow
@@ -24,7 +24,7 @@ import kafkactl
 from kafkactl.errors import FailedError, InputError, UnreachableError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkConf, SparkContext
 
 LOCAL_MASTER: Final = "local[*]"
 _NEEDED: Final = ("pyspark", "pyarrow", "numpy")
@@ -35,16 +35,18 @@ _OURS: Final = {
     "spark.app.name": "kafkactl dryrun",
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
-    # A command is over before a second compiler or a change of plan in the middle pays: half the JVM's processor time.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.adaptive.enabled": "false",
 }
-_SHUFFLES: Final = "spark.sql.shuffle.partitions"
+# A command is over before a second compiler or a collector of its own threads pays: half the JVM's processor time. The
+# JVM runs before its settings are read, so they have to stand on its command line.
+_JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+_NAMES_JAVA_OPTIONS: Final = re.compile(r"JavaOptions|_OPT(ION)?S\b|-XX:")
+_JVM_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
 @contextmanager
-def spark_session(master: str | None) -> Iterator[SparkSession]:
-    """A session on `master` (a URL as spark-submit takes it; default: what Spark's settings say, else this machine).
+def spark_context(master: str | None) -> Iterator[SparkContext]:
+    """An application on `master` (a URL as spark-submit takes it; by default as Spark's settings say, or this machine).
 
     It is stopped at the end. Raises InputError `spark-needs-extra`, `spark-needs-java`, `invalid-spark-master`,
     UnreachableError `spark-master-unreachable`, FailedError `spark-failed`; the last also for what fails in it.
@@ -57,18 +59,18 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
     with tempfile.TemporaryDirectory(prefix="kafkactl-spark-") as folder:
         archive = write_zip(Path(folder) / "kafkactl.zip")
         try:
-            session = _session(master)
+            context = _context(master)
             try:
-                session.sparkContext.addPyFile(str(archive))
-                yield session
+                context.addPyFile(str(archive))
+                yield context
             finally:
-                session.stop()
+                context.stop()
         except (Py4JError, PySparkException, OSError, RuntimeError) as error:
             raise _failed(error) from error
 
 
 def check_spark(master: str | None) -> None:
-    """Raise what `spark_session` raises before it starts anything."""
+    """Raise what `spark_context` raises before it starts anything."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise InputError(
@@ -113,11 +115,11 @@ def _check_reachable(addresses: str) -> None:
     )
 
 
-def _session(master: str | None) -> SparkSession:
+def _context(master: str | None) -> SparkContext:
+    """No session, of which few jobs have a need: it would take as long again."""
     from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
 
-    SparkContext._ensure_initialized()  # reads Spark's own settings
+    SparkContext._ensure_initialized(conf=_of_the_jvm())  # reads Spark's own settings
     conf = SparkConf()
     for name, value in _OURS.items():
         conf.setIfMissing(name, value)
@@ -125,10 +127,30 @@ def _session(master: str | None) -> SparkSession:
         conf.setMaster(master)
     conf.setIfMissing("spark.master", LOCAL_MASTER)
     conf.set("spark.ui.showConsoleProgress", "false")  # pyspark turns it on, whatever the settings say
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
-    if not conf.contains(_SHUFFLES):
-        session.conf.set(_SHUFFLES, max(2, session.sparkContext.defaultParallelism))
-    return session
+    return SparkContext.getOrCreate(conf)
+
+
+def _of_the_jvm() -> SparkConf:
+    """What the JVM of the driver is started with; nothing where any of Spark's own settings has options for it."""
+    from pyspark import SparkConf
+    from pyspark.find_spark_home import _find_spark_home
+
+    conf = SparkConf(loadDefaults=False)
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home()) / "conf")
+    told = [_settings(folder / name) for name in ("spark-defaults.conf", "spark-env.sh")]
+    told.append(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    if not any(map(os.environ.get, _JVM_VARIABLES)) and not any(map(_NAMES_JAVA_OPTIONS.search, told)):
+        conf.set(*_JAVA_OPTIONS)
+    return conf
+
+
+def _settings(file: Path) -> str:
+    """The lines of a file of settings that are no comments; Spark itself tells what is wrong with the file."""
+    try:
+        lines = file.read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
 
 
 def write_zip(path: Path) -> Path:

@@ -10,7 +10,7 @@ Source of the rule: `metadata/.../controller/PartitionRegistration.java` (`merge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ FIELDS: Final = (
     "replicas", "isr", "removing_replicas", "adding_replicas", "leader", "recovery", "directories", "elr", "last_known",
 )  # fmt: skip
 COUNTERS: Final = ("resets", "changes", "leader_changes", "leader_epoch", "partition_epoch", "unusual")
+PATCH_NUMBERS: Final = ("first_offset", "last_offset", "reset_at", *COUNTERS, *FIELDS)
+MERGED_BY: Final = {"first_offset": "min", **dict.fromkeys(COUNTERS, "sum")}  # all others by max
 _OF_RESETS: Final = ("resets", "leader_epoch", "partition_epoch")
 _PLACE: Final = 32  # bits of the number of a body
 
@@ -47,9 +49,9 @@ class Patch(NamedTuple):
     fields: tuple[int, ...]
 
 
-def fold(columns: Columns, split: int, eras: Sequence[int]) -> Iterator[dict[str, Array]]:
-    """The patches of each era of these columns, which are those of the stretch number `split` of the log, as columns:
-    `key` is the number of a key, `era` that of the era.
+def fold(columns: Columns, eras: Sequence[int]) -> Iterator[dict[str, Array]]:
+    """The patches of each era of these columns, as columns: `key` is the number of a key, `era` that of the era, each
+    of FIELDS the number of a body from 1 on, or 0 where nothing gave it.
 
     `eras` are the ascending offsets at which one ends.
     """
@@ -58,7 +60,7 @@ def fold(columns: Columns, split: int, eras: Sequence[int]) -> Iterator[dict[str
     bounds = np.searchsorted(rows.offset, np.asarray(eras, np.int64)).tolist()
     for era, (begin, end) in enumerate(zip([0, *bounds], [*bounds, len(rows.offset)], strict=True)):
         if begin < end:
-            yield _folded(Rows(*(column[begin:end] for column in rows)), meaning, split, era)
+            yield _folded(Rows(*(column[begin:end] for column in rows)), meaning, era)
 
 
 class _Meaning(NamedTuple):
@@ -87,7 +89,7 @@ def _meaning(texts: Sequence[bytes]) -> _Meaning:
 _NOTHING: Final = Body(False, True, 0, 0, (None,) * len(FIELDS))
 
 
-def _folded(taken: Rows, meaning: _Meaning, split: int, era: int) -> dict[str, Array]:
+def _folded(taken: Rows, meaning: _Meaning, era: int) -> dict[str, Array]:
     """One stretch within one era. Where an index stands twice in an assignment, numpy keeps the last."""
     offset, key, body = taken
     count, rows = int(key.max()) + 1, np.arange(len(key), dtype=np.int32)
@@ -109,7 +111,7 @@ def _folded(taken: Rows, meaning: _Meaning, split: int, era: int) -> dict[str, A
         made[name] = sums[there].astype(np.int64)  # floats, which are exact up to 2**53
     for at, name in enumerate(FIELDS):
         given = _last(rows[meaning.gives[body, at]], key, count)[there]
-        made[name] = np.where(given >= 0, ((split + 1) << _PLACE) | body[given].astype(np.int64), 0)
+        made[name] = np.where(given >= 0, body[given].astype(np.int64) + 1, 0)
     return made
 
 
@@ -118,6 +120,15 @@ def _last(rows: Array, key: Array, count: int) -> Array:
     found = np.full(count, -1, np.int32)
     found[key[rows]] = rows
     return found
+
+
+def said_by(stretch: int, made: Mapping[str, Array]) -> dict[str, Array]:
+    """Patches of the stretch of that number, whose fields now tell it above the number of the body."""
+    said = (stretch + 1) << _PLACE
+    return {
+        name: np.where(numbers > 0, said | (numbers - 1), 0) if name in FIELDS else numbers
+        for name, numbers in made.items()
+    }
 
 
 def unpacked(packed: int) -> tuple[int, int] | None:

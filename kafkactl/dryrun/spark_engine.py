@@ -13,36 +13,38 @@ Why it is so: docs/decisions/0014-the-spark-plan.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from kafkactl.dryrun.local import Loaded, Start, start_of
-from kafkactl.dryrun.spark import GROUP, MERGED_BY, PATCH_NUMBERS, Job, KraftLog
-from kafkactl.dryrun.spark_fold import Fold, Found
+from kafkactl.dryrun.spark_fold import Fold
+from kafkactl.dryrun.spark_found import Found, found_in
 from kafkactl.dryrun.spark_plan import ClusterLog
+from kafkactl.dryrun.spark_read import Job, packed_rows
 from kafkactl.errors import KafkactlError
 from kafkactl.metadata.replay_batches import no_collection
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 LARGEST_SPLIT_BYTES: Final = 128 * 1024 * 1024
 SMALLEST_SPLIT_BYTES: Final = 4 * 1024 * 1024
+_SHUFFLES: Final = "spark.sql.shuffle.partitions"
 _FEW_STRETCHES: Final = 16  # whose patches the driver can hold: of 200,000 partitions some 40 MB each
 
 
 def load_logs(
-    spark: SparkSession, logs: Sequence[ClusterLog], *, split_bytes: int | None = None
+    context: SparkContext, logs: Sequence[ClusterLog], *, split_bytes: int | None = None
 ) -> list[Loaded | KafkactlError]:
     """The state at the end of each log, all in the same jobs, or its error; `local.load` gives and raises the same.
 
     Raises FailedError `log-changed-while-read`, and what Spark raises.
     """
-    spark.dataSource.register(KraftLog)
     with no_collection():
         starts = [_start(log) for log in logs]
         readable = [(log, start) for log, start in zip(logs, starts, strict=True) if isinstance(start, Start)]
-        found = iter(_loaded(spark, readable, split_bytes) if readable else ())
+        found = iter(_loaded(context, readable, split_bytes) if readable else ())
         return [next(found) if isinstance(start, Start) else start for start in starts]
 
 
@@ -53,20 +55,22 @@ def _start(log: ClusterLog) -> Start | KafkactlError:
         return error
 
 
-def _loaded(spark: SparkSession, logs: Sequence[tuple[ClusterLog, Start]], split_bytes: int | None) -> Iterator[Loaded]:
-    size = split_bytes or _split_bytes(spark, [log for log, _ in logs])
+def _loaded(
+    context: SparkContext, logs: Sequence[tuple[ClusterLog, Start]], split_bytes: int | None
+) -> Iterator[Loaded]:
+    size = split_bytes or _split_bytes(context, [log for log, _ in logs])
     folds = [Fold(number, log, start, size) for number, (log, start) in enumerate(logs)]
     wanted: list[Fold] = folds
     while wanted:
-        _run(spark, folds, wanted, size)
+        _run(context, folds, wanted, size)
         wanted = [one for one in wanted if not one.is_settled()]
     return (fold.loaded() for fold in folds)
 
 
-def _split_bytes(spark: SparkSession, logs: Sequence[ClusterLog]) -> int:
+def _split_bytes(context: SparkContext, logs: Sequence[ClusterLog]) -> int:
     """A split for each core, within bounds: every split repeats most of the partitions."""
     total = sum(_size(segment.name) for log in logs for segment in log.segments)
-    wanted = total // max(1, int(spark.sparkContext.defaultParallelism)) + 1
+    wanted = total // max(1, int(context.defaultParallelism)) + 1
     return min(LARGEST_SPLIT_BYTES, max(SMALLEST_SPLIT_BYTES, wanted))
 
 
@@ -75,7 +79,7 @@ def _size(path: str) -> int:
         return int(file.seek(0, 2))
 
 
-def _run(spark: SparkSession, folds: Sequence[Fold], wanted: Sequence[Fold], task_bytes: int) -> None:
+def _run(context: SparkContext, folds: Sequence[Fold], wanted: Sequence[Fold], task_bytes: int) -> None:
     """Run the job for the logs that are wanted and give each what it found."""
     job = Job(
         stretches=tuple(stretch for fold in wanted for stretch in fold.plan.stretches),
@@ -84,18 +88,32 @@ def _run(spark: SparkSession, folds: Sequence[Fold], wanted: Sequence[Fold], tas
         task_bytes=task_bytes,
         is_packed=sum(len(fold.plan.stretches) for fold in wanted) <= _FEW_STRETCHES,
     )
-    table = _merged(spark, job) if job.stretches else None
-    for number, fold in enumerate(folds):
-        if fold in wanted:
-            fold.take(Found(table, number))
+    numbers = [number for number, fold in enumerate(folds) if fold in wanted]
+    found: Mapping[int, Found] = {}
+    if job.stretches:
+        found = _packed(context, job) if job.is_packed else _merged(context, job, numbers)
+    for number in numbers:
+        folds[number].take(found.get(number, Found()))
 
 
-def _merged(spark: SparkSession, job: Job) -> Any:
-    """The rows of all stretches as an Arrow table, patches of one partition and era merged unless they are packed."""
-    from pyspark.sql import functions as sql
+def _packed(context: SparkContext, job: Job) -> dict[int, Found]:
+    """Rows as bytes: nothing for Spark to plan or to compile, and no more Python processes than workers."""
+    tasks = job.tasks()
+    rows = context.parallelize(tasks, len(tasks)).mapPartitions(partial(packed_rows, job.to_json())).collect()
+    by_log: dict[int, list[tuple[int, bytes]]] = {}
+    for log, kind, content in rows:
+        by_log.setdefault(log, []).append((kind, content))
+    return {log: Found(mine) for log, mine in by_log.items()}
 
-    frame = spark.read.format(KraftLog.name()).option("job", job.to_json()).load()
-    if job.is_packed:
-        return frame.select("log", "kind", "key").toArrow()
-    merging = (getattr(sql, MERGED_BY.get(name, "max"))(name).alias(name) for name in PATCH_NUMBERS)
-    return frame.groupBy(*GROUP).agg(*merging).toArrow()
+
+def _merged(context: SparkContext, job: Job, logs: Sequence[int]) -> dict[int, Found]:
+    """Patches of one partition and era merged by Spark."""
+    from pyspark.sql import SparkSession
+
+    from kafkactl.dryrun.spark import merged
+
+    builder = SparkSession.builder
+    if not context.getConf().contains(_SHUFFLES):
+        builder = builder.config(_SHUFFLES, max(2, context.defaultParallelism))
+    table = merged(builder.getOrCreate(), job)
+    return {log: found_in(table, log) for log in logs}

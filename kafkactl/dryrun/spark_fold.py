@@ -5,32 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from kafkactl.dryrun.columns import BATCH, KEY_BYTES, Body, body_of
+from kafkactl.dryrun.columns import BATCH, Body, body_of
 from kafkactl.dryrun.local import Loaded, Start
 from kafkactl.dryrun.outline import outline_of
 from kafkactl.dryrun.patches import FIELDS, Patch, applied, cleared, is_regular, unpacked
-from kafkactl.dryrun.spark import (
-    ABORTED,
-    BEFORE,
-    BODIES,
-    MERGED_BY,
-    OTHERS,
-    PATCH,
-    PATCH_NUMBERS,
-    PATCHES,
-    WRONG,
-    bodies_in,
-    json_in,
-    others_in,
-    patches_in,
-    place_of,
-)  # fmt: skip
+from kafkactl.dryrun.spark_found import Found, Patches
+from kafkactl.dryrun.spark_pack import ABORTED, BEFORE, BODIES, OTHERS, WRONG, bodies_in, json_in, others_in, place_of
 from kafkactl.dryrun.spark_plan import NO_END, ClusterLog, Played, Row, planned
 from kafkactl.errors import DecodeError, FailedError
 from kafkactl.metadata.columns_bytes import Array
@@ -40,97 +24,6 @@ from kafkactl.protocol.record_batch import decode_header, decode_records
 from kafkactl.values import Uuid
 
 _LIST_FIELDS: Final = frozenset({"replicas", "isr", "removing_replicas", "adding_replicas", "elr", "last_known"})
-
-
-class Found:
-    """The rows of one log in the table of a job; without a table there are none."""
-
-    def __init__(self, table: pa.Table | None, log: int) -> None:
-        self._table = None if table is None else table.filter(pc.equal(table["log"], log))
-
-    def of(self, kind: int) -> Any:
-        """The rows of a kind."""
-        return self._table.filter(pc.equal(self._table["kind"], kind)) if self._table is not None else None
-
-    def patches(self) -> Patches:
-        """The patches, merged; they may have come packed."""
-        packed = self.keys(PATCHES)
-        if not packed:
-            return _patches(self.of(PATCH))
-        self._table = None
-        merging = _Merging()
-        for one in packed:
-            merging.add(patches_in(one))
-        return merging.patches()
-
-    def keys(self, kind: int) -> list[bytes]:
-        """What the rows of a kind hold, in the order of the log."""
-        rows = self.of(kind)
-        return [] if rows is None else sorted(rows["key"].to_pylist())
-
-
-class Patches(NamedTuple):
-    """Merged patches as columns, in the order of their first records."""
-
-    keys: list[bytes]
-    era: Array
-    numbers: Mapping[str, Array]
-
-    def patch(self, row: int) -> Patch:
-        """One of them."""
-        numbers = [int(self.numbers[name][row]) for name in PATCH_NUMBERS]
-        count = len(numbers) - len(FIELDS)
-        return Patch._make((int(self.era[row]), *numbers[:count], tuple(numbers[count:])))
-
-
-def _patches(rows: pa.Table | None) -> Patches:
-    if rows is None or not rows.num_rows:
-        return Patches([], np.zeros(0, np.int64), {name: np.zeros(0, np.int64) for name in PATCH_NUMBERS})
-    rows = rows.take(pc.sort_indices(rows["first_offset"]))
-    numbers = {name: rows[name].to_numpy() for name in PATCH_NUMBERS}
-    return Patches(rows["key"].to_pylist(), rows["era"].to_numpy(), numbers)
-
-
-class _Merging:
-    """Patches of one stretch after the other, each partition and era once in memory."""
-
-    def __init__(self) -> None:
-        self._rows: dict[bytes, int] = {}  # by key, and behind it the era where that is not the first
-        self._numbers = {name: np.zeros(0, np.int64) for name in PATCH_NUMBERS}
-
-    def add(self, table: pa.Table) -> None:
-        """Patches of which no two are of the same partition and era."""
-        keys, eras = table["key"].to_pylist(), table["era"].to_pylist()
-        known = self._rows
-        at = np.array(
-            [
-                known.setdefault(key if not era else key + era.to_bytes(4, "big"), len(known))
-                for key, era in zip(keys, eras, strict=True)
-            ],
-            np.int64,
-        )
-        for name in PATCH_NUMBERS:
-            merge, nothing = _MERGES[MERGED_BY.get(name, "max")]
-            held = self._numbers[name]
-            if len(held) < len(known):
-                held = np.concatenate([held, np.full(len(known), nothing)])
-                self._numbers[name] = held
-            held[at] = merge(held[at], table[name].to_numpy())
-
-    def patches(self) -> Patches:
-        """All of them."""
-        count, keys = len(self._rows), list(self._rows)
-        order = np.argsort(self._numbers["first_offset"][:count], kind="stable")
-        eras = np.array([int.from_bytes(key[KEY_BYTES:], "big") for key in keys], np.int64)
-        numbers = {name: held[:count][order] for name, held in self._numbers.items()}
-        return Patches([keys[at][:KEY_BYTES] for at in order.tolist()], eras[order], numbers)
-
-
-_MERGES: Final[Mapping[str, tuple[Any, int]]] = {
-    "min": (np.minimum, (1 << 63) - 1),
-    "max": (np.maximum, -1),
-    "sum": (np.add, 0),
-}
 
 
 class Fold:
@@ -143,7 +36,7 @@ class Fold:
         self._split_bytes = split_bytes
         self._damaged: set[str] = set()
         self.eras: tuple[int, ...] = ()
-        self._found = Found(None, number)
+        self._found = Found()
         self._plan()
 
     def _plan(self) -> None:
@@ -157,17 +50,17 @@ class Fold:
 
     def is_settled(self) -> bool:
         """Whether the job went by what is true of this log; if not, `window` and `eras` now say what is."""
-        wrong = dict(json_in(key) for key in self._found.keys(WRONG))
+        wrong = dict(json_in(key) for key in self._found.of(WRONG))
         if wrong:
             self._rescan(wrong)
             return False
         self._others = self._rows()
         self._outline = outline_of(self._values(), self._start.image)
-        self._bodies, self._before = self._found.keys(BODIES), self._found.keys(BEFORE)
+        self._bodies, self._before = self._found.of(BODIES), self._found.of(BEFORE)
         eras = tuple(offset for offset, _ in self._outline.clears)
-        seen = {(first, last) for key in self._found.keys(ABORTED) for first, last in json_in(key)}
+        seen = {(first, last) for key in self._found.of(ABORTED) for first, last in json_in(key)}
         self._patches = self._found.patches()
-        self._found = Found(None, self._number)  # what was taken out of it need not stand in memory twice
+        self._found = Found()  # what was taken out of it need not stand in memory twice
         hidden = any(one not in seen for one in self._outline.withheld if one not in self.window.withheld)
         exact = self.window.exact | self._outline.exact
         if eras == self.eras and not hidden:  # else patches are not what they have to be
@@ -198,7 +91,7 @@ class Fold:
         """The records that are replayed as they stand, in the order of the log."""
         files = {one.number: one.file for one in self.plan.stretches}
         rows = []
-        for key in self._found.keys(OTHERS):
+        for key in self._found.of(OTHERS):
             split, _ = place_of(key)
             rows += [Row(files[split], one[0], one[1], one[2], split, *one[3:]) for one in others_in(key)]
         rows.sort(key=lambda row: row[:3])

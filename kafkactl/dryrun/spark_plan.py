@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from kafkactl.dryrun.columns import BATCH, VALUE, Window
 from kafkactl.dryrun.local import LogFile, Reading, Start
-from kafkactl.dryrun.spark import Stretch
+from kafkactl.dryrun.spark_read import Stretch
 from kafkactl.frozen import frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay_batches import BATCH_HEAD, BatchReplaying

@@ -72,8 +72,8 @@ def answers(folder: Path) -> dict[str, tuple[Loaded, Loaded]]:
     logs = list(_logs(folder))
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "512m")
     wanted = [ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at) for _, log, at in logs]
-    with sessions.spark_session("local[2]") as spark:
-        assert spark.conf.get("spark.ui.enabled") == "false"
+    with sessions.spark_context("local[2]") as spark:
+        assert spark.getConf().get("spark.ui.enabled") == "false"
         found = load_logs(spark, wanted, split_bytes=40_000)
     ours = [load(log.segments, log.checkpoints, at=at) for _, log, at in logs]
     return {name: both for (name, _, _), *both in zip(logs, ours, found, strict=True)}  # type: ignore[misc]
@@ -148,15 +148,18 @@ def test_workers_need_nothing_but_the_zip(tmp_path: Path) -> None:
     packages = Path(zipfile.__file__).parent, next(Path(one) for one in sys.path if one.endswith("site-packages"))
     code = f"""if True:
         import sys; sys.path[:0] = [{str(archive)!r}, {str(packages[1])!r}]
-        import kafkactl.dryrun.spark as spark
+        import kafkactl.dryrun.spark_read as read
         from kafkactl.dryrun.columns import Window
         size = {len(generated(3, 500))}
-        stretch = spark.Stretch(log=0, number=0, file=0, path={str(tmp_path / "segment")!r}, start=0, end=size)
-        job = spark.Job(stretches=(stretch,), windows=(Window(first=0, end=1 << 62),), eras=((),))
-        reader = spark.KraftLogReader(spark.Job.from_json(job.to_json()))
+        stretch = read.Stretch(log=0, number=0, file=0, path={str(tmp_path / "segment")!r}, start=0, end=size)
+        job = read.Job(stretches=(stretch,), windows=(Window(first=0, end=1 << 62),), eras=((),))
+        assert len(list(read.packed_rows(job.to_json(), iter(job.tasks())))) == 3
+        assert ".zip" in read.__file__
+        assert not {{"pyspark", "pyarrow"}} & set(sys.modules)
+        import kafkactl.dryrun.spark as spark
+        reader = spark.KraftLogReader(read.Job.from_json(job.to_json()))
         rows = sum(one.num_rows for split in reader.partitions() for one in reader.read(split))
         assert rows > 20, rows
-        assert ".zip" in spark.__file__
     """
     run = subprocess.run(
         [sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False

@@ -31,7 +31,7 @@ from tests.dryrun.odd_logs import (
     partition,
     topic,
 )  # fmt: skip
-from tests.dryrun.spark_in_process import SESSION, jobs_in_process
+from tests.dryrun.spark_in_process import CONTEXT, jobs_in_process
 
 
 def log_of(folder: Path, name: str, data: bytes) -> LogSource:
@@ -64,7 +64,7 @@ def test_stretches_and_pieces_of_any_size(
     logs += [log_of(tmp_path, f"generated {seed}", generated(seed)) for seed in range(2)]
     wanted = [*(cluster(log) for log in logs), *(cluster(logs[-1], at) for at in (0, 700, 1_501))]
     with jobs_in_process(piece_bytes=piece_bytes) as jobs:
-        found = load_logs(SESSION, wanted, split_bytes=split_bytes)
+        found = load_logs(CONTEXT, wanted, split_bytes=split_bytes)
     assert all(job.is_packed == bool(few) for job in jobs)
     assert all(same(log, one) for log, one in zip(logs, found, strict=False))
     assert all(same(logs[-1], one, at) for one, at in zip(found[-3:], (0, 700, 1_501), strict=True))
@@ -76,7 +76,7 @@ SOUND = [[LEVEL], [topic(1), partition(1), partition(1, 1)], [BEGIN, change(1, L
 def test_a_plain_log_is_read_once(tmp_path: Path) -> None:
     log = log_of(tmp_path, "plain", encoded(SOUND))
     with jobs_in_process() as jobs:
-        (found,) = load_logs(SESSION, [cluster(log)])
+        (found,) = load_logs(CONTEXT, [cluster(log)])
     assert same(log, found)
     assert len(jobs) == 1
 
@@ -95,7 +95,7 @@ def test_what_nobody_knew_is_read_again(tmp_path: Path, batches: list[list[bytes
     """Only the log that it is about."""
     plain, odd = log_of(tmp_path, "plain", encoded(SOUND)), log_of(tmp_path, "odd", encoded(batches))
     with jobs_in_process() as jobs:
-        found = load_logs(SESSION, [cluster(plain), cluster(odd)], split_bytes=80)
+        found = load_logs(CONTEXT, [cluster(plain), cluster(odd)], split_bytes=80)
     assert all(same(log, one) for log, one in zip((plain, odd), found, strict=True))
     assert [sorted({one.log for one in job.stretches}) for job in jobs] == [[0, 1], [1]]
 
@@ -103,7 +103,7 @@ def test_what_nobody_knew_is_read_again(tmp_path: Path, batches: list[list[bytes
 def test_a_transaction_that_ends_elsewhere_needs_no_second_look(tmp_path: Path) -> None:
     log = log_of(tmp_path, "ended", encoded([*SOUND, [BEGIN], [change(1, Leader=1)], [END]]))
     with jobs_in_process() as jobs:
-        (found,) = load_logs(SESSION, [cluster(log)], split_bytes=80)
+        (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=80)
     assert same(log, found)
     assert len(jobs) == 1
 
@@ -113,7 +113,7 @@ def test_one_log_without_a_beginning_does_not_take_the_others_with_it(tmp_path: 
     Path(late.segments[0].name).rename(Path(late.segments[0].name).with_name(f"{5:020d}.log"))
     late = open_source(late.name)
     with jobs_in_process():
-        error, found = load_logs(SESSION, [cluster(late), cluster(whole)])
+        error, found = load_logs(CONTEXT, [cluster(late), cluster(whole)])
     assert isinstance(error, InputError) and error.id == "log-begins-late"
     assert same(whole, found)
 
@@ -122,25 +122,25 @@ def test_several_segments_and_no_log_at_all(tmp_path: Path) -> None:
     write_log(tmp_path / "segments", Shape(records=3_000, partitions=200, segment_bytes=60_000))
     log = open_source(str(tmp_path / "segments"))
     with jobs_in_process():
-        assert load_logs(SESSION, []) == []
-        (found,) = load_logs(SESSION, [cluster(log)], split_bytes=20_000)
+        assert load_logs(CONTEXT, []) == []
+        (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=20_000)
     assert same(log, found)
 
 
 def test_a_segment_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(tmp_path, "shrinks", generated(1))
     path = Path(log.segments[0].name)
-    from kafkactl.dryrun import spark
+    from kafkactl.dryrun import spark_read
 
-    real = spark.Job.from_json.__func__
+    real = spark_read.Job.from_json.__func__
 
-    def cut(cls: type[spark.Job], text: str) -> spark.Job:
+    def cut(cls: type[spark_read.Job], text: str) -> spark_read.Job:
         path.write_bytes(path.read_bytes()[:-100])
         return real(cls, text)
 
-    monkeypatch.setattr(spark.Job, "from_json", classmethod(cut))
+    monkeypatch.setattr(spark_read.Job, "from_json", classmethod(cut))
     with jobs_in_process(), pytest.raises(FailedError) as caught:
-        load_logs(SESSION, [cluster(log)])
+        load_logs(CONTEXT, [cluster(log)])
     assert caught.value.id == "log-changed-while-read"
 
 
@@ -148,7 +148,7 @@ def test_tables_of_the_state_are_the_same_bytes(tmp_path: Path) -> None:
     write_log(tmp_path / "log", Shape(records=3_000, partitions=200))
     log = open_source(str(tmp_path / "log"))
     with jobs_in_process():
-        (found,) = load_logs(SESSION, [cluster(log)], split_bytes=20_000)
+        (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=20_000)
     assert isinstance(found, Loaded)
     for name, loaded in (("local", load(log.segments, log.checkpoints)), ("spark", found)):
         write_details(tmp_path / name, state_tables(loaded.image, loaded.counts, image_sha256(loaded.image)))

@@ -16,7 +16,7 @@ TOUCHES_DISKS = {"read_text", "read_bytes", "write_text", "write_bytes", "mkdir"
 # Reads the data that belongs to the package; what it reads is as fixed as the code.
 READS_PACKAGE_DATA = "kafkactl/schema/source.py"
 # Plan and read byte ranges of files, in Spark's driver and workers.
-SPARK_ENGINE = tuple(f"kafkactl/dryrun/spark{part}.py" for part in ("", "_plan", "_engine", "_fold"))
+SPARK_ENGINE = tuple(f"kafkactl/dryrun/spark{part}.py" for part in ("", "_plan", "_engine", "_fold", "_read"))
 
 
 def _plan() -> configparser.ConfigParser:
