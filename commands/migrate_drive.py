@@ -14,6 +14,7 @@ from kafkactl.commands.options import Duration
 if TYPE_CHECKING:
     from kafkactl.adapters.migration_driver_port import Event, Patience, RunResult
     from kafkactl.adapters.migration_driver_steps import Crew
+    from kafkactl.adapters.migration_journal import Memory
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observation import Observation
 
@@ -104,13 +105,12 @@ def rehearse(
     """The plan of a run that touches nothing and opens no journal: refused where the run would be."""
     from kafkactl.adapters.migration_driver_open import cluster_id_of, live_world
     from kafkactl.adapters.migration_driver_port import DoneStep, RunResult
-    from kafkactl.adapters.migration_journal import Memory
     from kafkactl.migration.checks import check, open_questions
     from kafkactl.migration.state_names import State
     from kafkactl.plan import Outcome, blockers
 
     seen = live_world(inventory, output.say).observe()
-    route = way(seen, Memory())
+    route = way(seen, memory_of(inventory, seen))
     found = check(seen, accepted=frozenset(accepted))
     stops = (*blockers(route.findings), *blockers(found), *open_questions(found))
     last = None if until is None else State(until).place
@@ -125,6 +125,26 @@ def rehearse(
     )
     facts = {"time_ms": seen.time_ms, "consequences": [], "cluster_id": cluster_id_of(inventory, seen), "journal": None}
     output.emit(kind, {**result.to_dict(), **facts}, render=page, exit_code=result.outcome.exit_code)
+
+
+def memory_of(inventory: Inventory, seen: Observation) -> Memory:
+    """What the journal of this cluster remembers, which is only read; nothing where there is none.
+
+    Raises InputError as `look_into_journal` does.
+    """
+    from pathlib import Path
+
+    from kafkactl.adapters.migration_driver_open import cluster_id_of, journal_file
+    from kafkactl.adapters.migration_journal import Memory
+    from kafkactl.adapters.migration_journal_view import look_into_journal
+    from kafkactl.errors import UnreachableError
+
+    try:
+        path = journal_file(inventory, cluster_id_of(inventory, seen))
+    except UnreachableError:  # the plan says itself what follows from not knowing the cluster
+        return Memory()
+    found = look_into_journal(path, inventory) if Path(path).exists() else None
+    return Memory() if found is None else found[1]
 
 
 class Talk:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform
+from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, memory_of, perform
 from kafkactl.commands.migrate_options import (
     ObservationArguments,
     observation_options,
@@ -55,8 +55,10 @@ def command(
     takes over, and the brokers are restarted with their own files. What is done already is shown as
     done. A migration that is finalized has no way back, and is refused with exit code 3.
     """
+    from kafkactl.adapters.migration_driver_routes import remembered_of
     from kafkactl.commands.migrate_page import plan_page
     from kafkactl.migration.rollback import plan_rollback
+    from kafkactl.migration.rollback_memory import NOTHING
 
     _refuse_unknown_ids(accepted)
     if not dry_run and source.observation is not None:
@@ -65,7 +67,9 @@ def command(
     if not dry_run and inventory is not None:
         _carry_out(inventory, accepted, arguments, yes=yes)
     observation = open_observation(source)
-    plan = plan_rollback(observation, inventory, accepted=frozenset(accepted))
+    remembered = NOTHING if inventory is None else remembered_of(memory_of(inventory, observation))
+    plan = plan_rollback(observation, inventory, accepted=frozenset(accepted), remembered=remembered)
+    found = (*observation.findings, *plan.findings)
     payload = {
         "outcome": plan.outcome.value,
         "state": plan.state.value,
@@ -73,7 +77,7 @@ def command(
         "time_ms": observation.time_ms,
         "steps": [one.to_dict() for one in plan.steps],
         "consequences": plan.consequences,
-        "findings": (*observation.findings, *plan.findings),
+        "findings": tuple({(one.id, one.subject, one.message): one for one in found}.values()),
         "state_before": None,
         "cluster_id": None,
         "next_action": "",

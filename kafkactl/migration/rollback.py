@@ -18,6 +18,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Mode, NodeRole, Observation
 from kafkactl.migration.rollback_epoch import epoch_gate
+from kafkactl.migration.rollback_memory import NOTHING, Remembered, disks_unseen, files_back, started_again
 from kafkactl.migration.rollback_refusals import objections
 from kafkactl.migration.rollback_roll import back_to_migration_mode, back_to_zookeeper, first_to_start, rolled
 from kafkactl.migration.state import Situation, situation_of
@@ -33,27 +34,37 @@ _PRESENT = (Memory.NOT_COPIED, Memory.COPIED, Memory.BROKEN)
 
 
 def plan_rollback(
-    observation: Observation, inventory: Inventory | None = None, *, accepted: frozenset[str] = frozenset()
+    observation: Observation,
+    inventory: Inventory | None = None,
+    *,
+    accepted: frozenset[str] = frozenset(),
+    remembered: Remembered = NOTHING,
 ) -> Way:
     """The way back from what was observed. Never raises for what it holds.
 
-    Controllers that only the inventory names are among those to be stopped. `accepted` are ids of refusals that the
-    operator takes upon himself (`rollback_refusals.ACCEPTABLE`).
+    Controllers that only the inventory names are among those to be stopped, and to be wiped. `accepted` are ids of
+    refusals that the operator takes upon himself (`rollback_refusals.ACCEPTABLE`), `remembered` is what a journal knows
+    of an earlier run.
     """
     evidence = evidence_of(observation)
-    return rollback_of(evidence, situation_of(evidence), inventory, accepted=accepted)
+    return rollback_of(evidence, situation_of(evidence), inventory, accepted=accepted, remembered=remembered)
 
 
 def rollback_of(
-    e: Evidence, situation: Situation, inventory: Inventory | None = None, *, accepted: frozenset[str] = frozenset()
+    e: Evidence,
+    situation: Situation,
+    inventory: Inventory | None = None,
+    *,
+    accepted: frozenset[str] = frozenset(),
+    remembered: Remembered = NOTHING,
 ) -> Way:
     """The same from evidence that was gathered already."""
     found = objections(e, situation, accepted)
     if blockers(found):
         return Way(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=found)
-    steps = _numbered(_steps(e, situation, _controller_ids(e, inventory)))
-    is_pending = any(one.state is Progress.PENDING for one in steps)
     findings = (*found, *situation.leftovers)
+    steps = _numbered(_steps(e, situation, inventory, remembered))
+    is_pending = any(one.state is Progress.PENDING for one in steps)
     if not is_pending:
         return Way(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
     return Way(
@@ -70,8 +81,11 @@ def wipes(e: Evidence, inventory: Inventory | None = None) -> tuple[Step, ...]:
     return _numbered(_wiped(e, _controller_ids(e, inventory)))
 
 
-def _steps(e: Evidence, situation: Situation, controllers: tuple[int, ...]) -> Iterator[Step]:
-    if situation.state is State.M0 and not epoch_gate(e).needed:
+def _steps(e: Evidence, situation: Situation, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
+    controllers = _controller_ids(e, inventory)
+    unseen = frozenset() if inventory is None else disks_unseen(inventory, e.observation)
+    if situation.state is State.M0:
+        yield from _from_m0(e, situation, inventory, remembered)
         return
     if e.holder is Holder.KRAFT:
         yield from _flags_back(e)
@@ -81,12 +95,42 @@ def _steps(e: Evidence, situation: Situation, controllers: tuple[int, ...]) -> I
         yield _stop_controllers(e, controllers)
     yield from _znodes(e)
     if was_started:
-        first = first_to_start(e)
-        yield from rolled(e, first)
-        yield _elected(e)
-        yield from back_to_zookeeper(e, without=first)
-    if situation.state is not State.M0:
-        yield from _wiped(e, controllers)
+        yield from _brokers_back(e, inventory, remembered)
+    else:
+        yield from _started_again(e, inventory, remembered)
+    yield from _wiped(e, controllers, unseen)
+
+
+def _from_m0(e: Evidence, situation: Situation, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
+    """The epochs are seen to be wrong still, or the journal knows of something that is not done."""
+    goes_on = inventory is not None and remembered.goes_back
+    if inventory is not None and goes_on:
+        yield from files_back(inventory, situation.leftovers)
+    if epoch_gate(e).needed:
+        yield _stop_controllers(e, _controller_ids(e, inventory))
+        yield from _znodes(e)
+        yield from _brokers_back(e, inventory, remembered)
+    else:
+        yield from _started_again(e, inventory, remembered)
+    if inventory is not None and goes_on:
+        left = (one.id for one in inventory.controllers if one.name not in remembered.wiped)
+        yield from _wiped(e, tuple(left), disks_unseen(inventory, e.observation))
+
+
+def _brokers_back(e: Evidence, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
+    """Who is down comes up before another one is stopped."""
+    first = first_to_start(e)
+    rest = tuple(rolled(e, first)), tuple(back_to_zookeeper(e, without=first))
+    own = {one.target for steps in rest for one in steps if one.action is Move.RESTART_NODE}
+    yield from (one for one in _started_again(e, inventory, remembered) if one.target not in own)
+    yield from rest[0]
+    yield _elected(e)
+    yield from rest[1]
+
+
+def _started_again(e: Evidence, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
+    if inventory is not None:
+        yield from started_again(inventory, e.observation, remembered, {NodeRole.BROKER: File.ORIGINAL})
 
 
 def _numbered(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -139,12 +183,13 @@ def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> Step:
     )
 
 
-def _wiped(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
-    """The disks that something is known to be on: of a controller that is down and shows nothing, nothing is left."""
+def _wiped(e: Evidence, ids: tuple[int, ...], unseen: frozenset[int] = frozenset()) -> Iterator[Step]:
+    """The disks that something is known to be on, and those of this try that nobody sees to be empty (`unseen`)."""
     for id in ids:
         node = e.observation.node(id, NodeRole.CONTROLLER)
         log = e.observation.logs.get(id)
-        if (log is not None and log.end_offset > 0) or (node is not None and (node.meta_properties or answers(node))):
+        is_used = (log is not None and log.end_offset > 0) or bool(node and (node.meta_properties or answers(node)))
+        if is_used or id in unseen:
             yield Step(
                 action=Move.WIPE_DISK,
                 target=f"controller {id}",

@@ -37,12 +37,14 @@ ACCEPTABLE: Final = frozenset(
 )
 _MIRRORED: Final = (State.M6, State.M7, State.M8, State.LOST_QUORUM, State.LOST_MIGRATION_ZNODE)
 _NO_WAY: Final = (State.BORN_IN_KRAFT, State.NOT_ENOUGH_EVIDENCE)
+# What an observation says of an inventory that mixes up clusters.
+_ANOTHER_CLUSTER: Final = frozenset({"zookeeper-of-another-cluster", "node-of-another-cluster", "node-of-another-role"})
 _NAMED: Final = 5
 
 
 def objections(e: Evidence, situation: Situation, accepted: frozenset[str]) -> tuple[Finding, ...]:
     """What speaks against a way back from here, blockers first; accepted ones are warnings."""
-    final = [*_finalized(e), *_no_way(situation)]
+    final = _mixed_up(e) or [*_finalized(e), *_no_way(situation)]
     found = final or [_accepted(one, accepted) for rule in _RULES for one in rule(e, situation)]
     return tuple(sorted(found, key=lambda one: list(Severity).index(one.severity)))
 
@@ -50,6 +52,10 @@ def objections(e: Evidence, situation: Situation, accepted: frozenset[str]) -> t
 def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
     taken = finding.severity is Severity.BLOCKER and finding.id in ACCEPTABLE and finding.id in accepted
     return changed(finding, severity=Severity.WARNING) if taken else finding
+
+
+def _mixed_up(e: Evidence) -> list[Finding]:
+    return [one for one in e.observation.findings if one.id in _ANOTHER_CLUSTER]
 
 
 def _finalized(e: Evidence) -> Iterator[Finding]:

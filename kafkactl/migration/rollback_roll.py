@@ -9,13 +9,12 @@ from kafkactl.migration.rollback_epoch import epoch_gate
 from kafkactl.migration.state_brokers import BrokerEvidence
 from kafkactl.migration.state_evidence import Evidence, Holder
 from kafkactl.migration.step import File, Move, Progress, Step
+from kafkactl.migration.step_order import roll_order
 
 
 def back_to_migration_mode(e: Evidence) -> Iterator[Step]:
     """Each broker on KRaft, one by one, while the quorum lives."""
-    for one in e.brokers:
-        if one.runs_as is not Mode.KRAFT:
-            continue
+    for one in roll_order((one for one in e.brokers if one.runs_as is Mode.KRAFT), e):
         is_there = one.file_mode is Mode.MIGRATING
         yield _step(
             one,
@@ -94,11 +93,10 @@ def _roll(one: BrokerEvidence, e: Evidence) -> Iterator[Step]:
 
 
 def _in_order(e: Evidence) -> list[BrokerEvidence]:
-    """By id, the one that holds `/controller` last; first where it has to be elected again with a higher epoch."""
+    """The one that holds `/controller` last; first where it has to be elected again with a higher epoch."""
     held_by = e.tree.controller.broker_id if e.tree is not None and e.tree.controller is not None else None
-    first = epoch_gate(e).after_election
     chosen = [one for one in e.brokers if _has_to_change(one) or _is_to_be_elected_again(one, e) or _was_in(one)]
-    return sorted(chosen, key=lambda one: ((one.id == held_by) is not first, one.id))
+    return roll_order(chosen, e, **{"first" if epoch_gate(e).after_election else "last": held_by})
 
 
 def _was_in(one: BrokerEvidence) -> bool:

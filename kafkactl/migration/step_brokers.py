@@ -9,6 +9,7 @@ from kafkactl.migration.state_brokers import BrokerEvidence
 from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import Barrier, File, Move, Progress, Step
+from kafkactl.migration.step_order import roll_order
 
 
 def entering_steps(e: Evidence) -> Iterator[Step]:
@@ -71,7 +72,7 @@ def copy_step(e: Evidence) -> Step:
 
 def kraft_steps(e: Evidence) -> Iterator[Step]:
     """M6 and M7: a KRaft file reaches a broker's disk only now; before the copy it would rename every partition."""
-    for one in sorted(_order(e), key=lambda one: one.id):
+    for one in roll_order(_order(e), e):
         held = one.registration
         runs = one.mode is Mode.KRAFT
         registered = held is not None and not held.migrating and not held.fenced
@@ -110,12 +111,12 @@ def _has_entered(one: BrokerEvidence) -> bool:
 
 
 def _order(e: Evidence) -> list[BrokerEvidence]:
-    """By id, and the ZooKeeper controller last."""
+    """The ZooKeeper controller last."""
     held_by = None
     if e.holder is Holder.ZOOKEEPER and e.tree is not None and e.tree.controller is not None:
         held_by = e.tree.controller.broker_id
     known = [one for one in e.brokers if one.node is not None or one.in_zookeeper]
-    return sorted(known, key=lambda one: (one.id == held_by, one.id))
+    return roll_order(known, e, last=held_by)
 
 
 def _step(
