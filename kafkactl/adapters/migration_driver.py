@@ -22,6 +22,8 @@ from kafkactl.adapters.migration_driver_stops import (
     error_finding,
     gate_stays_closed,
     isr_incomplete,
+    moved_against,
+    moved_by_another,
     not_caught_up,
     strays_found,
 )
@@ -88,6 +90,8 @@ class _Drive:
     def __init__(self, crew: Crew, plan: Plan, is_there: Callable[[str], bool], guard: Guard, ask: Ask) -> None:
         self.crew, self.plan, self.is_there, self.guard, self.ask = crew, plan, is_there, guard, ask
         self.began = False
+        self.goal = ""
+        self.known: str | None = None
         self.first: str | None = None
         self.state: str | None = None
         self.done: list[DoneStep] = []
@@ -104,6 +108,7 @@ class _Drive:
         """Step after step until there is none, or none may be taken."""
         journal = self.crew.journal
         memory = journal.memory
+        self.goal = goal
         seen, route = self._look()
         if not accept_observed and (stop := disagreement(memory, route.state, seen)) is not None:
             return self._over(Outcome.REFUSED, (stop, *route.findings))
@@ -142,7 +147,7 @@ class _Drive:
         clock, patience = self.crew.world.clock, self.crew.patience
         until = Deadline.after(patience.settle_ms if self.began else 2 * patience.apart_ms, clock)
         found = self.guard.objections(seen, None, route, step)
-        needed = 2 if self.guard.is_milestone(route, step) else 1
+        needed = self.guard.looks_needed(route, step)
         times = 0 if found else 1
         while times < needed:
             if found and until.passed:
@@ -308,7 +313,20 @@ class _Drive:
     # --- looking ---
 
     def _look(self) -> tuple[Observation, Route]:
-        """What is there now and what follows from it; a ZooKeeper that is away for a moment is waited for."""
+        """What is there now and what follows from it. Raises RefusedError where somebody else moves it."""
+        seen, route = self._look_once()
+        before = self.known
+        if before is not None and moved_against(self.goal, before, route.state):
+            self.crew.world.clock.sleep_ms(self.crew.patience.apart_ms)
+            seen, route = self._look_once()
+            if moved_against(self.goal, before, route.state):
+                raise moved_by_another(self.goal, before, route.state)
+        if State(route.state).place is not None:
+            self.known = route.state
+        return seen, route
+
+    def _look_once(self) -> tuple[Observation, Route]:
+        """A ZooKeeper that is away for a moment is waited for."""
         away: Deadline | None = None
         while True:
             try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkactl.adapters.migration_journal import Memory
-from kafkactl.errors import KafkactlError
+from kafkactl.adapters.migration_journal import BACK, Memory
+from kafkactl.errors import KafkactlError, RefusedError
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import Step
@@ -19,6 +19,29 @@ _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops al
 _EARLY: Final = frozenset({"M0", "M1", "M2"})
 # From these the next ones come by themselves.
 _BY_ITSELF: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
+
+# Between these no state comes or goes by itself: what is prepared, who has entered, what is copied, what is final.
+_LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M5": 2, "M6": 2, "M7": 2, "M8": 2, "M9": 2,
+                  "M10": 3, "M11": 3}  # fmt: skip
+
+
+def moved_against(goal: str, before: str | None, now: str) -> bool:
+    """Whether a migration goes the other way than the run that drives it: back under `run`, on under `rollback`."""
+    old, new = _LEVELS.get(before or ""), _LEVELS.get(now)
+    if old is None or new is None:
+        return False  # broken on the way: told by the plan
+    return new > old if goal == BACK else new < old
+
+
+def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
+    """Nothing that this run did leads there."""
+    return RefusedError(
+        f"it was {before} and is {now} now, in two looks: no step of this {goal} leads there, so somebody else is"
+        " driving this migration, too",
+        id="migration-moved-by-another",
+        next_step="Find the other kafkactl (another journal, another machine) or the hands, and let one of them drive;"
+        " then run this again.",
+    )
 
 
 def disagreement(memory: Memory, observed: str, seen: Observation) -> Finding | None:

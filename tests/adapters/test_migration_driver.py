@@ -11,7 +11,7 @@ from kafkactl.adapters.migration_driver import run_migration
 from kafkactl.adapters.migration_driver_guard import ForwardGuard
 from kafkactl.adapters.migration_driver_port import RunResult
 from kafkactl.adapters.migration_driver_routes import WayBack, WayForward, identity_of
-from kafkactl.adapters.migration_driver_stops import not_caught_up
+from kafkactl.adapters.migration_driver_stops import moved_against, not_caught_up
 from kafkactl.adapters.migration_journal import BACK, FINALIZE, FORWARD
 from kafkactl.errors import RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.migration.hook_words import Verb
@@ -354,3 +354,48 @@ def test_a_controller_counts_when_it_has_caught_up(
     quorum = QuorumSeen(leader_id=1, leader_epoch=2, high_watermark=high_watermark, voters=voters)
     seen = Observation(time_ms=0, nodes=(NodeSeen(id=1, role=NodeRole.CONTROLLER, quorum=quorum),))
     assert not_caught_up(seen, 7) == says
+
+
+@pytest.mark.parametrize(
+    ("phase", "goal", "act", "id"),
+    [
+        ("M6", FORWARD, 12, "migration-moved-by-another"),
+        ("M6", BACK, 12, "controller-still-runs"),  # the other one starts them again
+    ],
+)
+def test_somebody_else_who_drives_the_other_way(phase: str, goal: str, act: int, id: str, tmp_path: Path) -> None:
+    """With a journal of his own nobody keeps him out; that the state goes the other way shows him."""
+    cluster, acts = at_phase(phase), []
+    world = FakeWorld(cluster)
+
+    def meddle() -> None:
+        acts.append(1)
+        if len(acts) == act + 1:
+            other = FakeWorld(cluster)
+            result = back(other, tmp_path / "other") if goal == FORWARD else forward(other, tmp_path / "other")
+            assert result.outcome in (Outcome.DONE, Outcome.PARTIAL, Outcome.UNKNOWN), result.findings
+
+    world.on_act = meddle
+    (tmp_path / "other").mkdir()
+    result = forward(world, tmp_path) if goal == FORWARD else back(world, tmp_path)
+    assert result.findings[-1].id == id, result.findings
+    assert result.findings[-1].next_step and cluster.harm == []
+
+
+@pytest.mark.parametrize(
+    ("goal", "before", "now", "against"),
+    [
+        (FORWARD, "M6", "M0", True),
+        (FORWARD, "M6", "M4L", True),
+        (FORWARD, "M8", "M7", False),
+        (FORWARD, "M6", "lost-quorum", False),
+        (FORWARD, None, "M0", False),
+        (FINALIZE, "M10", "M8", True),
+        (BACK, "M8", "M6", False),
+        (BACK, "M6", "M0", False),
+        (BACK, "M4", "M6", True),
+        (BACK, "M0", "M3", True),
+    ],
+)
+def test_which_way_a_migration_goes(goal: str, before: str | None, now: str, against: bool) -> None:
+    assert moved_against(goal, before, now) is against
