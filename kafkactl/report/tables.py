@@ -21,8 +21,8 @@ def _changes(effects: Mapping[str, Any]) -> Table:
         (
             Cell(f"{one['topic']}-{one['partition']}"),
             _leaders(one),
-            Cell(f"{_ids(one['isr_before'])} → {_ids(one['isr_after'])}"),
-            Cell(_ids(one["elr_after"])),
+            Cell(" → ".join(dict.fromkeys(_ids(one[name]) or "none" for name in ("isr_before", "isr_after")))),
+            Cell(_ids(one["elr_after"]) or "-"),
             Cell("yes") if one["certain"] else Cell(f"no, {len(one['alternatives'])} outcomes", "warn"),
         )
         for one in effects["changes"][:ROWS]
@@ -48,7 +48,7 @@ def _leader(node_id: int) -> str:
 
 
 def _ids(ids: Sequence[int]) -> str:
-    return ",".join(str(one) for one in ids) or "-"
+    return ",".join(str(one) for one in ids)
 
 
 def _results(effects: Mapping[str, Any]) -> Table:
@@ -88,7 +88,7 @@ def _moves(effects: Mapping[str, Any]) -> Table:
         (
             Cell(f"{one['topic']}-{one['partition']}"),
             Cell("yes") if one["completes"] else Cell("no, it is stuck", "bad"),
-            Cell(_ids(one.get("replicas_after") or [])),
+            Cell(_ids(one.get("replicas_after") or []) or "-"),
         )
         for one in stuck_first[:ROWS]
     )

@@ -170,6 +170,15 @@ def test_nobody_recovers_where_nobody_leads() -> None:
     assert "recovering" not in "".join(read(render_html(report(one))).text)
 
 
+def test_an_isr_that_stays_is_shown_once() -> None:
+    one = answer()
+    kept = {**one["effects"]["changes"][0], "isr_before": [41, 42], "isr_after": [41, 42]}
+    gone = {**kept, "isr_after": []}
+    one["effects"]["changes"] = [kept, gone]
+    text = "".join(read(render_html(report(one))).text)
+    assert text.count("41,42 → none") == 1 and text.count("41,42") == 2
+
+
 def test_the_history_of_a_log(tmp_path: Path) -> None:
     from kafkactl.adapters.log_source import open_source
 
