@@ -40,7 +40,7 @@ from tests.lab.errors import LabError
 from tests.lab.migration_configs import Plan
 from tests.lab.node import KafkaNode, write_config
 from tests.lab.ports import HOST, free_port, release_port
-from tests.lab.zookeeper import ZooKeeperNode
+from tests.lab.zookeeper import ZooKeeperEnsemble, ZooKeeperNode
 
 FIRST_CONTROLLER = 3001
 STATES = ("M0", "M3", "M4", "M4L", "M6", "M7", "M8", "M11")
@@ -57,13 +57,17 @@ class MigrationCluster:
         self, release: str, workdir: Path, *, brokers: int = 2, controllers: int = 1, chroot: str = "/kafka",
         ibp: str | None = None, metadata_version: str | None = None,
         broker_settings: Mapping[str, str] | None = None, controller_settings: Mapping[str, str] | None = None,
+        zookeeper: ZooKeeperNode | ZooKeeperEnsemble | None = None,
     ) -> None:  # fmt: skip
-        """`ibp` and `metadata_version` are the release's own unless given; settings are added to every file."""
+        """`ibp` and `metadata_version` are the release's own unless given; settings are added to every file.
+
+        Without a `zookeeper` there is one server.
+        """
         self.release = release
         self.workdir = workdir
         self.logs = workdir / "logs"
         self.logs.mkdir(parents=True, exist_ok=True)
-        self.zookeeper = ZooKeeperNode(workdir)
+        self.zookeeper = zookeeper or ZooKeeperNode(workdir)
         self.metadata_version = metadata_version or ibp or release.rpartition(".")[0]
         self.plan = Plan(
             connect=self.zookeeper.connect + chroot,
@@ -94,7 +98,7 @@ class MigrationCluster:
             node.kill()
         self.zookeeper.kill()
         ports = [port for pair in self.plan.brokers.values() for port in pair]
-        for port in (*ports, *self.plan.controllers.values(), self.zookeeper.port):
+        for port in (*ports, *self.plan.controllers.values(), *self.zookeeper.ports):
             release_port(port)
 
     # --- what it is made of ---
