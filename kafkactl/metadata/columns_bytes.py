@@ -68,8 +68,10 @@ class ByteNumbers:
             found = self._known[content, tag] = len(self._known)
         return found
 
-    def numbers(self, window: Window, starts: Array, lengths: Array, tags: Array | int = 0) -> Array:
+    def numbers(self, window: Window, starts: Array, lengths: Array | int, tags: Array | int = 0) -> Array:
         """Those of the strings at these places."""
+        if isinstance(lengths, int):
+            lengths = np.full(len(starts), lengths)
         words = (lengths + 7) >> 3
         classes = np.flatnonzero(np.bincount(words)).tolist()
         if len(classes) == 1:

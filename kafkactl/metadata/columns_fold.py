@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,21 +29,26 @@ TOPIC, REMOVE_TOPIC, BEGIN, END, ABORT, CLEAR_ELR = 2, 9, 23, 24, 25, 28
 _HEAD_END: Final = 3 + meant.IDS_BYTES
 _NO_OP: Final = 0x00001401  # frame, api key, version, no tagged fields; little-endian
 NEVER: Final = 1 << 60
+_NEVER_THERE: Final = (NEVER, NEVER)
 _MOST_REMEMBERED: Final = 400_000
+FOLLOWED: Final = frozenset({TOPIC, REMOVE_TOPIC, CLEAR_ELR})
+_TRANSACTIONS: Final = frozenset({-1, meant.PARTITION, meant.CHANGE, BEGIN, END, ABORT})
 
 
 class Others(NamedTuple):
-    """The records that are about no partition: their places among all, what they are, and whether they are of an
-    aborted transaction, between its begin and its abort."""
+    """The records that are about no partition: their places among all, what they are with their api keys (-1 of one
+    that cannot be read), and whether they are of an aborted transaction, between its begin and its abort."""
 
     places: list[int]
     records: list[MetadataRecord | DecodeError]
+    keys: list[int]
     aborted: list[bool]
 
-    def rows(self) -> Iterator[tuple[int, int, MetadataRecord | DecodeError, bool]]:
-        """Place, api key (-1 of one that cannot be read), record, and whether it was aborted."""
-        for at, one, aborted in zip(*self, strict=True):
-            yield at, one.api_key if isinstance(one, MetadataRecord) else -1, one, aborted
+    def of(self, keys: Set[int]) -> Iterator[tuple[int, int, Any]]:
+        """Place, key and record of those of some types that take effect."""
+        for at, one, key, aborted in zip(*self, strict=True):
+            if key in keys and not aborted:
+                yield at, key, one
 
 
 class Stretch(NamedTuple):
@@ -66,11 +71,12 @@ class Stretch(NamedTuple):
 
     def clears(self) -> list[int]:
         """The places of ClearElrRecords."""
-        return [at for at, key, _, aborted in self.others.rows() if key == CLEAR_ELR and not aborted]
+        return [at for at, _, _ in self.others.of({CLEAR_ELR})] if CLEAR_ELR in self.others.keys else []
 
     def counts(self) -> Counter[str]:
         """How many records were met, beside the others that take effect."""
-        counts = Counter(one.type for _, _, one, aborted in self.others.rows() if aborted)  # type: ignore[union-attr]
+        aborted = zip(self.others.records, self.others.aborted, strict=True)
+        counts = Counter(one.type for one, is_aborted in aborted if is_aborted)  # type: ignore[union-attr]
         counts["PartitionRecord"] += self.partitions
         counts["PartitionChangeRecord"] += self.changes
         counts["NoOpRecord"] += self.no_ops
@@ -159,10 +165,8 @@ class ColumnFold:
     def _lives(self, others: Others) -> dict[bytes, tuple[int, int]]:
         """Of the topics that are made or removed: behind which place they are there, and before which."""
         lives: dict[bytes, tuple[int, int]] = {}
-        for at, key, one, aborted in others.rows():
-            if key not in (TOPIC, REMOVE_TOPIC) or aborted:
-                continue
-            raw = one.data["TopicId"].raw  # type: ignore[union-attr]
+        for at, key, one in others.of({TOPIC, REMOVE_TOPIC}):
+            raw = one.data["TopicId"].raw
             begin, end = lives.get(raw, (-1 if raw in self._state.topics else NEVER, NEVER))
             if (key == TOPIC and (begin != NEVER or end != NEVER)) or (key == REMOVE_TOPIC and end != NEVER):
                 raise _OddError
@@ -181,26 +185,32 @@ class ColumnFold:
 
         Every one has to be about a topic that is there at its place.
         """
-        start = found.start[place]
-        withheld = np.zeros(len(place), bool)
+        withheld = np.zeros(len(place) if aborted else 0, bool)
         for first, last in aborted:
             withheld[slice(*np.searchsorted(place, (first, last)).tolist())] = True
-        kept = np.flatnonzero(~withheld)
-        start, place = start[kept], place[kept]
-        topics = self.table.topics.numbers(window, start + 7, np.full(len(start), 16))
-        changing = {self.table.topics.number(raw): life for raw, life in lives.items()}
-        begins = np.where(self.table.is_live, -1, NEVER)
-        ends = np.full(len(begins), NEVER)
-        for number, (begin, end) in changing.items():
-            begins[number], ends[number] = begin, end
-        if bool(((place <= begins[topics]) | (place >= ends[topics])).any()):
-            raise _OddError
+        kept = np.flatnonzero(~withheld) if aborted else slice(None)
+        start, place = found.start[place[kept]], place[kept]
+        topics = self.table.topics.numbers(window, start + 7, 16)
+        self._check_lives(place, topics, lives)
         rows = self.table.rows(topics, window.i4[start + 3].astype(np.int64))
         if rows is None:
             raise _OddError
+        if not aborted:
+            return rows
         spread = np.full(len(withheld), -1)
         spread[kept] = rows
         return spread
+
+    def _check_lives(self, place: Array, topics: Array, lives: Mapping[bytes, tuple[int, int]]) -> None:
+        """Whether the topics of partition records are there at their places."""
+        changing = {self.table.topics.number(raw): life for raw, life in lives.items()}
+        is_sure = self.table.is_live.copy()  # there from before the stretch until behind it
+        is_sure[list(changing)] = False
+        unsure = np.flatnonzero(~is_sure[topics])
+        for at, topic in zip(place[unsure].tolist(), topics[unsure].tolist(), strict=True):
+            begin, end = changing.get(topic, _NEVER_THERE)
+            if not begin < at < end:
+                raise _OddError
 
     def _changed(self, window: Window, found: Records, place: Array, rows: Array, which: Array) -> Changed:
         own = np.flatnonzero(which)
@@ -373,7 +383,9 @@ def _between(rows: Any, begin: int, end: int) -> Any:
 def _others(window: Window, found: Records, places: list[int]) -> Others:
     starts, ends = found.start[places].tolist(), found.end[places].tolist()
     values = [window.data[start:end] for start, end in zip(starts, ends, strict=True)]
-    return Others(places, list(map(_decoded, values)), [False] * len(values))
+    records = list(map(_decoded, values))
+    keys = [one.api_key if isinstance(one, MetadataRecord) else -1 for one in records]
+    return Others(places, records, keys, [False] * len(values))
 
 
 def _decoded(value: bytes) -> MetadataRecord | DecodeError:
@@ -387,7 +399,7 @@ def _transactions(others: Others) -> tuple[list[tuple[int, int]], int]:
     """First and last place of those that were aborted, and where one begins that does not end (-1: nowhere)."""
     aborted: list[tuple[int, int]] = []
     begin, unreadable = -1, False
-    for at, key, _, _ in others.rows():
+    for at, key, _ in others.of(_TRANSACTIONS):
         unreadable = unreadable or key < 0
         if key in (meant.PARTITION, meant.CHANGE):  # in a frame that is longer than need be
             raise _OddError

@@ -13,7 +13,7 @@ import numpy as np
 from kafkactl.metadata.columns_bytes import Array, ByteNumbers
 from kafkactl.metadata.columns_meaning import Meanings
 from kafkactl.metadata.image import PartitionState
-from kafkactl.metadata.replay_state import State, TopicState
+from kafkactl.metadata.replay_state import State
 
 _FLUSHED_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
 # The columns, by the field of a PartitionState that they are: numbers of lists, of directory lists, and plain ones.
@@ -150,25 +150,27 @@ class PartitionTable:
 
     def flush(self) -> None:
         """Put everything into the state. The table stays as it is."""
-        taken: list[tuple[TopicState, Array, int]] = []
-        waiting = 0
-        for topic in np.flatnonzero(self.is_live[: len(self._raws)] & (self._room[: len(self._raws)] > 0)).tolist():
-            rows = self._rows_of(topic)
-            present = np.flatnonzero(self.present[rows])
-            taken.append((self._state.topics[self._raws[topic]], present, rows.start))
-            taken[-1][0].shared = False
-            waiting += len(present)
-            if waiting >= _FLUSHED_AT_ONCE:
-                self._into_state(taken)
-                taken, waiting = [], 0
-        self._into_state(taken)
+        live = np.flatnonzero(self.is_live[: len(self._raws)] & (self._room[: len(self._raws)] > 0))
+        live = live[np.argsort(self._base[live])]
+        base = self._base[live]
+        rows = np.flatnonzero(self.present[: self.used])  # only rows of live topics are present
+        ends = np.searchsorted(rows, base + self._room[live])
+        first = begin = 0
+        while first < len(live):
+            behind = max(first + 1, int(np.searchsorted(ends, begin + _FLUSHED_AT_ONCE)))
+            part, end = slice(first, behind), int(ends[behind - 1])
+            self._into_state(live[part].tolist(), base[part].tolist(), (ends[part] - begin).tolist(), rows[begin:end])
+            first, begin = behind, end
 
-    def _into_state(self, taken: list[tuple[TopicState, Array, int]]) -> None:
-        if not taken:
-            return
-        states = iter(self.states(np.concatenate([numbers + base for _, numbers, base in taken])))
-        for topic, numbers, _ in taken:
-            topic.partitions = dict(zip(numbers.tolist(), states, strict=False))
+    def _into_state(self, topics: list[int], bases: list[int], ends: list[int], rows: Array) -> None:
+        """Some topics with the rows that they have; `ends` tells where those of each end."""
+        numbers, states, begin = rows.tolist(), self.states(rows), 0
+        for topic, base, end in zip(topics, bases, ends, strict=True):
+            held = self._state.topics[self._raws[topic]]
+            held.shared = False
+            own = [row - base for row in numbers[begin:end]]
+            held.partitions = dict(zip(own, states[begin:end], strict=True))
+            begin = end
 
     def clear_elr(self, raw: bytes | None) -> None:
         """A ClearElrRecord, of one topic or of all (`apply_topics.clear_elr`)."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 WORTH_BYTES: Final = 1 << 20  # pieces below this are replayed record by record
 _FEW_RECORDS: Final = 500  # fewer are not worth to begin with columns
 _MOST_LEFT: Final = 64
+_BY_THE_WORD: Final = frozenset({-1, BEGIN, END, ABORT})  # as ever: -1 is a record that cannot be read
 
 
 class FastReplaying(BatchReplaying):
@@ -166,35 +167,30 @@ class FastReplaying(BatchReplaying):
 
     def _commit(self, window: Window, found: Batches, stretch: Stretch, records: Records, first: int) -> None:
         """Partition records by columns, the others in their order; a ClearElrRecord divides the former."""
-        from kafkactl.metadata.columns_fold import CLEAR_ELR, NEVER
+        from kafkactl.metadata.columns_fold import CLEAR_ELR, FOLLOWED, NEVER
 
-        columns, heads = self._columns, found.heads
+        columns, others = self._columns, stretch.others
         assert columns is not None
         self.counts.update(stretch.counts())
-        offset = int(heads.offset[first])
-        batches = records.first.searchsorted(stretch.others.places, "right") - 1 + first
-        places = zip(heads.epoch[batches].tolist(), heads.timestamp[batches].tolist(), strict=True)
+        offset, epoch = int(found.heads.offset[first]), int(found.heads.epoch[first])
         bounds = iter([*stretch.clears(), NEVER])
         columns.fold(window, stretch, -1, next(bounds))
-        for (at, key, one, aborted), (epoch, timestamp) in zip(stretch.others.rows(), places, strict=True):
+        one: Any
+        for at, one, key, aborted in zip(*others, strict=True):
             if aborted:
                 continue
-            if key == ABORT and self.transaction is not None:
-                self.transaction.records.extend(stretch.withheld(window, records, at, offset))
-            self._take_other((offset + at, epoch, timestamp), one)
-            if isinstance(one, MetadataRecord):
+            if key in _BY_THE_WORD:
+                if key == ABORT and self.transaction is not None:
+                    self.transaction.records.extend(stretch.withheld(window, records, at, offset))
+                super().take(offset + at, epoch, 0, one)
+                continue
+            # Those of a transaction that ends take effect where they stand: nothing lies between them and its end.
+            self.counts[one.type] += 1
+            self._apply(offset + at, one)
+            if key in FOLLOWED:
                 columns.followed(one)
             if key == CLEAR_ELR:
                 columns.fold(window, stretch, at, next(bounds))
-
-    def _take_other(self, place: tuple[int, int, int], one: MetadataRecord | DecodeError) -> None:
-        """A record that is about no partition. Those of a transaction that ends take effect where they stand, for
-        nothing lies between them and its end."""
-        if isinstance(one, MetadataRecord) and self.transaction is not None and one.api_key not in (BEGIN, END, ABORT):
-            self.counts[one.type] += 1
-            self._apply(place[0], one)
-        else:
-            super().take(*place, one)
 
 
 def replay_fast(runs: Iterable[BatchRun | Damage], start: Image = EMPTY, **options: Any) -> Replay:
