@@ -19,6 +19,7 @@ from kafkactl.migration.compare_configs import CLIENT_QUOTA, SCRAM
 from kafkactl.migration.compare_phase import Evidence, Phase, PhaseFacts, explained, phase_of
 from kafkactl.migration.log_facts import Mirror
 from kafkactl.migration.observation import NodeSeen, Observation
+from kafkactl.migration.state_evidence import cluster_time_ms
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.migration.tree_settings import DEFAULT_NAME, desanitize
@@ -156,7 +157,7 @@ def compare_observation(observation: Observation) -> Comparison:
         CompareFacts(
             phase=phase_facts(observation),
             mirror=observation.mirror,
-            time_ms=observation.time_ms,
+            time_ms=cluster_time_ms(observation, log),
             copied=_copied(observation),
             inter_broker_protocol={
                 one.id: one.config[_IBP].strip() for one in brokers if one.config and _is_on_zookeeper(one)

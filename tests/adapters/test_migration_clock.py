@@ -17,6 +17,8 @@ from kafkactl.adapters.migration_driver_routes import WayBack, WayForward, ident
 from kafkactl.adapters.migration_hooks import HookEnd, HookLimits, run_hook
 from kafkactl.adapters.migration_journal import BACK, FORWARD, open_migration_journal
 from kafkactl.frozen import changed
+from kafkactl.migration import compare
+from kafkactl.migration.compare import CompareFacts
 from kafkactl.migration.gate import gates_of
 from kafkactl.migration.observation import Mode, Observation
 from kafkactl.migration.state_evidence import evidence_of
@@ -120,6 +122,16 @@ def test_an_age_by_clocks_that_contradict_each_other_is_none() -> None:
     behind = HEALTHY["M6"].but(end=400, migration=300, migration_age_ms=-HOUR_MS).observation()
     found = evidence_of(behind).dual_write
     assert (found.lag, found.age_ms, found.follows) == (99, None, False)
+
+
+def test_a_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing token that only the observer's clock calls expired is a difference."""
+    seen = at_phase("M6").observe()
+    asked: list[CompareFacts] = []
+    monkeypatch.setattr(compare, "compared", lambda _tree, _image, facts: asked.append(facts))
+    for hours in (0, 72):
+        compare.compare_observation(changed(seen, time_ms=seen.time_ms + hours * HOUR_MS))
+    assert [one.time_ms for one in asked] == [seen.time_ms, seen.time_ms]
 
 
 def test_two_looks_without_time_between_them_still_have_to_move() -> None:
