@@ -31,7 +31,7 @@ class DriveArguments(NamedTuple):
     """The options of `drive_options`."""
 
     gate_interval_ms: int
-    gate_timeout_ms: int
+    gate_timeout_ms: int | None
     accept_observed: bool
 
 
@@ -56,8 +56,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="How far apart the two looks are that a gate has to pass.",
     ),
     click.option(
-        "--gate-timeout", "gate_timeout_ms", type=Duration(), default="10m", show_default=True, metavar="TIME",
-        help="How long a gate is waited for after a hook that says done.",
+        "--gate-timeout", "gate_timeout_ms", type=Duration(), metavar="TIME",
+        help="How long a gate is waited for after a hook that says done. "
+        "[default: 10m; for the copy three times the predicted time, and 2m]",
     ),
     click.option(
         "--accept-observed", is_flag=True,
@@ -66,17 +67,26 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )  # fmt: skip
 
 
-def patience_of(arguments: DriveArguments) -> Patience:
-    """How long the driver waits."""
+def patience_of(arguments: DriveArguments, seen: Observation) -> Patience:
+    """How long the driver waits; for the copy as long as the tree that was seen takes."""
     from kafkactl.adapters.migration_driver_port import Patience
+    from kafkactl.frozen import changed
 
-    interval_ms = arguments.gate_interval_ms
-    return Patience(
-        apart_ms=interval_ms,
-        look_every_ms=min(2_000, max(200, interval_ms)),
-        gate_ms=arguments.gate_timeout_ms,
-        copy_ms=arguments.gate_timeout_ms,
-    )
+    interval_ms, given_ms = arguments.gate_interval_ms, arguments.gate_timeout_ms
+    usual = Patience(apart_ms=interval_ms, look_every_ms=min(2_000, max(200, interval_ms)))
+    if given_ms is not None:
+        return changed(usual, gate_ms=given_ms, copy_ms=given_ms)
+    return changed(usual, copy_ms=_copy_ms(seen) or usual.copy_ms)
+
+
+def _copy_ms(seen: Observation) -> int | None:
+    from kafkactl.migration.copy_expected import copy_deadline_ms, expected_copy
+    from kafkactl.migration.state import situation_of
+    from kafkactl.migration.state_evidence import evidence_of
+
+    evidence = evidence_of(seen)
+    copy = expected_copy(evidence, situation_of(evidence).state)
+    return None if copy is None else copy_deadline_ms(copy)
 
 
 def perform(kind: str, inventory: Inventory, arguments: DriveArguments, drive: Drive) -> NoReturn:
@@ -86,7 +96,7 @@ def perform(kind: str, inventory: Inventory, arguments: DriveArguments, drive: D
     talk = Talk()
     world = live_world(inventory, lambda text: output.say(f"to do: {text}", "warn"))
     seen = world.observe()
-    crew = open_crew(inventory, world, seen, patience=patience_of(arguments), tell=talk)
+    crew = open_crew(inventory, world, seen, patience=patience_of(arguments, seen), tell=talk)
     with crew.journal:
         result = drive(crew, seen)
     payload = {

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from kafkactl.migration.step import Way
 
 KIND = "migrate.plan"
-_NEWEST = "3.9"
-_SECRETS = ("password.encoder.secret", "password.encoder.old.secret")
-_UNTIL = 6  # the place of M5: behind it the copy is done
 
 
 @leaf_command(
@@ -79,16 +76,12 @@ def _restarts(plan: Way) -> dict[str, int]:
 
 
 def _prediction(evidence: Evidence, plan: Way) -> dict[str, Any] | None:
-    """The copy of the tree as it is now, by the rules of the brokers' release; None once it is done."""
-    from kafkactl.features.releases import find_release
-    from kafkactl.migration.copy_forecast import forecast_copy
-    from kafkactl.migration.copy_rules import copy_rules
+    """The copy of the tree as it is now; None once it is done."""
+    from kafkactl.migration.copy_expected import expected_copy
 
-    if evidence.tree is None or plan.state.place is None or plan.state.place > _UNTIL:
+    found = expected_copy(evidence, plan.state)
+    if found is None:
         return None
-    versions = [one.kafka_version for one in evidence.observation.nodes if one.kafka_version]
-    release = find_release(min(versions, default=_NEWEST))
-    found = forecast_copy(evidence.tree, copy_rules(release.version), secrets=_secrets(evidence))
     return {
         "outcome": found.outcome.value,
         "records": found.records,
@@ -98,13 +91,3 @@ def _prediction(evidence: Evidence, plan: Way) -> dict[str, Any] | None:
         "seconds": found.seconds,
         "exact": found.is_exact,
     }
-
-
-def _secrets(evidence: Evidence) -> tuple[str, ...] | None:
-    """The controllers' encoder secrets; None where no file of a controller was seen, or it does not show them."""
-    from kafkactl.migration.znode import Hidden
-
-    files = [one.config for one in evidence.observation.controllers if one.config is not None]
-    given = [text for config in files for key in _SECRETS if (text := config.get(key, "").strip())]
-    hidden = any(text == Hidden.REDACTED.value or "${" in text for text in given)
-    return None if not files or hidden else tuple(dict.fromkeys(given))

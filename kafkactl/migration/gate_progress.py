@@ -94,7 +94,8 @@ def copy_done(e: Evidence) -> Iterator[Finding]:
     )
     for seen, subject, text in signals:
         if not seen:
-            yield warning("copy-not-done", subject, text, "Wait; after twice the predicted time read the log.")
+            step = "Wait; after three times the predicted time, and two minutes, read the controllers' logs."
+            yield warning("copy-not-done", subject, text, step)
     if e.log is not None and e.log.aborted_copies:
         count = len(e.log.aborted_copies)
         text = f"{count} copies were begun and taken back"

@@ -1,0 +1,50 @@
+"""The copy that an observed cluster has before it: what it will write, and how long to wait for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.errors import InputError
+from kafkactl.features.releases import KafkaVersion, find_release
+from kafkactl.migration.copy_forecast import CopyForecast, forecast_copy
+from kafkactl.migration.copy_rules import copy_rules
+from kafkactl.migration.state_evidence import Evidence
+from kafkactl.migration.state_names import State
+from kafkactl.migration.znode import Hidden
+
+_NEWEST: Final = "3.9"
+_SECRETS: Final = ("password.encoder.secret", "password.encoder.old.secret")
+_TIMES: Final = 3
+_MORE_MS: Final = 120_000
+
+
+def expected_copy(evidence: Evidence, state: State) -> CopyForecast | None:
+    """The copy of the tree as it is now, by the rules of the brokers' release; None where there is no tree, or the
+    copy is done.
+    """
+    if evidence.tree is None or state.place is None or state.place > (State.M5.place or 0):
+        return None
+    told = {one.kafka_version for one in evidence.observation.nodes if one.kafka_version}
+    version = min((one for text in told for one in _known(text)), default=find_release(_NEWEST).version)
+    return forecast_copy(evidence.tree, copy_rules(version), secrets=_secrets(evidence))
+
+
+def _known(text: str) -> Iterator[KafkaVersion]:
+    """A release that Kafka has; vendors count in their own way."""
+    with contextlib.suppress(InputError):
+        yield find_release(text).version
+
+
+def copy_deadline_ms(copy: CopyForecast) -> int:
+    """How long the gate of M5 is waited for: three times the prediction, and two minutes."""
+    return _MORE_MS + int(_TIMES * copy.seconds * 1000)
+
+
+def _secrets(evidence: Evidence) -> tuple[str, ...] | None:
+    """The controllers' encoder secrets; None where no file of a controller was seen, or it does not show them."""
+    files = [one.config for one in evidence.observation.controllers if one.config is not None]
+    given = [text for config in files for key in _SECRETS if (text := config.get(key, "").strip())]
+    hidden = any(text == Hidden.REDACTED.value or "${" in text for text in given)
+    return None if not files or hidden else tuple(dict.fromkeys(given))
