@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafkactl.commands.settings import utf8_glyphs
 
-_UTF8 = {"blocker": "✖", "warning": "!", "info": "·", "good": "✔", "bad": "✖", "next": "→"}
-_ASCII = {"blocker": "x", "warning": "!", "info": "-", "good": "+", "bad": "x", "next": "->"}
+_UTF8 = {"blocker": "✖", "warning": "!", "info": "·", "good": "✔", "bad": "✖", "next": "→", "more": "…"}
+_ASCII = {"blocker": "x", "warning": "!", "info": "-", "good": "+", "bad": "x", "next": "->", "more": "..."}
 
 TONE_OF_SEVERITY = {"blocker": "bad", "warning": "warn", "info": "dim"}
 

@@ -37,8 +37,9 @@ def command(
     """End the migration: the controllers are restarted without the flag, the leader last.
 
     The first of them that is elected ends it, and from its restart on there is no way back. So the gate of
-    M8 is looked at anew, twice: every broker on KRaft, none registered in ZooKeeper mode, ZooKeeper and
-    KRaft the same. The cluster's id has to be typed, or given by --confirm; --yes is not asked for.
+    M8 is looked at anew, three times: every broker on KRaft, none registered in ZooKeeper mode, ZooKeeper
+    and KRaft the same, no election in between, and soak_hours of the inventory over. The cluster's id has
+    to be typed, or given by --confirm; --yes is not asked for.
     """
     from kafkactl.adapters.migration_driver import run_migration
     from kafkactl.adapters.migration_driver_guard import ForwardGuard
@@ -46,7 +47,9 @@ def command(
     from kafkactl.adapters.migration_journal import FINALIZE
     from kafkactl.commands.confirmation import confirm_cluster_id
     from kafkactl.frozen import changed
+    from kafkactl.migration.soak import soak_of
     from kafkactl.migration.state import observed_state
+    from kafkactl.migration.state_evidence import evidence_of
     from kafkactl.plan import Outcome, blocker
 
     if inventory is None:
@@ -76,9 +79,11 @@ def command(
             if asked or observed_state(seen).state == "M10":
                 return None
             asked.append(step.target)
+            soak = soak_of(evidence_of(seen))
+            lasted = "" if soak is None else f"Every broker has been on KRaft for {soak.words}. "
             question = (
-                f"{step.target} is the first controller without the migration flag. From here on there is no way "
-                "back to ZooKeeper."
+                f"{lasted}{step.target} is the first controller without the migration flag. From here on there is no "
+                "way back to ZooKeeper."
             )
             return confirm_cluster_id(question, crew.cluster_id, confirm=confirm, subject="migration")
 

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
+from kafkactl.commands.glyphs import TONE_OF_SEVERITY, glyph
 from kafkactl.commands.page import Page, Word
 
 _TONES = {"planned": "strong", "refused": "bad", "nothing-to-do": "good"}
 _SEEN = {True: "yes", False: "no", None: "?"}
 _LAST = "M11"
+_LONG = 140
+_ON_BOARD = 6  # findings; behind them come nodes, which are to be seen, too
 
 
 def status_page(page: Page, answer: Mapping[str, Any]) -> None:
     """The state, its evidence, what is next."""
-    is_broken = not answer["state"].startswith("M")
-    page.heading(f"{answer['state']}: {answer['state_words']}", "bad" if is_broken else "good")
+    page.heading(f"{answer['state']}: {answer['state_words']}", _tone(answer))
     page.line(answer["why"])
     _both_sides(page, answer)
     _brokers(page, answer["observed"]["brokers"])
-    page.table(
-        ("controller", "alive", "leads", "ready", "state"),
-        [
-            (one["id"], _seen(one["alive"]), _seen(one["leader"]), _seen(one["ready"]), one["zk_migration_state"])
-            for one in answer["observed"]["controllers"]
-        ],
-    )
+    _controllers(page, answer["observed"]["controllers"])
     gates = [one for one in answer["gates"] if _severity(one) != "info"]
     page.heading(_gate_words(answer["state"], is_open=not gates))
     page.findings(gates)
@@ -35,6 +32,42 @@ def status_page(page: Page, answer: Mapping[str, Any]) -> None:
     if step is not None:
         page.line(Word(f"Next: {step['action']} {step['target']}", "strong"))
         page.line(f"because {step['why']}; done when {step['gate']}")
+
+
+def board_page(page: Page, answer: Mapping[str, Any]) -> None:
+    """The same on one screen, for a view that is drawn again and again: what calls for somebody comes first."""
+    page.line(Word(f"{answer['state']}: {answer['state_words']}", _tone(answer)))
+    page.line(f"{time.strftime('%H:%M:%S', time.localtime(answer['time_ms'] / 1000))}  {answer['why']}")
+    journal, step = answer["journal"], answer["next_action"]
+    if journal is not None:
+        words = f"the journal says {journal['state'] or 'nothing'}"
+        words += f"; under way: {journal['pending']}" if journal["pending"] else ""
+        page.line(Word(words, "bad" if answer["agrees"] is False and not journal["pending"] else "plain"))
+    if step is not None:
+        page.line(Word(f"Next: {step['action']} {step['target']}", "strong"))
+    _troubles(page, answer)
+    page.fields(_facts(answer))
+    _controllers(page, answer["observed"]["controllers"])
+    _brokers(page, answer["observed"]["brokers"])
+
+
+def _troubles(page: Page, answer: Mapping[str, Any]) -> None:
+    """What stands in the way or went wrong, a line each, the heaviest first."""
+    found = {_key(one): one for one in (*answer["gates"], *answer["findings"]) if _severity(one) != "info"}
+    heavy = sorted(found.values(), key=lambda one: _severity(one) != "blocker")
+    if heavy:
+        page.line()
+    for one in heavy[:_ON_BOARD]:
+        severity = _severity(one)
+        text = f"{glyph(severity)} {one['subject']}: {one['message']}"
+        short = text if len(text) <= _LONG else f"{text[:_LONG].rpartition(' ')[0]} {glyph('more')}"
+        page.line(Word(short, TONE_OF_SEVERITY[severity]))
+    if len(heavy) > _ON_BOARD:
+        page.line(Word(f"{glyph('more')} and {len(heavy) - _ON_BOARD} more", "dim"))
+
+
+def _tone(answer: Mapping[str, Any]) -> str:
+    return "good" if answer["state"].startswith("M") else "bad"
 
 
 def _gate_words(state: str, *, is_open: bool) -> str:
@@ -57,8 +90,6 @@ def _severity(finding: Any) -> str:
 
 def _both_sides(page: Page, answer: Mapping[str, Any]) -> None:
     seen, journal = answer["observed"], answer["journal"]
-    holder, memory, lag = seen["controller"], seen["migration_znode"], seen["dual_write"]
-    held = f"{holder['held_by']} {holder['id']}" if holder["id"] is not None else holder["held_by"]
     if journal is not None:
         page.table(
             ("", "observed", "journal"),
@@ -67,20 +98,27 @@ def _both_sides(page: Page, answer: Mapping[str, Any]) -> None:
                 ("under way", None, journal["pending"]),
             ],
         )
-    page.fields(
-        [
-            ("migration state", seen["zk_migration_state"]),
-            ("/controller", f"{held}{' (ephemeral)' if holder['ephemeral'] else ''}"),
-            ("/controller_epoch", seen["controller_epoch"]),
-            (
-                "/migration",
-                memory["says"] if memory["metadata_offset"] is None else f"offset {memory['metadata_offset']}",
-            ),
-            ("log end", None if seen["log"] is None else f"{seen['log']['end_offset']}, epoch {seen['log']['epoch']}"),
-            ("ZooKeeper behind", None if lag["lag"] is None or answer["state"] == _LAST else f"{lag['lag']} records"),
-            ("controllers", seen["quorum"]),
-        ]
-    )
+    page.fields(_facts(answer))
+
+
+def _facts(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What is one for the whole cluster."""
+    seen = answer["observed"]
+    holder, memory, lag = seen["controller"], seen["migration_znode"], seen["dual_write"]
+    held = f"{holder['held_by']} {holder['id']}" if holder["id"] is not None else holder["held_by"]
+    return [
+        ("migration state", seen["zk_migration_state"]),
+        ("/controller", f"{held}{' (ephemeral)' if holder['ephemeral'] else ''}"),
+        ("/controller_epoch", seen["controller_epoch"]),
+        (
+            "/migration",
+            memory["says"] if memory["metadata_offset"] is None else f"offset {memory['metadata_offset']}",
+        ),
+        ("log end", None if seen["log"] is None else f"{seen['log']['end_offset']}, epoch {seen['log']['epoch']}"),
+        ("ZooKeeper behind", None if lag["lag"] is None or answer["state"] == _LAST else f"{lag['lag']} records"),
+        ("controllers", seen["quorum"]),
+        ("all on KRaft for", None if seen["soak"] is None else seen["soak"]["words"]),
+    ]
 
 
 def _brokers(page: Page, brokers: list[Mapping[str, Any]]) -> None:
@@ -97,6 +135,16 @@ def _brokers(page: Page, brokers: list[Mapping[str, Any]]) -> None:
                 _seen(one["observer"]),
             )
             for one in brokers
+        ],
+    )
+
+
+def _controllers(page: Page, controllers: list[Mapping[str, Any]]) -> None:
+    page.table(
+        ("controller", "alive", "leads", "ready", "state"),
+        [
+            (one["id"], _seen(one["alive"]), _seen(one["leader"]), _seen(one["ready"]), one["zk_migration_state"])
+            for one in controllers
         ],
     )
 

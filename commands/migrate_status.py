@@ -56,7 +56,7 @@ def command(*, source: ObservationArguments, journal: str | None, watch: bool, i
     next, four witnesses for each broker among them; the journal stands beside, where there is one.
     It works from every machine that reaches the nodes, and on a saved observation.
     """
-    from kafkactl.commands.migrate_page import status_page
+    from kafkactl.commands.migrate_page import board_page, status_page
 
     if watch and source.observation is not None:
         raise click.UsageError("--watch looks at a live cluster: give --inventory without --observation.")
@@ -64,7 +64,7 @@ def command(*, source: ObservationArguments, journal: str | None, watch: bool, i
     if watch:
         from kafkactl.commands.watch import watch as watch_on
 
-        watch_on(KIND, look.answer, render=status_page, interval_ms=interval_ms)
+        watch_on(KIND, look.answer, render=board_page, interval_ms=interval_ms)
     payload, code = look.answer()
     emit(KIND, payload, render=status_page, exit_code=code)
 
@@ -76,7 +76,7 @@ class _Look:
         self._source = source
         self._journal = journal
         self._inventory: Inventory | None = open_inventory(source)
-        self._earlier: Observation | None = None
+        self._earlier = _Earlier()
 
     def answer(self) -> tuple[dict[str, Any], int]:
         """The payload of one look, and the exit code that it means."""
@@ -93,9 +93,10 @@ class _Look:
         evidence = evidence_of(observation)
         situation = situation_of(evidence)
         checked = check(observation, evidence=evidence)
-        gates = gates_seen(situation.state, evidence, checked=checked, earlier=self._earlier)
+        gates = gates_seen(
+            situation.state, evidence, checked=checked, earlier=self._earlier.before(observation, situation.state)
+        )
         alarms = [one for one in checked if one.id == _ALARM]
-        self._earlier = observation
         step = next_step(evidence, situation, self._inventory)
         remembered = _remembered(self._journal, self._inventory)
         state = situation.state
@@ -114,6 +115,32 @@ class _Look:
         }
         is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
         return payload, _exit_code(situation, gates, is_alarm=is_alarm)
+
+
+class _Earlier:
+    """Which look the next one is compared with: one in the same state, old enough for a gate to be seen twice.
+
+    Two are kept, for looks may be a second apart, and each can be a large tree.
+    """
+
+    def __init__(self) -> None:
+        self._older: Observation | None = None
+        self._newer: Observation | None = None
+        self._state: object = None
+
+    def before(self, observation: Observation, state: object) -> Observation | None:
+        """The look to compare this one with; None for the very first."""
+        from kafkactl.migration.gate import APART_MS
+
+        first, changed = self._newer, state != self._state
+        self._state = state
+        if first is None or changed:
+            self._older, self._newer = None, observation
+            return first
+        if observation.time_ms - first.time_ms >= APART_MS:
+            self._older, self._newer = first, observation
+            return first
+        return self._older or first
 
 
 def _exit_code(situation: Situation, gates: Any, *, is_alarm: bool) -> int:

@@ -42,6 +42,21 @@ def group(page: Page, width: int) -> RenderableType:
     return Group(*parts)
 
 
+def cut(page: Page, console: Console) -> RenderableType:
+    """The same with no more lines than the screen has; the last one says how many are left out."""
+    from rich.segment import Segment, Segments
+    from rich.text import Text
+
+    whole = group(page, console.width)
+    lines = console.render_lines(whole, pad=False)
+    left = len(lines) - (console.height - 1)
+    if left <= 1:
+        return whole
+    more = Text(f"{glyph('more')} {left} more lines: without --watch all are shown", style=RICH["dim"])
+    kept = [*lines[: console.height - 1], *console.render_lines(more, pad=False)]
+    return Segments([segment for line in kept for segment in (*line, Segment.line())][:-1])
+
+
 def console_for(stream: TextIO, *, color: bool) -> Console:
     """A rich console that adds nothing of its own: no markup, no emoji, no highlighting."""
     from rich.console import Console

@@ -130,7 +130,14 @@ class _Screen:
         from kafkactl.commands import terminal
 
         try:
-            with Live(console=self._console, auto_refresh=False, transient=True) as self._live:
+            # With stdout in rich's hands nobody could tell whether it takes UTF-8; nothing is printed meanwhile.
+            with Live(
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                vertical_overflow="crop",
+            ) as self._live:
                 yield
         finally:
             if self._page.blocks:
@@ -152,7 +159,7 @@ class _Screen:
     def _draw(self, page: Page) -> None:
         from kafkactl.commands import terminal
 
-        self._live.update(terminal.group(page, self._console.width), refresh=True)
+        self._live.update(terminal.cut(page, self._console), refresh=True)
 
 
 def _answer(kind: str, payload: Mapping[str, Any]) -> dict[str, Any]:

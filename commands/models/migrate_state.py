@@ -73,6 +73,16 @@ class DualWriteSeen(Shape):
     follows: bool | None
 
 
+class SoakSeen(Shape):
+    """M8 so far, by the times in the quorum's log."""
+
+    since_ms: int = Field(description="When the last broker came onto KRaft.")
+    lasted_ms: int = Field(description="How long ago that was, at least.")
+    elections: int = Field(description="Elections of a controller since then.")
+    last_election_ago_ms: int | None
+    words: str
+
+
 class BrokerWitnesses(Shape):
     """What each broker is known by: znode, registration, its own answer (tag 3), observers of the quorum."""
 
@@ -109,6 +119,7 @@ class Observed(Shape):
     quorum: Literal["unknown", "up", "minority", "down"]
     log: LogSeen | None
     dual_write: DualWriteSeen
+    soak: SoakSeen | None = Field(description="Null outside of M8, and where no log dates it.")
     brokers: list[BrokerWitnesses]
     controllers: list[ControllerSeen]
 

@@ -1,8 +1,8 @@
 """What stands before a step of the way forward: the checks, the gate of the state that is left, the comparison.
 
 At milestones (before anything is touched, before the first broker enters, before the last one, before the first KRaft
-file, before the point of no return) everything has to be well in two looks, and what is not known has to be accepted by
-name. In between only blockers count: a roll makes warnings of its own.
+file, before the point of no return) everything has to be well in two looks, before the last of them in three, and what
+is not known has to be accepted by name. In between only blockers count: a roll makes warnings of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from kafkactl.migration.compare import compare_observation
 from kafkactl.migration.gate import gates_of
 from kafkactl.migration.hook_words import Verb
 from kafkactl.migration.observation import Observation
+from kafkactl.migration.soak import election_between, soak_findings, soak_of
+from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import Barrier, Move, Progress, Step
 from kafkactl.migration.znode import encode_znodes
@@ -55,7 +57,9 @@ _OF_A_STOP: Final = frozenset(
 )
 # It only warns, for it passes by itself; but nothing is restarted before it has (C-33).
 _WAITED_FOR: Final = frozenset({"under-replicated-partitions"})
-_COPIED: Final = ("kraft", "finalize")
+_FINALIZE: Final = "finalize"
+_COPIED: Final = ("kraft", _FINALIZE)
+_LOOKS: Final = {_FINALIZE: 3}
 _STRAYS: Final = "X-5.2"
 _SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and knows how far apart they were
 
@@ -63,8 +67,8 @@ _SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and kno
 class Guard(Protocol):
     """What a driver asks before it takes a step."""
 
-    def is_milestone(self, route: Route, step: Step) -> bool:
-        """Whether two looks are needed here."""
+    def looks_needed(self, route: Route, step: Step) -> int:
+        """In how many looks, one after the other, nothing may stand in the way."""
         ...
 
     def objections(
@@ -81,9 +85,9 @@ class Guard(Protocol):
 class NoGuard:
     """For the way back, whose plan says itself when it may not be gone."""
 
-    def is_milestone(self, _route: Route, _step: Step) -> bool:
-        """Never."""
-        return False
+    def looks_needed(self, _route: Route, _step: Step) -> int:
+        """One."""
+        return 1
 
     def objections(
         self, _seen: Observation, _earlier: Observation | None, _route: Route, _step: Step
@@ -102,9 +106,9 @@ class BackGuard:
         self._crew = crew
         self._is_ready = False
 
-    def is_milestone(self, _route: Route, _step: Step) -> bool:
-        """The plan itself is made anew after every step."""
-        return False
+    def looks_needed(self, _route: Route, _step: Step) -> int:
+        """One: the plan itself is made anew after every step."""
+        return 1
 
     def objections(
         self, seen: Observation, _earlier: Observation | None, route: Route, _step: Step
@@ -132,16 +136,16 @@ class ForwardGuard:
         self._accepted = accepted
         self._passed: set[str] = set()
 
-    def is_milestone(self, route: Route, step: Step) -> bool:
-        """Once a run for each of them."""
+    def looks_needed(self, route: Route, step: Step) -> int:
+        """More than one at a milestone, once a run for each of them; most before what cannot be undone."""
         name = milestone(route, step)
-        return name is not None and name not in self._passed
+        return 1 if name is None or name in self._passed else _LOOKS.get(name, 2)
 
     def objections(
         self, seen: Observation, earlier: Observation | None, route: Route, step: Step
     ) -> tuple[Finding, ...]:
         """All that speaks against it, blockers first."""
-        is_milestone = self.is_milestone(route, step)
+        is_milestone = self.looks_needed(route, step) > 1
         if not is_milestone and step.action in _MENDING:
             return ()
         found = [
@@ -161,8 +165,17 @@ class ForwardGuard:
             wanted += self._not_accepted(self._strays_unseen())
         if name in _COPIED:
             wanted += self._not_accepted(_compared(seen, step))
+        if name == _FINALIZE:
+            wanted += self._not_accepted(self._too_fresh(seen, earlier))
         unique = {(one.id, one.subject): one for one in wanted if not _is_brought_by(seen, step, one)}
         return tuple(sorted(unique.values(), key=lambda one: list(Severity).index(one.severity)))
+
+    def _too_fresh(self, seen: Observation, earlier: Observation | None) -> Iterable[Finding]:
+        """M8 has to have lasted as long as the inventory asks, and its quorum to be calm now."""
+        evidence = evidence_of(seen)
+        yield from soak_findings(soak_of(evidence), wanted_hours=self._crew.inventory.soak_hours)
+        if earlier is not None:
+            yield from election_between(evidence_of(earlier), evidence)
 
     def _looked_for_strays(self, finding: Finding) -> bool:
         """The one thing that no observation shows, and the driver sees for itself where it has the hook."""
@@ -223,7 +236,7 @@ def milestone(route: Route, step: Step) -> str | None:
     """The name of the milestone that a step stands at."""
     state = route.state
     if step.barrier is Barrier.FINALIZE:
-        return "finalize" if state == State.M8 else None
+        return _FINALIZE if state == State.M8 else None
     if step.barrier is Barrier.LAST_BROKER:
         return "last-broker"
     if state == State.M6 and step.phase is State.M7:

@@ -35,6 +35,7 @@ _HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:/,\s]+)"
 _ADDRESS: Final = re.compile(rf"({_HOST}):(\d{{1,5}})")
 _CONNECT: Final = re.compile(rf"{_HOST}(?::\d{{1,5}})?(?:,{_HOST}(?::\d{{1,5}})?)*(?:/[^/\s]+)*/?")
 _DEFAULT_TIMEOUT_S: Final = 300
+_YEAR_HOURS: Final = 8_760
 
 
 @frozen
@@ -95,6 +96,7 @@ class Inventory:
 
     `command_config` are client properties for brokers, `controller_command_config` those for controllers (the same
     ones where it is None). `journal` is the folder that the driver writes to. `cluster_id` None: as ZooKeeper has it.
+    `soak_hours` have to pass in M8 before the migration may be ended.
     """
 
     file: str
@@ -102,6 +104,7 @@ class Inventory:
     nodes: tuple[InventoryNode, ...]
     journal: str
     cluster_id: str | None = None
+    soak_hours: float = 0
     command_config: str | None = None
     controller_command_config: str | None = None
 
@@ -151,11 +154,18 @@ def _some_seconds(value: object) -> int:
     return value
 
 
+def _some_hours(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _YEAR_HOURS:
+        raise ValueError(f"hours, from 0 to {_YEAR_HOURS}")
+    return value
+
+
 _CLUSTER_KEYS: Final = {
     "zookeeper": Key(_a_table, required=True),
     "hooks": Key(_a_table),
     "journal": Key(a_text),
     "cluster_id": Key(a_text),
+    "soak_hours": Key(_some_hours),
     "command_config": Key(a_text),
     "controller_command_config": Key(a_text),
 }

@@ -49,6 +49,7 @@ class RegistrationEvent:
     what: str
     epoch: int
     migrating: bool | None = None  # None where the record does not say
+    at_ms: int | None = None  # by the controller's clock; of one in a snapshot, that of the snapshot
 
 
 @frozen
@@ -89,6 +90,7 @@ class LeaderChange:
     offset: int
     epoch: int
     leader_id: int
+    at_ms: int | None = None  # by its own clock
 
 
 @frozen

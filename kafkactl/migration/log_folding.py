@@ -145,7 +145,9 @@ class LogFolding:
         if isinstance(record, ControlRecord):
             if record.type is ControlType.LEADER_CHANGE:
                 leader_id = record.data["LeaderId"]
-                self._leaders.append(LeaderChange(offset=one.offset, epoch=one.epoch, leader_id=leader_id))
+                self._leaders.append(
+                    LeaderChange(offset=one.offset, epoch=one.epoch, leader_id=leader_id, at_ms=one.timestamp_ms)
+                )
         elif record.api_key == _BEGIN:
             if self._transaction is None:  # Kafka has no transaction inside of another
                 self._transaction = _Transaction(one.offset, record.data["Name"])
@@ -209,12 +211,12 @@ class LogFolding:
             rack=data["Rack"],
             ever_migrating=migrating or (before is not None and before.ever_migrating),
         )
-        self._tell("register", offset, id, epoch, migrating)
+        self._tell("register", offset, id, epoch, migrating, at_ms=one.timestamp_ms)
 
     def _unregister(self, one: LogRecord, _: bool) -> None:
         id = one.record.data["BrokerId"]
         self._brokers.pop(id, None)
-        self._tell("unregister", one.offset, id, one.record.data["BrokerEpoch"])
+        self._tell("unregister", one.offset, id, one.record.data["BrokerEpoch"], at_ms=one.timestamp_ms)
 
     def _fence(self, one: LogRecord, _: bool) -> None:
         self._set_fenced(one, one.record.data["Id"], one.record.data["Epoch"], one.record.api_key == _FENCE)
@@ -235,10 +237,12 @@ class LogFolding:
         held = self._brokers.get(id)
         if held is not None and held.epoch == epoch:
             self._brokers[id] = changed(held, fenced=fenced)
-        self._tell("fence" if fenced else "unfence", one.offset, id, epoch)
+        self._tell("fence" if fenced else "unfence", one.offset, id, epoch, at_ms=one.timestamp_ms)
 
-    def _tell(self, what: str, offset: int, id: int, epoch: int, migrating: bool | None = None) -> None:
-        self._events.append(RegistrationEvent(offset=offset, id=id, what=what, epoch=epoch, migrating=migrating))
+    def _tell(self, what: str, offset: int, id: int, epoch: int, migrating: bool | None = None, *, at_ms: int) -> None:
+        self._events.append(
+            RegistrationEvent(offset=offset, id=id, what=what, epoch=epoch, migrating=migrating, at_ms=at_ms)
+        )
 
     def _register_controller(self, one: LogRecord, _: bool) -> None:
         data = one.record.data

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkactl.migration.observation import NodeSeen
+from kafkactl.migration.soak import soak_of
 from kafkactl.migration.state_brokers import BrokerEvidence, answers
 from kafkactl.migration.state_evidence import STATE_WORDS, Evidence, has_flag, state_metric
 
@@ -24,6 +25,7 @@ def observed_view(e: Evidence) -> dict[str, Any]:
             "lag": e.dual_write.lag,
             "follows": e.dual_write.follows,
         },
+        "soak": _soak(e),
         "brokers": [_broker(one) for one in e.brokers],
         "controllers": [_controller(one, e) for one in e.observation.controllers],
     }
@@ -58,6 +60,19 @@ def _log(e: Evidence) -> dict[str, Any] | None:
         "copy_begin": e.log.copy_begin,
         "copy_end": e.log.copy_end,
         "copies_aborted": len(e.log.aborted_copies),
+    }
+
+
+def _soak(e: Evidence) -> dict[str, Any] | None:
+    soak = soak_of(e)
+    if soak is None:
+        return None
+    return {
+        "since_ms": soak.since_ms,
+        "lasted_ms": soak.lasted_ms,
+        "elections": soak.elections,
+        "last_election_ago_ms": soak.last_election_ago_ms,
+        "words": soak.words,
     }
 
 

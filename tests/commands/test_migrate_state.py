@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
 from kafkactl.adapters.migration_journal import open_migration_journal
+from kafkactl.commands import plain
+from kafkactl.commands.migrate_page import board_page
+from kafkactl.commands.migrate_status import _Earlier
+from kafkactl.commands.page import Page
+from kafkactl.frozen import changed
 from tests.migration.saved_folder import save
 from tests.migration.states_seen import HEALTHY, MIG, ZK, Seen
 from tests.migration.test_rollback import WAYS
@@ -101,6 +107,39 @@ def test_the_journal_stands_beside_what_was_observed(migrate, tmp_path: Path) ->
 
 def test_a_saved_observation_does_not_move(migrate) -> None:
     assert migrate("status", _M4, "--watch").code == 2
+
+
+def test_a_look_is_compared_with_one_in_the_same_state_ten_seconds_before_it() -> None:
+    """Looks may be a second apart: then the one before says nothing about a gate that is to be seen twice."""
+    earlier = _Earlier()
+    first = _M4.observation()
+
+    def compared(after_s: int, state: str) -> int | None:
+        now = changed(first, time_ms=first.time_ms + after_s * 1000)
+        found = earlier.before(now, state)
+        return None if found is None else (found.time_ms - first.time_ms) // 1000
+
+    assert [compared(after, "M4") for after in range(10)] == [None, *[0] * 9]
+    assert [compared(after, "M4") for after in (10, 11, 19, 20, 29, 30)] == [0, 0, 0, 10, 10, 20]
+    assert [compared(after, "M4L") for after in (31, 32, 40, 41, 42)] == [30, 31, 31, 31, 31]
+
+
+def test_the_board_begins_with_what_calls_for_somebody(migrate, tmp_path: Path) -> None:
+    _journal(tmp_path / "journal.jsonl", "M3")
+    answer = migrate("status", _M4, "--journal", str(tmp_path / "journal.jsonl"), "-o", "json").json
+    page = Page()
+    board_page(page, answer)
+    lines = plain.render(page, color=False).splitlines()
+    clock = time.strftime("%H:%M:%S", time.localtime(answer["time_ms"] / 1000))
+    assert lines[0].startswith("M4: brokers are entering")
+    assert lines[1].startswith(clock)
+    assert lines[2] == "the journal says M3; under way: put-config broker 3"
+    assert lines[3:5] == ["Next: put-config broker 2", ""]
+    assert lines[5].startswith("✖ ")
+    assert any(line.startswith("! broker 2: it has not entered the migration") for line in lines)
+    assert all(len(line) < 150 for line in lines)
+    table = next(at for at, line in enumerate(lines) if line.startswith("BROKER"))
+    assert table > next(at for at, line in enumerate(lines) if line.startswith("CONTROLLER"))
 
 
 # --- plan -----------------------------------------------------------------------------------------------------------

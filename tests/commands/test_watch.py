@@ -114,3 +114,18 @@ def read_until(terminal, holds, timeout_s=15.0):
             except OSError:
                 return text
     return text
+
+
+def test_a_screen_that_is_too_small_says_so_in_the_letters_that_it_has(quorum):
+    """And what stays behind is whole."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 6, 100, 0, 0))
+    with started(quorum, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = read_until(ours, lambda text: text.count("more lines") >= 2)
+        assert "… " in shown and "CONTROLLER://" not in shown
+        process.send_signal(signal.SIGINT)
+        shown += read_until(ours, lambda text: False)
+        assert process.wait(10) == 130
+    os.close(ours)
+    assert "CONTROLLER://" in shown
