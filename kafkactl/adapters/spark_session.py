@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import kafkactl
+from kafkactl.adapters import spark_daemon
 from kafkactl.errors import FailedError, InputError, UnreachableError
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ _OURS: Final = {
 # JVM runs before its settings are read, so they have to stand on its command line.
 _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 _NAMES_JAVA_OPTIONS: Final = re.compile(r"JavaOptions|_OPT(ION)?S\b|-XX:")
+_DAEMON: Final = "spark.python.daemon.module"
+_PYTHON_PATH: Final = "spark.executorEnv.PYTHONPATH"
+_PYTHON_SETTINGS: Final = ("spark.pyspark.python", _DAEMON, _PYTHON_PATH)
 _JVM_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
@@ -52,7 +56,6 @@ def spark_context(master: str | None) -> Iterator[SparkContext]:
     UnreachableError `spark-master-unreachable`, FailedError `spark-failed`; the last also for what fails in it.
     """
     check_spark(master)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -119,6 +122,7 @@ def _context(master: str | None) -> SparkContext:
     """No session, of which few jobs have a need: it would take as long again."""
     from pyspark import SparkConf, SparkContext
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     SparkContext._ensure_initialized(conf=_of_the_jvm())  # reads Spark's own settings
     conf = SparkConf()
     for name, value in _OURS.items():
@@ -126,8 +130,17 @@ def _context(master: str | None) -> SparkContext:
     if master is not None:
         conf.setMaster(master)
     conf.setIfMissing("spark.master", LOCAL_MASTER)
+    _set_python(conf)
     conf.set("spark.ui.showConsoleProgress", "false")  # pyspark turns it on, whatever the settings say
     return SparkContext.getOrCreate(conf)
+
+
+def _set_python(conf: SparkConf) -> None:
+    """Workers on this machine that run the driver's Python see the same modules: they start by a daemon of ours."""
+    ours = os.environ["PYSPARK_PYTHON"] == sys.executable and not any(map(conf.contains, _PYTHON_SETTINGS))
+    if ours and conf.get("spark.master", "").startswith("local"):
+        conf.set(_DAEMON, spark_daemon.__name__)
+        conf.set(_PYTHON_PATH, str(Path(kafkactl.__file__).parent.parent))
 
 
 def _of_the_jvm() -> SparkConf:

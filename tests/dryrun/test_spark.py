@@ -14,6 +14,7 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
+from kafkactl.adapters import spark_daemon
 from kafkactl.adapters import spark_session as sessions
 from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.dryrun.local import Loaded, load
@@ -63,6 +64,11 @@ def _logs(folder: Path) -> Iterator[tuple[str, LogSource, int | None]]:
             yield f"{release} at {at}", log, at
 
 
+def _parent(_: int) -> str:
+    """The module that the parent of a worker runs."""
+    return Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")[2].decode()
+
+
 @pytest.fixture(scope="module")
 def answers(folder: Path) -> dict[str, tuple[Loaded, Loaded]]:
     """What both engines say of every log."""
@@ -74,6 +80,9 @@ def answers(folder: Path) -> dict[str, tuple[Loaded, Loaded]]:
     wanted = [ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at) for _, log, at in logs]
     with sessions.spark_context("local[2]") as spark:
         assert spark.getConf().get("spark.ui.enabled") == "false"
+        machine = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()  # type: ignore[union-attr]
+        assert "-XX:TieredStopAtLevel=1" in list(machine.getInputArguments())
+        assert spark.parallelize([0], 1).map(_parent).collect() == [spark_daemon.__name__]
         found = load_logs(spark, wanted, split_bytes=40_000)
     ours = [load(log.segments, log.checkpoints, at=at) for _, log, at in logs]
     return {name: both for (name, _, _), *both in zip(logs, ours, found, strict=True)}  # type: ignore[misc]
