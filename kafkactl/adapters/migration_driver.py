@@ -18,6 +18,7 @@ from kafkactl.adapters.migration_driver_guard import Guard, NoGuard
 from kafkactl.adapters.migration_driver_port import DoneStep, Event, RunResult
 from kafkactl.adapters.migration_driver_steps import ACTS, SEEN_BY_THEMSELVES, SEEN_TWICE_ALREADY, Crew, Route, words_of
 from kafkactl.adapters.migration_driver_stops import (
+    LEVELS,
     disagreement,
     error_finding,
     gate_stays_closed,
@@ -321,7 +322,7 @@ class _Drive:
             seen, route = self._look_once()
             if moved_against(self.goal, before, route.state):
                 raise moved_by_another(self.goal, before, route.state)
-        if State(route.state).place is not None:
+        if route.state in LEVELS:
             self.known = route.state
         return seen, route
 

@@ -20,14 +20,14 @@ _EARLY: Final = frozenset({"M0", "M1", "M2"})
 # From these the next ones come by themselves.
 _BY_ITSELF: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
 
-# Between these no state comes or goes by itself: what is prepared, who has entered, what is copied, what is final.
-_LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M5": 2, "M6": 2, "M7": 2, "M8": 2, "M9": 2,
-                  "M10": 3, "M11": 3}  # fmt: skip
+LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M6": 2, "M7": 2, "M8": 2, "M9": 2, "M10": 3,
+                 "M11": 3}  # fmt: skip
+"""From one to another of these no migration goes by itself: prepared, entered, copied, final. In M5 anything can be."""
 
 
 def moved_against(goal: str, before: str | None, now: str) -> bool:
     """Whether a migration goes the other way than the run that drives it: back under `run`, on under `rollback`."""
-    old, new = _LEVELS.get(before or ""), _LEVELS.get(now)
+    old, new = LEVELS.get(before or ""), LEVELS.get(now)
     if old is None or new is None:
         return False  # broken on the way: told by the plan
     return new > old if goal == BACK else new < old

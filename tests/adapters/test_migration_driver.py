@@ -389,6 +389,7 @@ def test_somebody_else_who_drives_the_other_way(phase: str, goal: str, act: int,
         (FORWARD, "M6", "M4L", True),
         (FORWARD, "M8", "M7", False),
         (FORWARD, "M6", "lost-quorum", False),
+        (FORWARD, "M5", "M4L", False),  # the last broker died before the copy began
         (FORWARD, None, "M0", False),
         (FINALIZE, "M10", "M8", True),
         (BACK, "M8", "M6", False),
