@@ -39,6 +39,7 @@ def remembered_of(memory: Memory) -> Remembered:
         goes_back=memory.goal == BACK,
         begun=frozenset(target for action, target in memory.unfinished if action == Move.RESTART_NODE),
         wiped=frozenset(target for action, target in memory.done if action == Move.WIPE_DISK),
+        waited=any(action == Move.WAIT_ZOOKEEPER_CONTROLLER for action, _ in memory.unfinished),
     )
 
 

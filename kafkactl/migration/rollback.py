@@ -119,7 +119,7 @@ def _from_m0(e: Evidence, situation: Situation, inventory: Inventory | None, rem
 
 def _brokers_back(e: Evidence, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
     """Who is down comes up before another one is stopped."""
-    first = first_to_start(e)
+    first = first_to_start(e, is_overdue=remembered.waited)
     rest = tuple(rolled(e, first)), tuple(back_to_zookeeper(e, without=first))
     own = {one.target for steps in rest for one in steps if one.action is Move.RESTART_NODE}
     yield from (one for one in _started_again(e, inventory, remembered) if one.target not in own)

@@ -21,12 +21,14 @@ _FILE_LEFT = "broker-file-left-over"
 @frozen
 class Remembered:
     """`goes_back`: a way back was begun and not ended. `begun` are the nodes (`broker 2`) whose restart was begun and
-    never seen through, `wiped` those whose disks were put aside on this way.
+    never seen through, `wiped` those whose disks were put aside on this way. `waited`: for a ZooKeeper controller, and
+    none was seen to be elected.
     """
 
     goes_back: bool = False
     begun: frozenset[str] = frozenset()
     wiped: frozenset[str] = frozenset()
+    waited: bool = False
 
 
 NOTHING = Remembered()

@@ -33,12 +33,15 @@ def back_to_migration_mode(e: Evidence) -> Iterator[Step]:
         )
 
 
-def first_to_start(e: Evidence) -> tuple[int, ...]:
+def first_to_start(e: Evidence, *, is_overdue: bool = False) -> tuple[int, ...]:
     """The broker that has to be started before a ZooKeeper controller can be elected: one where none lives in ZooKeeper
     mode. It happens: brokers in migration mode end by themselves when a quorum is formatted anew under them.
+
+    `is_overdue`: those who live were waited for, and none of them was elected.
     """
     nobody = e.holder in (Holder.NOBODY, Holder.KRAFT) and bool(e.brokers)
-    if not nobody or any(one.answers is not False and _lives_in_zookeeper(one, e) for one in e.brokers):
+    lives = any(one.answers is not False and _lives_in_zookeeper(one, e) for one in e.brokers)
+    if not nobody or (lives and not (is_overdue and e.holder is Holder.NOBODY)):
         return ()
     if any(_returns_first(one, e) for one in e.brokers):
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from kafkactl.metadata.image import Topic
 from kafkactl.migration.checks import check
 from kafkactl.migration.observation import Mode, Observation
 from kafkactl.migration.rollback import Step, plan_rollback
+from kafkactl.migration.rollback_memory import Remembered
 from kafkactl.migration.state import State, observed_state
 from kafkactl.migration.step import File, Move, Progress, Way
 from kafkactl.plan import Outcome, Severity
@@ -28,7 +30,7 @@ _END = ["stop-controllers", "delete-migration-znode", "wait-zookeeper-controller
 _TAKEN = ["stop-controllers", "delete-controller-znode", "delete-migration-znode", "wait-zookeeper-controller"]
 
 
-def planned(seen: Seen, **options: frozenset[str]) -> Way:
+def planned(seen: Seen, **options: Any) -> Way:
     return plan_rollback(seen.observation(), **options)
 
 
@@ -236,6 +238,15 @@ def test_everything_that_is_said_is_explained() -> None:
 
 
 # --- what holds of every plan ---------------------------------------------------------------------------------------
+
+
+def test_where_nobody_is_elected_in_time_one_broker_is_restarted_first():
+    seen = _M6.but(controllers=_DOWN, holder=None, migration=None)
+    waits = actions(planned(seen))
+    again = actions(planned(seen, remembered=Remembered(waited=True)))
+    assert waits[0] == again[2] == "wait-zookeeper-controller"
+    assert again[:2] == ["restore-config 1", "restart-node 1"]
+    assert "wait-broker-follows-controller 1" not in again
 
 
 def _is_in_order(plan: Way) -> None:
