@@ -104,6 +104,7 @@ class Link:
         try:
             return pending.get(timeout=deadline.left_ms / 1000)
         except self._client.handler.timeout_exception as error:
+            self._proven = False  # nor will it answer to our good-bye
             raise self._slow() from error
         except (ConnectionLoss, SessionExpiredError, ConnectionClosedError, CancelledError) as error:
             raise self._lost(error) from error

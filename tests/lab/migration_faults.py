@@ -208,8 +208,10 @@ class UnderWay:
             self.process.kill()
         self.code = self.process.wait(900)
         self.took_s = time.monotonic() - self._began
-        with contextlib.suppress(ValueError):
-            self.answer = json.loads(self._out.read_text(encoding="utf-8"))
+        said = self.said
+        for text in (self._out.read_text(encoding="utf-8"), said[said.find("{\n") :]):  # an error is told on stderr
+            with contextlib.suppress(ValueError):
+                self.answer = self.answer or json.loads(text)
 
     @property
     def said(self) -> str:
@@ -220,7 +222,7 @@ class UnderWay:
     def ids(self) -> list[str]:
         """Of the findings that stopped it, or of the error."""
         found = [one["id"] for one in self.answer.get("findings", ()) if one["severity"] == "blocker"]
-        return found or [self.answer.get("error", {}).get("id", "")]
+        return found or [str(self.answer.get("id", ""))]
 
     def until(self, holds: Callable[[list[dict[str, Any]]], bool]) -> Self:
         """Until the journal says so."""

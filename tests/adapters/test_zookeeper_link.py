@@ -1,0 +1,72 @@
+"""A session with a ZooKeeper that falls silent: told in time, and left without waiting for its good-bye."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafkactl.adapters.zookeeper import open_zookeeper
+from kafkactl.errors import KafkactlError
+
+_SESSION_MS = 18_000
+
+
+class SilentServer:
+    """Gives a session and answers one request; to all others it says nothing, as a process that is stopped."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as stream:
+            count = 0
+            while len(head := stream.read(4)) == 4:
+                body = stream.read(*struct.unpack(">i", head))
+                count += 1
+                if count == 1:
+                    answer = struct.pack(">iiqi16s?", 0, _SESSION_MS, 77, 16, bytes(16), False)
+                elif count == 2:
+                    answer = body[:4] + struct.pack(">qi", 5, 0) + bytes(68)  # a znode's stat
+                else:
+                    continue
+                connection.sendall(struct.pack(">i", len(answer)) + answer)
+
+
+@pytest.fixture
+def server() -> Iterator[SilentServer]:
+    made = SilentServer()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("asks", "id"),
+    [
+        (lambda zookeeper: zookeeper.read("/controller"), "zookeeper-timed-out"),
+        (lambda zookeeper: zookeeper.delete("/controller", 3), "zookeeper-write-unknown"),
+    ],
+)
+def test_a_server_that_falls_silent_is_left_at_once(asks, id: str, server: SilentServer) -> None:
+    began = time.monotonic()
+    with pytest.raises(KafkactlError) as caught, open_zookeeper(server.address, timeout_ms=600) as zookeeper:
+        asks(zookeeper)
+    assert caught.value.id == id and caught.value.next_step
+    assert time.monotonic() - began < _SESSION_MS / 1000 / 3
