@@ -44,12 +44,14 @@ def test_the_smallest_one():
     assert node.hooks.template == "manual"
     assert node.hooks.commands == {}
     assert found.journal == "journal"
+    assert found.soak_hours == 0
 
 
 def test_the_one_in_the_documentation():
     text = re.search(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert text is not None
     found = parse(text[1])
+    assert found.soak_hours == 168
     broker, controller = found.nodes
     assert broker.hooks.variables["unit"] == "kafka"
     assert controller.hooks.variables == {**broker.hooks.variables, "unit": "kafka-controller"}
@@ -101,6 +103,12 @@ def test_all_problems_are_told_at_once():
 )
 def test_what_is_wrong(text: str, words: str):
     assert any(words in one for one in problems(text)), problems(text)
+
+
+@pytest.mark.parametrize("value", ["-1", "true", '"168"', "8761", "nan"])
+def test_hours_are_hours(value: str):
+    (told,) = problems(f"soak_hours = {value}\n", HEAD, BROKER, CONTROLLER)
+    assert "expected hours, from 0 to 8760" in told
 
 
 @pytest.mark.parametrize("text", [b"[zookeeper", b"\xff", b"a = " + b"[" * 100_000])

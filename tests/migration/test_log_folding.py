@@ -48,7 +48,7 @@ def test_a_quorum_that_waits(tmp_path: Path):
     assert (facts.first_offset, facts.last_offset, facts.end_offset, facts.epoch) == (0, 5, 6, 1)
     assert (facts.copy_begin, facts.copy_end, facts.copy_records) == (None, None, ())
     assert facts.controllers[3001].zk_migration_ready
-    assert [(one.epoch, one.leader_id) for one in facts.leader_changes] == [(1, 3001)]
+    assert [(one.epoch, one.leader_id, one.at_ms) for one in facts.leader_changes] == [(1, 3001, TIME_MS)]
     assert facts.high_watermark is None
 
 
@@ -66,6 +66,7 @@ def test_a_broker_that_entered_and_left_again_is_still_registered(tmp_path: Path
     assert (one.offset, one.epoch, one.migrating, one.fenced) == (epoch, epoch, True, False)
     assert two.fenced
     assert one.directories == (uuid(101),)
+    assert {event.at_ms for event in facts.registration_events} == {TIME_MS}
     assert [(event.id, event.what) for event in facts.registration_events] == [
         (1, "register"),
         (1, "unfence"),
