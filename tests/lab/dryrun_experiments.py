@@ -21,7 +21,8 @@ def fenced(*brokers: int) -> Holds:
 
 def back(*brokers: int) -> Holds:
     def holds(image: Image) -> bool:
-        if any(image.brokers[one].fenced or image.brokers[one].in_controlled_shutdown for one in brokers):
+        states = [image.brokers.get(one) for one in brokers]
+        if any(one is None or one.fenced or one.in_controlled_shutdown for one in states):
             return False
         live = {one for one in image.brokers if not image.brokers[one].fenced}
         return all(
@@ -46,17 +47,30 @@ def lose(*brokers: int) -> Experiment:
     return f"{', '.join(map(str, brokers))} killed", play
 
 
+def down_for_good(stage: Stage, broker: int) -> Holds:
+    """Whether a broker that stops in order from now on has been fenced as often as its release does it."""
+    again = 2 if stage.cluster.shape.release >= "4" else 1
+    start = stage.world().loaded.last_offset
+
+    def holds(image: Image) -> bool:
+        written = [one for one in stage.written(start) if one.data.get("Fenced") == 1]
+        return image.brokers[broker].fenced and len(written) >= again
+
+    return holds
+
+
+def stop_by_term(stage: Stage, broker: int) -> None:
+    """SIGTERM, and wait until the log says all that it will say about it."""
+    holds = down_for_good(stage, broker)
+    stage.cluster.stop(broker)
+    stage.settle(holds)
+
+
 def stop(broker: int) -> Experiment:
     def play(stage: Stage) -> object:
         asked = {"brokers": [broker], "mode": "controlled", "in_order": True}
-        again = 2 if stage.cluster.shape.release >= "4" else 1
-        start = stage.world().loaded.last_offset
-
-        def twice(image: Image) -> bool:
-            written = [one for one in stage.written(start) if one.data.get("Fenced") == 1]
-            return image.brokers[broker].fenced and len(written) >= again
-
-        return stage.experiment("broker-loss", asked, lambda: stage.cluster.stop(broker), twice)
+        holds = down_for_good(stage, broker)
+        return stage.experiment("broker-loss", asked, lambda: stage.cluster.stop(broker), holds)
 
     return f"{broker} is stopped in order", play
 

@@ -6,6 +6,7 @@ node 1's metadata log; what came true is read from the same files afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -22,8 +23,9 @@ from kafkactl.dryrun.scenarios import World, run
 from kafkactl.errors import KafkactlError
 from kafkactl.features.releases import find_release
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import Image, Partition
+from kafkactl.metadata.image import RECOVERING, Image, Partition
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.record_batch import HEADER_BYTES, BatchHeader
 from tests.lab.cluster import KafkaCluster
 from tests.lab.errors import LabError
 from tests.lab.storage_tool import StorageToolServer
@@ -37,6 +39,7 @@ TOPICS = {
     "dirty-one": ("13,11", {"unclean.leader.election.enable": "true"}),
 }
 QUIET_S = 2.5
+NOOP_BYTES = 11
 _NEW = {"IncarnationId", "BrokerEpoch", "Features", "EndPoints"}
 Holds = Callable[[Image], bool]
 
@@ -57,13 +60,19 @@ class Stage:
     def make_topics(self) -> None:
         """Create the topics by Kafka's own tool, and wait until every ISR is whole."""
         for name, (assignment, configs) in TOPICS.items():
-            words = ["--bootstrap-server", self.cluster.bootstrap_server, "--create", "--topic", name]
-            words += ["--replica-assignment", assignment]
-            for key, value in configs.items():
-                words += ["--config", f"{key}={value}"]
-            made = self.tool.run_tool(self.tools, "org.apache.kafka.tools.TopicCommand", words)
-            assert made.exit_code == 0, made.stderr + made.stdout
+            self.make_topic(name, assignment, configs)
         self.settle(lambda image: len(image.topics) >= len(TOPICS) and _whole(image))
+
+    def make_topic(self, name: str, assignment: str, configs: Mapping[str, str]) -> None:
+        """Create a topic; `assignment` as the tool takes it: replicas with colons between, partitions with commas."""
+        given = [word for key, value in configs.items() for word in ("--config", f"{key}={value}")]
+        self.topics("--create", "--topic", name, "--replica-assignment", assignment, *given)
+
+    def topics(self, *words: str) -> None:
+        """Kafka's own tool for topics."""
+        given = ["--bootstrap-server", self.cluster.bootstrap_server, *words]
+        made = self.tool.run_tool(self.tools, "org.apache.kafka.tools.TopicCommand", given)
+        assert made.exit_code == 0, made.stderr + made.stdout
 
     def world(self, node_id: int = 1, *, restarts: bool = False) -> World:
         """The log of a controller as it is on the disk now."""
@@ -116,26 +125,54 @@ class Stage:
         found = run(scenario, before, asked)
         expected, _ = after(before.loaded.image, found)
         deed()
-        try:
-            real = self.settle(holds or (lambda image: not list(_partitions(expected, image, found))), 60)
-        except LabError:
-            real = self.world()
+        with contextlib.suppress(LabError):
+            self.settle(holds or (lambda image: not list(_partitions(expected, image, found))), 60)
+        self.compare(found, before, exact=exact)
+        return found
+
+    def compare(self, found: Prediction, before: World, *, exact: bool) -> None:
+        """What is there now, and what was written, against a prediction that was made before."""
         self.checked += 1
-        trouble = list(_partitions(expected, real.loaded.image, found))
+        expected, _ = after(before.loaded.image, found)
+        trouble = list(_partitions(expected, self.world().loaded.image, found))
         written = list(self.written(before.loaded.last_offset))
         trouble += _records(found, written, exact=exact)
-        assert not trouble, "\n".join([f"{scenario} {dict(asked)}", *trouble])
-        return found
+        trouble += _unclean(before.loaded.image, found, written)
+        if exact and all(one.certain for one in found.changes):
+            trouble += self._bytes(found, before.loaded.last_offset)
+        assert not trouble, "\n".join([f"{found.scenario} {dict(found.input)}", *trouble])
 
     def written(self, behind: int) -> Iterator[MetadataRecord]:
         """The records behind an offset, no-ops left out."""
+        for record, _ in self._behind(behind):
+            if record.type != "NoOpRecord":
+                yield record
+
+    def _behind(self, offset: int) -> Iterator[tuple[MetadataRecord, BatchHeader]]:
         for segment in open_source(str(self.cluster.disks.metadata_log(1))).segments:
             for found in records_in(segment):
                 if isinstance(found, Damage):
                     continue
-                offset, _, _, record = found[0]
-                if offset > behind and isinstance(record, MetadataRecord) and record.type != "NoOpRecord":
-                    yield record
+                record, header = found
+                if record.offset > offset and isinstance(record.record, MetadataRecord):
+                    yield record.record, header
+
+    def _bytes(self, found: Prediction, behind: int) -> list[str]:
+        """The bytes that were written, batches put aside: two operations may share one, which nobody can foretell."""
+        sizes: dict[int, int] = {}
+        count = 0
+        for record, header in self._behind(behind):
+            is_noop = record.type == "NoOpRecord"
+            sizes.setdefault(header.base_offset, header.size_bytes - HEADER_BYTES)
+            sizes[header.base_offset] -= NOOP_BYTES * is_noop
+            count += not is_noop
+        real, appended = sum(sizes.values()), found.appended
+        if appended is None:
+            return []
+        said = appended.bytes - HEADER_BYTES * sum(bool(one.items) for one in found.operations or ())
+        # A record's offset and time in its batch take a byte more where another operation stands before it.
+        near = said <= real <= said + 2 * count
+        return [] if near else [f"{said} bytes of records predicted, {real} written"]
 
 
 def _partitions(expected: Image, real: Image, found: Prediction) -> Iterator[str]:
@@ -176,6 +213,26 @@ def _records(found: Prediction, written: list[MetadataRecord], *, exact: bool) -
     if any(not one.certain for one in found.changes):
         return []
     return _differences(Counter(map(_text, said)), Counter(map(_text, written)))
+
+
+def _unclean(before: Image, found: Prediction, written: list[MetadataRecord]) -> list[str]:
+    """Who led without being in sync, as the records tell it: RECOVERING, unless the partition was that already."""
+    uncertain = {(one.topic, one.partition) for one in found.changes if not one.certain}
+    real = {
+        (before.topics[one.data["TopicId"]].name, one.data["PartitionId"])
+        for one in written
+        if one.type == "PartitionChangeRecord" and one.data["LeaderRecoveryState"] == RECOVERING
+    }
+    said = {(one.topic, one.partition) for one in found.changes if one.elected_uncleanly}
+    already = {
+        (topic.name, number)
+        for topic in before.topics.values()
+        for number, one in topic.partitions.items()
+        if one.leader_recovery_state == RECOVERING
+    }
+    return [f"led uncleanly, not predicted: {one}" for one in sorted(real - said - uncertain)] + [
+        f"predicted to be led uncleanly, not seen: {one}" for one in sorted(said - real - uncertain - already)
+    ]
 
 
 def _differences(said: Counter[str], written: Counter[str]) -> list[str]:

@@ -10,7 +10,11 @@ import pytest
 
 from kafkactl.errors import KafkactlError
 from tests.lab.cluster_fixtures import ClusterOf
+from tests.lab.dryrun_commit import cut_off
 from tests.lab.dryrun_experiments import FEW, MORE, Experiment
+from tests.lab.dryrun_growth import CLEANED, GROWTH, KEPT
+from tests.lab.dryrun_growth import SETTINGS as OFTEN
+from tests.lab.dryrun_hazards import HAZARDS
 from tests.lab.dryrun_levels import features_of, forget_users, play_voters
 from tests.lab.dryrun_proof import Row, write_section
 from tests.lab.dryrun_stage import SETTINGS, Stage
@@ -18,6 +22,7 @@ from tests.lab.errors import LabError
 from tests.lab.storage_tool import StorageToolServer
 
 ELR_OFF = {"features": {"eligible.leader.replicas.version": 0}}
+ELR_ON = {"features": {"eligible.leader.replicas.version": 1}}
 
 
 def stage_of(new_cluster: ClusterOf, tool: StorageToolServer, release: str, **shape: Any) -> Stage:
@@ -60,11 +65,12 @@ def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServ
     [
         ("3.9.2", "3.9.2", {}),
         ("4.0.2", "4.0.2", {}),
+        ("4.0.2 with ELR", "4.0.2", ELR_ON),
         ("4.3.1", "4.3.1", {}),
         ("4.3.1 without ELR", "4.3.1", ELR_OFF),
         ("4.4.0", "4.4.0", {}),
     ],
-    ids=["3.9.2", "4.0.2", "4.3.1", "4.3.1-without-elr", "4.4.0"],
+    ids=["3.9.2", "4.0.2", "4.0.2-with-elr", "4.3.1", "4.3.1-without-elr", "4.4.0"],
 )
 def test_the_campaign(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
@@ -75,6 +81,36 @@ def test_the_campaign(
     write_section(title, rows)
     assert not wrong, "\n\n".join(wrong)
     assert stage.checked == len(FEW) + len(MORE)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("release", ["3.9.2", "4.0.2", "4.3.1", "4.4.0"])
+def test_hazards(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+    """The worst set, the wrong order, the zombie, the stranded partition, and what a restart brings back."""
+    stage = stage_of(new_cluster, storage_tool, release)
+    wrong, rows = played(stage, release, HAZARDS)
+    write_section(f"{release}, hazards", rows)
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
+def test_growth(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+    """The scenario `growth`, by the settings of the controller's own file."""
+    cluster = new_cluster(release, controllers=1, combined=True, settings=OFTEN)
+    cluster.start()
+    stage = Stage(cluster, storage_tool)
+    stage.make_topic("one", "1", {})
+    wrong, rows = played(stage, release, GROWTH)
+    cluster.close()
+    cluster = new_cluster(release, controllers=1, combined=True, settings=OFTEN | KEPT)
+    cluster.start()
+    cleaned = played(Stage(cluster, storage_tool), release, CLEANED)
+    wrong, rows = wrong + cleaned[0], rows + cleaned[1]
+    write_section(f"{release}, growth", rows)
+    assert not wrong, "\n\n".join(wrong)
 
 
 @pytest.mark.campaign
@@ -104,6 +140,20 @@ def test_voters(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
     each = (time.monotonic() - begun) / len(played)
     write_section(f"{release}, voters", [Row(name, right, each) for name, right in played])
     assert [name for name, right in played if not right] == []
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
+def test_what_is_committed(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+    """The commit bound of three voters' folders, with a leader that went on alone for a while."""
+    cluster = new_cluster(release, controllers=3, brokers=1)
+    cluster.start()
+    begun = time.monotonic()
+    found = cut_off(Stage(cluster, storage_tool))
+    each = (time.monotonic() - begun) / len(found)
+    write_section(f"{release}, commit bound", [Row(name, right, each) for name, right in found])
+    assert [name for name, right in found if not right] == []
 
 
 @pytest.mark.campaign
