@@ -46,11 +46,9 @@ def command(
     from kafkactl.adapters.migration_driver_routes import WayForward, identity_of
     from kafkactl.adapters.migration_journal import FINALIZE
     from kafkactl.commands.confirmation import confirm_cluster_id
-    from kafkactl.frozen import changed
     from kafkactl.migration.soak import soak_of
     from kafkactl.migration.state import observed_state
     from kafkactl.migration.state_evidence import evidence_of
-    from kafkactl.plan import Outcome, blocker
 
     if inventory is None:
         raise click.UsageError("Missing option '--inventory'.")
@@ -59,18 +57,10 @@ def command(
 
     def plan(observation: Any, memory: Any) -> Any:
         route = way(observation, memory)
-        if route.state in _STATES or route.outcome is Outcome.REFUSED or memory.is_finalizing:
-            return route
-        early = blocker(
-            "too-early-to-finalize",
-            f"state {route.state}",
-            f"the migration is in {route.state}; only one with every broker on KRaft (M8) can be ended",
-            "Go on with `kafkactl migrate run`.",
-        )
-        return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, early))
+        return route if memory.is_finalizing else _refused_where_too_early(route)
 
     if dry_run:
-        rehearse(KIND, found, plan, accepted)
+        rehearse(KIND, found, lambda seen, memory: _with_soak(plan(seen, memory), seen, found, accepted), accepted)
 
     def drive(crew: Any, seen: Any) -> Any:
         asked: list[str] = []
@@ -98,3 +88,31 @@ def command(
         )
 
     perform(KIND, found, arguments, drive)
+
+
+def _refused_where_too_early(route: Any) -> Any:
+    from kafkactl.frozen import changed
+    from kafkactl.plan import Outcome, blocker
+
+    if route.state in _STATES or route.outcome is Outcome.REFUSED:
+        return route
+    early = blocker(
+        "too-early-to-finalize",
+        f"state {route.state}",
+        f"the migration is in {route.state}; only one with every broker on KRaft (M8) can be ended",
+        "Go on with `kafkactl migrate run`.",
+    )
+    return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, early))
+
+
+def _with_soak(route: Any, observation: Any, inventory: Any, accepted: tuple[str, ...]) -> Any:
+    """A run that touches nothing has no guard; whether M8 has lasted long enough it tells all the same."""
+    from kafkactl.frozen import changed
+    from kafkactl.migration.soak import soak_findings, soak_of
+    from kafkactl.migration.state_evidence import evidence_of
+    from kafkactl.plan import Outcome
+
+    found = tuple(soak_findings(soak_of(evidence_of(observation)), wanted_hours=inventory.soak_hours))
+    if route.state != _STATES[0] or not found or found[0].id in accepted:
+        return route
+    return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, *found))

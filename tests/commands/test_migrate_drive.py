@@ -17,13 +17,13 @@ ACCEPTED = [word for one in ("C-30", "C-40", "C-41", "C-42") for word in ("--acc
 
 @pytest.fixture
 def migrate(kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Run a verb against a fake cluster."""
+    """Run a verb against a fake cluster; `more` are lines of its inventory."""
 
-    def run(cluster: FakeCluster, verb: str, *words: str, output: str = "json"):
+    def run(cluster: FakeCluster, verb: str, *words: str, output: str = "json", more: str = ""):
         world = FakeWorld(cluster)
         monkeypatch.setattr(migration_driver_open, "live_world", lambda inventory, say: world)
         file = tmp_path / "migration.toml"
-        file.write_text(inventory_text(cluster))
+        file.write_text(more + inventory_text(cluster))
         return kafkactl("migrate", verb, "--inventory", file, *words, "-o", output)
 
     return run
@@ -115,6 +115,16 @@ def test_zookeeper_that_is_not_there(migrate) -> None:
     run = migrate(cluster, "run", "--yes")
     assert run.code == 4
     assert run.error["id"] == "zookeeper-unreachable"
+
+
+def test_the_end_waits_for_the_hours_of_the_inventory(migrate) -> None:
+    cluster = at_phase("M8")
+    for words in (("--confirm", CLUSTER_ID), ("--dry-run",)):
+        run = migrate(cluster, "finalize", *words, *ACCEPTED, "--accept", "X-5.2", more="soak_hours = 1\n")
+        assert (run.code, run.json["outcome"], run.json["state"]) == (3, "refused", "M8")
+        assert "soak-too-short" in {one["id"] for one in run.json["findings"]}
+    cluster.advance(3_600_000)
+    assert migrate(cluster, "finalize", "--dry-run", *ACCEPTED, "--accept", "X-5.2", more="soak_hours = 1\n").code == 0
 
 
 def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -> None:
