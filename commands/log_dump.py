@@ -64,6 +64,7 @@ def command(
     from kafkactl.commands.log_stream import RecordStream
     from kafkactl.metadata.dump_keys import Key, KeyFilter
     from kafkactl.metadata.dump_lines import LineMaker, Wanted
+    from kafkactl.plan import blockers
 
     wanted = Wanted(
         types=_types(types),
@@ -77,7 +78,7 @@ def command(
     ) as files:
         stream = RecordStream("log.dump")
         findings = _print_all(stream, files, LineMaker(wanted, hide=not show_secrets), wanted)
-    stream.end(findings, exit_codes.PROBLEMS_FOUND if findings else exit_codes.DONE)
+    stream.end(findings, exit_codes.PROBLEMS_FOUND if blockers(findings) else exit_codes.DONE)
 
 
 def _print_all(stream: RecordStream, files: Iterable[LogFile], maker: LineMaker, wanted: Wanted) -> list[Finding]:
@@ -96,7 +97,7 @@ def _print_all(stream: RecordStream, files: Iterable[LogFile], maker: LineMaker,
             for record in maker.objects(file.pieces(), file=file.name):
                 if not stream.write_record(record):
                     return []
-    return dump_findings(maker.problems, maker.problem_count)
+    return dump_findings(maker.problems, maker.problem_count, maker.tail)
 
 
 def _types(names: tuple[str, ...]) -> frozenset[str] | None:

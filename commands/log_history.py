@@ -92,15 +92,17 @@ def command(
                 break
     if not found:
         output.say("No record in what was read is about that.")
-    findings = dump_findings(history.problems, history.problem_count)
-    stream.end(findings, exit_codes.PROBLEMS_FOUND if findings else exit_codes.DONE)
+    findings = dump_findings(history.problems, history.problem_count, history.tail)
+    stream.end(findings, exit_codes.PROBLEMS_FOUND if history.problems else exit_codes.DONE)
 
 
 def _events(history: History, files: Iterable[LogFile]) -> Iterator[Event]:
     from kafkactl.metadata.dump_records import log_records
 
     for file in files:
-        yield from history.events(log_records(file.pieces(), file=file.name), file=file.name)
+        yield from history.events(
+            log_records(file.pieces(), file=file.name), file=file.name, is_segment=file.kind == "segment"
+        )
     yield from history.rest()
 
 

@@ -34,14 +34,15 @@ class Finding:
     next_step: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape of findings in every answer (cli.md 1)."""
+        """The one shape of findings in every answer (cli.md 1). What is wrong always has a next step."""
+        more = "" if self.severity is Severity.INFO else f"`kafkactl explain {self.id}` tells what to do."
         return {
             "id": self.id,
             "severity": self.severity.value,
             "subject": self.subject,
             "message": self.message,
             "evidence": dict(self.evidence),
-            "next_step": self.next_step,
+            "next_step": self.next_step or more,
         }
 
 

@@ -15,6 +15,7 @@ from kafkactl.adapters.log_source import CHECKPOINT, LogFile, LogSource, segment
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.dump_findings import torn_tail
 from kafkactl.metadata.dump_records import log_records
 from kafkactl.metadata.image import EMPTY, Image
 from kafkactl.metadata.replay import Leader, Position
@@ -104,9 +105,11 @@ def _snapshot_time_ms(checkpoint: LogFile) -> int | None:
 def _not_in_log(source: LogSource, point: Point) -> InputError:
     begins = source.segments[0].base_offset
     text = f"the log begins at offset {begins}, and no snapshot of {source.name} tells what was before"
+    step = "Give the whole folder, checkpoints included."
     if not point.is_end:
         text += " the point that was asked for"
-    return InputError(text, id="offset-not-in-log", next_step="Ask for a later point, or for the end of the log.")
+        step = "Ask for a later point, or for the end of the log."
+    return InputError(text, id="offset-not-in-log", next_step=step)
 
 
 # --- replay -------------------------------------------------------------------------------------------------------
@@ -188,7 +191,7 @@ class _Loading:
                 self._torn = None
             if isinstance(found, BatchRun):
                 self._take_run(found, file)
-            elif found.error.id == "truncated-batch":
+            elif found.may_be_tail:
                 self._torn = found
             else:
                 self._replaying.take_damage(found)
@@ -212,7 +215,7 @@ class _Loading:
     def result(self, name: str) -> LoadedImage:
         done = self._replaying.result()
         if self._torn is not None:
-            self._findings.append(_torn_tail(self._torn))
+            self._findings.append(torn_tail(self._torn.error))
         position = done.position if self._base is None else (done.position or self._base)
         self._check_reached(position, name)
         return LoadedImage(
@@ -251,17 +254,6 @@ def _gap(file: str, first: int, behind: int) -> Finding:
         message=missing if behind > first else again,
         evidence={"first": first, "behind": behind},
         next_step="Name the whole folder, or all the files that belong together.",
-    )
-
-
-def _torn_tail(damage: Damage) -> Finding:
-    error = damage.error
-    return Finding(
-        id="torn-tail",
-        severity=Severity.INFO,
-        subject=f"file {error.file}",
-        message=f"It ends in the middle of a batch, at byte {error.offset}: a running node may be writing it.",
-        evidence={"position": error.offset},
     )
 
 

@@ -27,6 +27,13 @@ from kafkactl.protocol.control_records import ControlRecord, ControlType, decode
 from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_header, decode_records
 
 SEGMENT: Final = "segment"
+_OTHER_NODE: Final = "Take the log of another controller; `kafkactl log verify` tells what of this one can be trusted."
+_NEXT_STEPS: Final = {
+    "offset-gap": "Give the whole folder, or the log of another controller.",
+    "damaged-log": _OTHER_NODE,
+    "damaged-checkpoint": _OTHER_NODE,
+    "torn-tail": "",
+}
 
 
 class LogFile(Protocol):
@@ -164,7 +171,7 @@ class Reading:
             else:
                 self.take(found)
         if torn is not None:
-            self.damaged(torn, is_tail=is_last and torn.error.id == "truncated-batch")
+            self.damaged(torn, is_tail=is_last and torn.may_be_tail)
 
     def take(self, run: BatchRun) -> None:
         """Batches before the start are counted, those behind it replayed, up to the end of what was asked for."""
@@ -199,6 +206,8 @@ class Reading:
         """Bytes that are no batch; `is_tail`: at the end of the log, where one may be on its way."""
         if is_tail:
             text = "the last batch is not whole: a live node is writing it, or one that stopped will cut it off"
+            if damage.error.id == "zero-tail":
+                text = f"{damage.error.reason}; a node that starts cuts them off"
             self._findings.append(_finding("torn-tail", self.segment, text, Severity.INFO, position=damage.position))
             return
         text = (
@@ -294,4 +303,5 @@ def _snapshot(file: LogFile) -> Start | Finding:
 
 
 def _finding(id: str, subject: str, message: str, severity: Severity = Severity.BLOCKER, **evidence: object) -> Finding:
-    return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence)
+    step = _NEXT_STEPS[id]
+    return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=step)

@@ -132,7 +132,7 @@ class _Walk:
             held = run if isinstance(run, Damage) else None
             if isinstance(run, BatchRun):
                 self._add(segment, run)
-        if held is not None and not (is_last and held.error.id == "truncated-batch"):
+        if held is not None and not (is_last and held.may_be_tail):
             self._note(segment, held)
 
     def _add(self, segment: str, run: BatchRun) -> None:

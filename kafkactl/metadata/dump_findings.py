@@ -10,8 +10,11 @@ from kafkactl.plan import Finding, Severity
 _STEP = "`kafkactl log verify` tells what a restart would cut; do not start a node on this file before you know."
 
 
-def dump_findings(problems: Sequence[DecodeError], count: int) -> list[Finding]:
-    """A finding for each problem, and one for those that were not kept (`count` is how many there were)."""
+def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError | None = None) -> list[Finding]:
+    """A finding for each problem, and one for those that were not kept (`count` is how many there were).
+
+    `tail` is what the log ends with where that is no whole batch: told, and no problem.
+    """
     findings = [_finding(error) for error in problems]
     if count > len(problems):
         left_out = Finding(
@@ -23,7 +26,21 @@ def dump_findings(problems: Sequence[DecodeError], count: int) -> list[Finding]:
             next_step=_STEP,
         )
         findings.append(left_out)
-    return findings
+    return findings if tail is None else [*findings, torn_tail(tail)]
+
+
+def torn_tail(error: DecodeError) -> Finding:
+    """The end of a log that is no batch: one that is being written, or room that was never written to."""
+    message = f"It ends in the middle of a batch, at byte {error.offset}: a running node may be writing it."
+    if error.id == "zero-tail":
+        message = f"From byte {error.offset} on: {error.reason}. A start cuts them off."
+    return Finding(
+        id="torn-tail",
+        severity=Severity.INFO,
+        subject=f"file {error.file}",
+        message=message,
+        evidence={"position": error.offset},
+    )
 
 
 def _finding(error: DecodeError) -> Finding:

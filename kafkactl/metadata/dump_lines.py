@@ -79,12 +79,14 @@ def record_type_names() -> tuple[str, ...]:
 class LineMaker:
     """Turns files into lines; `problems` collects what could not be read (the first thousand), `count` records told.
 
+    `tail` is what the log ends with where that is no whole batch, which harms nobody as long as nothing follows.
     With `hide` secrets are left out of the lines.
     """
 
     def __init__(self, wanted: Wanted, *, hide: bool) -> None:
         self.problems: list[DecodeError] = []
         self.problem_count = 0
+        self.tail: DecodeError | None = None
         self.count = 0
         self.next_offset: int | None = None  # the offset that must come next; None where nobody knows
         self._in_checkpoint = False
@@ -98,6 +100,7 @@ class LineMaker:
 
         A segment follows the one before it where its name says so, so that what is missing between them is seen.
         """
+        self._follow_tail()
         if kind == "checkpoint":
             self.next_offset, self._in_checkpoint = 0, True
         else:
@@ -130,8 +133,11 @@ class LineMaker:
         out: list[str] = []
         damage_end = -1
         for found in walk_runs(pieces, file=file):
+            self._follow_tail()
             if isinstance(found, Damage):
-                if found.position != damage_end:
+                if found.position != damage_end and found.may_be_tail and not self._in_checkpoint:
+                    self.tail = found.error
+                elif found.position != damage_end:
                     self._remember(found.error)
                 damage_end, self.next_offset = found.end, None
                 continue
@@ -142,6 +148,12 @@ class LineMaker:
                     out = []
         if out:
             yield out
+
+    def _follow_tail(self) -> None:
+        """Something comes behind what looked like the end: it was damage."""
+        if self.tail is not None:
+            self._remember(self.tail)
+            self.tail = None
 
     def _remember(self, error: DecodeError) -> None:
         self.problem_count += 1

@@ -15,6 +15,7 @@ from kafkactl.metadata.dump_keys import KeyFilter
 from kafkactl.metadata.dump_text import record_json
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import LogRecord
+from kafkactl.protocol.batch_scan import TAIL_IDS
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 
@@ -44,19 +45,28 @@ class Event:
 
 
 class History:
-    """Follows a key through a log; `problems` are what could not be read, which may have been about it."""
+    """Follows a key through a log; `problems` are what could not be read, which may have been about it.
+
+    `tail` is what the log ends with where that is no whole batch, which harms nobody as long as nothing follows.
+    """
 
     def __init__(self, key: KeyFilter) -> None:
         self.problems: list[DecodeError] = []
         self.problem_count = 0
+        self.tail: DecodeError | None = None
         self._key = key
         self._waiting: list[tuple[LogRecord, str]] | None = None  # of the open transaction
 
-    def events(self, records: Iterable[LogRecord], *, file: str) -> Iterator[Event]:
+    def events(self, records: Iterable[LogRecord], *, file: str, is_segment: bool = True) -> Iterator[Event]:
         """The events of one file; files come in their order, then `rest`."""
         for record in records:
             found = record.record
-            if isinstance(found, DecodeError):
+            if self.tail is not None:
+                self._remember(self.tail)
+                self.tail = None
+            if isinstance(found, DecodeError) and found.id in TAIL_IDS and is_segment:
+                self.tail = found
+            elif isinstance(found, DecodeError):
                 self._remember(found)
             elif isinstance(found, MetadataRecord):
                 yield from self._take(record, found, file)

@@ -9,6 +9,7 @@ agree with each other, an offset not below the last one, and a CRC that fits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
@@ -26,6 +27,8 @@ from kafkactl.protocol.record_batch import (
 # at every step, and each costs a CRC over the length that it claims.
 _CRC_BUDGET_FACTOR = 4
 _MAGIC_BYTE = bytes([MAGIC])
+# What the end of a log may be without harm: a batch on its way to the disk, or room that was never written.
+TAIL_IDS: Final = frozenset({"truncated-batch", "zero-tail"})
 
 
 @frozen
@@ -40,6 +43,11 @@ class Damage:
     end: int
     error: DecodeError
     searched_all: bool = True
+
+    @property
+    def may_be_tail(self) -> bool:
+        """Whether it harms nobody where nothing of the log comes behind it."""
+        return self.error.id in TAIL_IDS
 
 
 def scan_batches(
@@ -60,12 +68,19 @@ def scan_batches(
         except DecodeError as error:
             found, budget = _search(data, position, next_offset, budget, base)
             end = len(data) if found is None else found
-            yield Damage(position=base + position, end=base + end, error=error, searched_all=budget >= 0)
+            is_blank = end == len(data) and not data[position:].strip(b"\0")
+            told = _zeros(base + position, end - position, file) if is_blank else error
+            yield Damage(position=base + position, end=base + end, error=told, searched_all=budget >= 0)
             position = end
         else:
             yield header
             position += header.size_bytes
             next_offset = header.last_offset + 1
+
+
+def _zeros(position: int, size: int, file: str | None) -> DecodeError:
+    text = f"{size} zero bytes up to the end hold no batch"
+    return DecodeError(text, id="zero-tail", offset=position, path="RecordBatch", file=file)
 
 
 def _search(data: bytes, damaged: int, next_offset: int, budget: int, base: int) -> tuple[int | None, int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kafkactl.protocol.record_batch import encode_batch
 from tests.metadata.goldens import GOLDEN, golden
 
 SEGMENT = GOLDEN / "segment-4.4.0-standalone.log.bin"
@@ -94,6 +95,21 @@ def test_secrets_only_when_asked_for(kafkactl):
     assert shown[0]["data"]["StoredKey"] not in hidden
 
 
+@pytest.mark.parametrize("end", ["cut", "zeros"])
+def test_the_end_of_a_log_that_is_written_is_no_damage(kafkactl, folder: Path, end: str):
+    """The last batch of a running node, or room that was never written to; the same with something behind it is."""
+    file = folder / "00000000000000000000.log"
+    data = file.read_bytes()
+    file.write_bytes(data[:-5] if end == "cut" else data + bytes(4096))
+    for verb in (["dump"], ["history", "--feature", "metadata.version"], ["image"], ["lint"]):
+        run = kafkactl("log", *verb, folder, "-o", "json")
+        assert (run.code, [one["id"] for one in run.json["findings"]]) == (0, ["torn-tail"]), verb
+    behind = encode_batch([(None, b"\1\x14\0\0")], base_offset=500, timestamp_ms=1)
+    (folder / "00000000000000000500.log").write_bytes(behind)
+    for verb in (["dump"], ["history", "--feature", "metadata.version"], ["image"]):
+        assert kafkactl("log", *verb, folder, "-o", "json").code == 7, verb
+
+
 def test_damage_is_told_and_read_past(kafkactl, folder: Path):
     whole = lines(kafkactl("log", "dump", folder))
     file = folder / "00000000000000000000.log"
@@ -103,7 +119,7 @@ def test_damage_is_told_and_read_past(kafkactl, folder: Path):
     run = kafkactl("log", "dump", folder)
     assert run.code == 7
     told = [json.loads(line) for line in run.stderr.splitlines()]
-    assert [one["id"] for one in told] == ["crc-mismatch", "truncated-batch"]
+    assert [one["id"] for one in told] == ["crc-mismatch", "torn-tail"]
     assert all(one["kind"] == "finding" and str(file) in one["subject"] for one in told)
     assert [one for one in whole if one in lines(run)] == lines(run)
     assert kafkactl("log", "dump", folder, "-o", "json").json["findings"][0]["id"] == "crc-mismatch"

@@ -183,7 +183,8 @@ def test_damage_is_told_once_and_read_past():
     lines, problems = dumped(bytes(hurt))
     assert problems == ["crc-mismatch"]
     assert [line["offset"] for line in lines] == [10, 15, 16, 17, 18, 19]
-    assert dumped(data[: second + 20])[1] == ["truncated-batch"]
+    assert dumped(data[: second + 20])[1] == []
+    assert dumped(data[: second + 20], kind="checkpoint", base_offset=30)[1] == ["offset-gap", "truncated-batch"]
 
 
 def encode_batch_start(offset: int) -> bytes:

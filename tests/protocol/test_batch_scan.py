@@ -58,7 +58,9 @@ def test_a_cut_tail():
 
 def test_a_tail_of_zeros():
     data = log(2) + bytes(100_000)
-    assert told(data) == [0, 1, (2 * SIZE, len(data), "invalid-batch-length")]
+    assert told(data) == [0, 1, (2 * SIZE, len(data), "zero-tail")]
+    data += log(1, first=2)
+    assert told(data) == [0, 1, (2 * SIZE, len(data) - SIZE, "invalid-batch-length"), 2]
 
 
 def test_garbage_in_the_middle_and_at_the_start():
