@@ -31,13 +31,20 @@ _SUDO = ("sudo", "-n")
 _KUBECTL = ("kubectl", "-n", "{namespace}")
 _COMPOSE = ("docker", "compose", "-f", "{compose_file}")
 
-# A ConfigMap has a version of its own; the hash is compared all the same, for a plan is about a text.
+# What is read, compared and replaced is one object at one version: whoever changes it meanwhile is a conflict. Its
+# other keys and its labels stay. $1 namespace, $2 name, $3 hash before, $4 hash after.
 _SWAP_CONFIG_MAP = (
-    'set -eu; have=$(kubectl -n "$1" get configmap "$2" -o "jsonpath={{.data.server\\.properties}}" '
-    '| sha256sum | cut -d" " -f1); '
+    "set -eu; umask 077; d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT; "
+    'kubectl -n "$1" get configmap "$2" --ignore-not-found -o json >"$d/old"; have=absent; '
+    'if [ -s "$d/old" ]; then kubectl patch --local -f "$d/old" --type merge -p "{{}}" '
+    '-o "jsonpath={{.data.server\\.properties}}" >"$d/text"; have=$(sha256sum <"$d/text" | cut -d" " -f1); fi; '
     'if [ "$have" = "$4" ]; then exit 0; fi; if [ "$have" != "$3" ]; then exit 65; fi; '
-    'kubectl -n "$1" create configmap "$2" --from-file=server.properties=/dev/stdin --dry-run=client -o json '
-    '| kubectl -n "$1" replace -f -'
+    'cat >"$d/server.properties"; '
+    'if [ "$(sha256sum <"$d/server.properties" | cut -d" " -f1)" != "$4" ]; then exit 66; fi; '
+    'kubectl -n "$1" create configmap "$2" --from-file="$d/server.properties" --dry-run=client -o json >"$d/new"; '
+    'if [ "$have" = absent ]; then kubectl -n "$1" create -f "$d/new"; exit 0; fi; '
+    'kubectl patch --local -f "$d/old" --type merge --patch-file "$d/new" -o json >"$d/both"; '
+    'kubectl -n "$1" replace -f "$d/both"'
 )
 
 _SYSTEMD_SSH: Final[Mapping[Verb, tuple[str, ...]]] = {
@@ -84,8 +91,9 @@ _KUBERNETES: Final[Mapping[Verb, tuple[str, ...]]] = {
 _DOCKER_COMPOSE: Final[Mapping[Verb, tuple[str, ...]]] = {
     Verb.GET_CONFIG: ("cat", "--", "{config_path}"),
     Verb.PUT_CONFIG: ("sh", "-c", _SWAP, "kafkactl", "{config_path}", "{sha_before}", "{sha_after}"),
-    Verb.RESTART: (*_COMPOSE, "restart", "{service}"),
-    Verb.STOP: (*_COMPOSE, "stop", "{service}"),
+    # By default a container is killed after ten seconds, which is short for a broker with leaders to move.
+    Verb.RESTART: (*_COMPOSE, "restart", "--timeout", "180", "{service}"),
+    Verb.STOP: (*_COMPOSE, "stop", "--timeout", "180", "{service}"),
     Verb.START: (*_COMPOSE, "start", "{service}"),
     Verb.IS_RUNNING: (*_COMPOSE, "ps", "--status", "running", "--quiet", "{service}"),
     Verb.FORMAT: (

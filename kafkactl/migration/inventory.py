@@ -35,6 +35,7 @@ _HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:/,\s]+)"
 _ADDRESS: Final = re.compile(rf"({_HOST}):(\d{{1,5}})")
 _CONNECT: Final = re.compile(rf"{_HOST}(?::\d{{1,5}})?(?:,{_HOST}(?::\d{{1,5}})?)*(?:/[^/\s]+)*/?")
 _DEFAULT_TIMEOUT_S: Final = 300
+_SSH_USER: Final = "ssh_user"
 _YEAR_HOURS: Final = 8_760
 
 
@@ -289,6 +290,8 @@ def _hooks(
     variables = {name: value for name, value in known.items() if value is not None}
     for table, into in ((kept, told), (mine, problems)):
         variables |= _variables(table.get("variables", {}), where, into)
+    if (user := variables.get(_SSH_USER, "")) and not user.endswith("@"):
+        variables[_SSH_USER] = f"{user}@"  # it stands right before the host
     if complete:
         problems += [
             f"{where}variables: {name} is missing, the template {template} needs it"

@@ -180,3 +180,9 @@ def test_whatever_it_holds_there_is_an_inventory_or_an_error(table: dict[str, ob
 def test_whatever_the_bytes_are(data: bytes):
     with pytest.raises(InventoryError):
         parse_inventory(data)
+
+
+@pytest.mark.parametrize(("given", "stands"), [("ops", "ops@"), ("ops@", "ops@"), ("", "")])
+def test_the_user_of_ssh_with_its_sign_or_without(given: str, stands: str):
+    hooks = f"[hooks]\ntemplate = 'systemd-ssh'\nvariables = {{ ssh_user = '{given}' }}\n"
+    assert parse(HEAD, hooks, BROKER, CONTROLLER).nodes[0].hooks.variables["ssh_user"] == stands
