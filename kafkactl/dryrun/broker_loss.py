@@ -120,7 +120,7 @@ def _gone(brokers: Sequence[int]) -> Iterator[Finding]:
 
 def _assumptions(lost: Sequence[int], mode: LossMode, in_order: bool) -> Iterator[str]:
     if len(lost) > 1 and not in_order:
-        yield "records and leader epochs are those of the order in which the brokers were named"
+        yield "counts, records and leader epochs are those of the order in which the brokers were named"
     if mode is LossMode.CONTROLLED:
         yield "each controlled shutdown ends before the next begins"
     else:

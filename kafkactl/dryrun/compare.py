@@ -52,11 +52,15 @@ def change_of(
         last_known_elr_after=new.last_known_elr,
         leader_epoch_after=new.leader_epoch,
         recovering_after=new.leader_recovery_state == RECOVERING,
-        elected_uncleanly=key in controller.unclean,
+        elected_uncleanly=key in controller.unclean or any(_recovers(old, one) for one in several),
         min_isr=min(controller.min_isr(topic), len(new.replicas)),
         replicas_after=new.replicas,
         alternatives=ends if len(ends) > 1 else (),
     )
+
+
+def _recovers(old: Partition, new: Partition) -> bool:
+    return old.leader_recovery_state != RECOVERING and new.leader_recovery_state == RECOVERING
 
 
 def _outcome(partition: Partition) -> Outcome:

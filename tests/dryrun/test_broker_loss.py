@@ -89,6 +89,16 @@ def test_what_was_leaderless_before_is_a_finding_and_no_verdict() -> None:
     assert [one.id for one in found.findings] == ["partitions-without-leader-before"]
 
 
+@pytest.mark.parametrize("lost", [[1, 2], [2, 1]])
+def test_who_leads_uncleanly_in_one_order_is_told_for_all(lost: list[int]) -> None:
+    """If 1 is noticed first, 2 leads without its records until it is fenced too, and is alone in the ISR then."""
+    image, facts = cluster("brokers 1 2 3\ntopic dirty unclean.leader.election.enable=true\n  1 | 1 2 | 1")
+    found = broker_loss(image, facts, lost)
+    (change,) = found.changes
+    assert {one.isr for one in change.alternatives} == {(1,), (2,)}
+    assert "unclean-leader" in {one.id for one in found.findings}
+
+
 def test_fenced_already() -> None:
     found = broker_loss(*cluster("brokers 1 2\nbroker 1 fenced\ntopic a\n  2 | 1 2 | 2"), [1])
     assert (found.verdict, found.operations) == (Verdict.OK, ())
