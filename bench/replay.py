@@ -69,8 +69,8 @@ def main() -> None:
         plain, columns = plainly(file), by_columns(file)
         if expected_of(plain.image) != expected.state or plain != columns:
             raise RuntimeError("the replays do not end where the generator says, or not in the same")
-        image = plain.image
         del plain, columns
+        image = by_columns(file).image
         command = [str(installed_bin("fast") / "kafkactl"), "log", "image", str(file)]
         works: dict[str, Callable[[], float]] = {
             "CRC pass": lambda: _timed(lambda: crc_pass(file)),
@@ -105,6 +105,7 @@ _TITLES = {
 def _after(image: Image) -> dict[str, Callable[[], object]]:
     return {
         "SHA-256 of the canonical JSON": lambda: image_sha256(image),
+        "partitions as tuples, where they are asked for": lambda: len(image.topics.values()),
         "lint": lambda: lint(image),
         "snapshot": lambda: sum(
             map(len, snapshot_batches(image, epoch=1, last_contained_log_timestamp_ms=0, now_ms=0))

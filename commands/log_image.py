@@ -128,9 +128,7 @@ def counts_of(image: Image) -> dict[str, int]:
         "controllers": len(image.controllers),
         "topics": len(image.topics),
         "partitions": image.partition_count(),
-        "leaderless_partitions": sum(
-            state[4] < 0 for topic in image.topics.values() for state in topic.partitions.states.values()
-        ),
+        "leaderless_partitions": image.leaderless_count(),
         "configs": sum(map(len, image.configs.values())),
         "client_quotas": sum(map(len, image.client_quotas.values())),
         "acls": len(image.acls),

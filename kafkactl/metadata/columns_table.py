@@ -5,21 +5,25 @@ A topic that is in the table is in it whole, and what the `State` holds of it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from kafkactl.metadata.columns_bytes import Array, ByteNumbers
 from kafkactl.metadata.columns_meaning import Meanings
+from kafkactl.metadata.columns_topics import DIRECTORIES, LISTS, PLAIN, ColumnTopics, Rows
 from kafkactl.metadata.image import PartitionState
 from kafkactl.metadata.replay_state import State
 
 _FLUSHED_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
-# The columns, by the field of a PartitionState that they are: numbers of lists, of directory lists, and plain ones.
-_LISTS: Final = {"replicas": 0, "isr": 1, "removing": 2, "adding": 3, "elr": 9, "last_known": 10}
-_PLAIN: Final = {"leader": (4, np.int32), "recovery": (5, np.int8), "leader_epoch": (6, np.int64)}
-_MORE: Final = {"epoch": (7, np.int64)}
+_FORMS: Final[Mapping[str, type[Any]]] = {
+    **dict.fromkeys((*LISTS, DIRECTORIES, "leader"), np.int32),
+    "recovery": np.int8,
+    "leader_epoch": np.int64,
+    "epoch": np.int64,
+    "present": np.bool_,
+}
 
 
 class PartitionTable:
@@ -43,9 +47,7 @@ class PartitionTable:
         self._meanings = meanings
         self.topics = ByteNumbers(self._new_topic)
         self._raws: list[bytes] = []
-        self._forms: dict[str, type[Any]] = dict.fromkeys((*_LISTS, "directories"), np.int32)
-        self._forms |= {name: form for name, (_, form) in (_PLAIN | _MORE).items()} | {"present": np.bool_}
-        for name, form in self._forms.items():
+        for name, form in _FORMS.items():
             setattr(self, name, np.zeros(1024, form))
         self.used = 0
         self._base, self._room = np.zeros(256, np.int64), np.zeros(256, np.int64)
@@ -103,7 +105,7 @@ class PartitionTable:
             if not size:
                 continue
             new = slice(int(self._base[topic]), int(self._base[topic]) + size)
-            for name in self._forms:
+            for name in _FORMS:
                 column = getattr(self, name)
                 column[new] = column[old]
             self.present[old] = False
@@ -113,7 +115,7 @@ class PartitionTable:
         self._base[topic], self._room[topic] = self.used, size
         self.used += size
         while self.used > len(self.present):
-            for name in self._forms:
+            for name in _FORMS:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
 
@@ -130,23 +132,37 @@ class PartitionTable:
     def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
         """These partitions into these rows."""
         fields = list(zip(*states, strict=True))
-        for name, at in _LISTS.items():
+        for name, at in LISTS.items():
             getattr(self, name)[rows] = [self._meanings.list_number(one) for one in fields[at]]
-        for name, (at, _) in (_PLAIN | _MORE).items():
+        for name, at in PLAIN.items():
             getattr(self, name)[rows] = fields[at]
         self.directories[rows] = [self._meanings.directory_number(one) for one in fields[8]]
         self.present[rows] = True
 
     def states(self, rows: Any) -> list[PartitionState]:
         """The partitions in these rows."""
-        fields: list[list[Any]] = [[]] * 11
-        lists, joined = _objects(self._meanings.lists), _objects(self._meanings.directories)
-        for name, at in _LISTS.items():
-            fields[at] = lists[getattr(self, name)[rows]].tolist()
-        for name, (at, _) in (_PLAIN | _MORE).items():
-            fields[at] = getattr(self, name)[rows].tolist()
-        fields[8] = joined[self.directories[rows]].tolist()
-        return list(zip(*fields, strict=True))
+        return self._taken(slice(0, self.used)).states(rows)
+
+    def _taken(self, rows: Any) -> Rows:
+        columns = {name: getattr(self, name)[rows] for name in _FORMS if name != "present"}
+        return Rows(columns, self._meanings.lists, self._meanings.directories)
+
+    def topics_of_state(self) -> ColumnTopics | None:
+        """All topics that the state has, as they are now; None where it has partitions that are not in the table."""
+        heads = sorted((topic.name, raw) for raw, topic in self._state.topics.items())
+        known = {raw: number for number, raw in enumerate(self._raws)}
+        topics = np.array([known.get(raw, -1) for _, raw in heads], np.int64)
+        rooms = np.where(topics >= 0, np.append(self._room[: len(known)], 0)[topics], 0)
+        for topic in np.flatnonzero(rooms == 0).tolist():
+            if self._state.topics[heads[topic][1]].partitions:
+                return None
+        bases = np.append(self._base[: len(known)], 0)[topics]
+        behind = np.cumsum(rooms)
+        number = np.arange(int(rooms.sum())) - np.repeat(behind - rooms, rooms)
+        rows = number + np.repeat(bases, rooms)
+        there = self.present[rows]
+        ends = np.append(0, np.cumsum(there))[behind]
+        return ColumnTopics(heads, ends, number[there], self._taken(rows[there]))
 
     def flush(self) -> None:
         """Put everything into the state. The table stays as it is."""
@@ -179,8 +195,3 @@ class PartitionTable:
         held = self.present[rows] & ((self.elr[rows] != nothing) | (self.last_known[rows] != nothing))
         self.epoch[rows] += held
         self.elr[rows] = self.last_known[rows] = nothing
-
-
-def _objects(held: Sequence[Any]) -> Array:
-    """As a column of references."""
-    return np.fromiter(held, object, len(held))

@@ -18,6 +18,7 @@ Sources: `metadata/.../image/MetadataImage.java` and the images of its parts; fi
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -76,6 +77,7 @@ PartitionState: TypeAlias = tuple[
     tuple[int, ...],
     tuple[int, ...],
 ]
+LEADER_AT: Final = 4
 DIRECTORIES_AT: Final = 8
 
 
@@ -129,6 +131,22 @@ class Topic:
     name: str
     id: Uuid
     partitions: Partitions
+
+
+class PackedTopics(Mapping[Uuid, Topic]):
+    """Topics that are made when somebody asks for one, and that answer before that what is asked of all of them."""
+
+    @abstractmethod
+    def partition_count(self) -> int:
+        """As `Image.partition_count`."""
+
+    @abstractmethod
+    def leaderless_count(self) -> int:
+        """As `Image.leaderless_count`."""
+
+    @abstractmethod
+    def text(self) -> Iterator[str]:
+        """As in `image_json.image_text`, in pieces."""
 
 
 @frozen
@@ -275,7 +293,16 @@ class Image:
 
     def partition_count(self) -> int:
         """How many partitions all topics have."""
+        if isinstance(self.topics, PackedTopics):
+            return self.topics.partition_count()
         return sum(len(topic.partitions) for topic in self.topics.values())
+
+    def leaderless_count(self) -> int:
+        """How many of them have no leader."""
+        if isinstance(self.topics, PackedTopics):
+            return self.topics.leaderless_count()
+        states = (state for topic in self.topics.values() for state in topic.partitions.states.values())
+        return sum(state[LEADER_AT] < 0 for state in states)
 
 
 EMPTY: Final = Image()

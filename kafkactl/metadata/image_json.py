@@ -12,7 +12,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkactl.metadata.image import (
@@ -24,7 +24,7 @@ from kafkactl.metadata.image import (
     Image,
     Listener,
     OpenTransaction,
-    PartitionState,
+    PackedTopics,
     ScramCredential,
     ScramKey,
     Topic,
@@ -50,11 +50,10 @@ def image_parts(image: Image) -> dict[str, Any]:
 
 def image_text(image: Image) -> Iterator[str]:
     """The same object as text, in pieces: what `json.dumps(image_json(image), ...)` gives without spaces."""
-    renders = _Renders()
     for name in PART_NAMES:
         yield ("{" if name == PART_NAMES[0] else ",") + f'"{name}":'
         if name == "topics":
-            yield from _topics_text(image, renders)
+            yield from _all_topics(image)
         else:
             yield _dumped(_PARTS[name](image))
     yield "}"
@@ -75,25 +74,28 @@ def _dumped(value: Any) -> str:
 # --- topics: the part that can be large ----------------------------------------------------------------------------
 
 
+def _all_topics(image: Image) -> Iterator[str]:
+    if isinstance(image.topics, PackedTopics):
+        return image.topics.text()
+    renders = Renders()
+    return topics_text((topic.name, topic.id, _texts_of(topic, renders)) for topic in _topics(image))
+
+
 def _topics(image: Image) -> list[Topic]:
     return sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw))
 
 
 def _topic(topic: Topic) -> dict[str, Any]:
-    renders = _Renders()
-    states = topic.partitions.states
-    partitions = [json.loads(_partition_text(number, states[number], renders)) for number in sorted(states)]
+    partitions = [json.loads(text) for text in _texts_of(topic, Renders())]
     return {"Name": topic.name, "TopicId": str(topic.id), "Partitions": partitions}
 
 
-def _topics_text(image: Image, renders: _Renders) -> Iterator[str]:
+def topics_text(topics: Iterable[tuple[str, Uuid, list[str]]]) -> Iterator[str]:
+    """Topics as text, in pieces: each by its name, its id and the text of its partitions."""
     held, size, first = ["["], 0, True
-    for topic in _topics(image):
-        held.append("" if first else ",")
-        held.append(f'{{"Name":{_dumped(topic.name)},"TopicId":"{topic.id}","Partitions":[')
-        states = topic.partitions.states
-        text = ",".join([_partition_text(number, states[number], renders) for number in sorted(states)])
-        held.append(text + "]}")
+    for name, id, partitions in topics:
+        text = ",".join(partitions)
+        held.append(f'{"" if first else ","}{{"Name":{_dumped(name)},"TopicId":"{id}","Partitions":[{text}]}}')
         size, first = size + len(text), False
         if size > _PIECE_BYTES:
             yield "".join(held)
@@ -101,7 +103,7 @@ def _topics_text(image: Image, renders: _Renders) -> Iterator[str]:
     yield "".join(held) + "]"
 
 
-class _Renders(dict[Any, str]):
+class Renders(dict[Any, str]):
     """Lists of node ids and of directory ids as text, each made once."""
 
     def __missing__(self, key: tuple[int, ...] | bytes) -> str:
@@ -113,15 +115,32 @@ class _Renders(dict[Any, str]):
         return text
 
 
-def _partition_text(number: int, state: PartitionState, renders: _Renders) -> str:
-    replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = state
-    return (
-        f'{{"PartitionId":{number},"Replicas":{renders[replicas]},"Isr":{renders[isr]},'
-        f'"RemovingReplicas":{renders[removing]},"AddingReplicas":{renders[adding]},"Leader":{leader},'
-        f'"LeaderRecoveryState":{recovery},"LeaderEpoch":{leader_epoch},"PartitionEpoch":{epoch},'
-        f'"Directories":{renders[directories]},"EligibleLeaderReplicas":{renders[elr]},'
-        f'"LastKnownElr":{renders[last_known]}}}'
+def _texts_of(topic: Topic, renders: Renders) -> list[str]:
+    states = topic.partitions.states
+    if not states:
+        return []
+    numbers, text = sorted(states), renders.__getitem__
+    replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = zip(
+        *map(states.__getitem__, numbers), strict=True
     )
+    lists = (map(text, one) for one in (replicas, isr, removing, adding))
+    more = (map(text, one) for one in (directories, elr, last_known))
+    return partition_texts(zip(numbers, *lists, leader, recovery, leader_epoch, epoch, *more, strict=True))
+
+
+def partition_texts(rows: Iterable[tuple[Any, ...]]) -> list[str]:
+    """Partitions as text. A row is a number and the fields of a PartitionState, its lists as text already."""
+    return [
+        f'{{"PartitionId":{number},"Replicas":{replicas},"Isr":{isr},'
+        f'"RemovingReplicas":{removing},"AddingReplicas":{adding},"Leader":{leader},'
+        f'"LeaderRecoveryState":{recovery},"LeaderEpoch":{leader_epoch},"PartitionEpoch":{epoch},'
+        f'"Directories":{directories},"EligibleLeaderReplicas":{elr},'
+        f'"LastKnownElr":{last_known}}}'
+        for (
+            number, replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr,
+            last_known,
+        ) in rows
+    ]  # fmt: skip
 
 
 # --- the other parts -----------------------------------------------------------------------------------------------

@@ -18,11 +18,12 @@ from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata import apply_access, apply_cluster, apply_settings, apply_topics
 from kafkactl.metadata.frame import MetadataRecord, decode_record
-from kafkactl.metadata.image import EMPTY, METADATA_VERSION, Image, LogRecord, OpenTransaction
+from kafkactl.metadata.image import EMPTY, METADATA_VERSION, Image, LogRecord, OpenTransaction, Topic
 from kafkactl.metadata.replay_state import ContradictionError, State
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.control_records import ControlRecord, ControlType
+from kafkactl.values import Uuid
 
 FEATURE_LEVEL, BEGIN, END, ABORT = 12, 23, 24, 25
 
@@ -131,7 +132,11 @@ class Replaying:
 
     def image(self) -> Image:
         """The state after the records so far."""
-        return self.state.image(self.transaction.value() if self.transaction else None)
+        return self.state.image(self.transaction.value() if self.transaction else None, self._topics())
+
+    def _topics(self) -> Mapping[Uuid, Topic] | None:
+        """The topics of the state as a value, where they are kept in another form than the state's."""
+        return None
 
     def result(self) -> Replay:
         """The image and what there is to say of the records."""

@@ -12,17 +12,18 @@ Why it is so, and what it gains: docs/decisions/0015-replay-by-columns.md.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.batch_runs import BatchRun
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import EMPTY, Image
+from kafkactl.metadata.image import EMPTY, Image, Topic
 from kafkactl.metadata.replay import ABORT, BEGIN, END, Replay
 from kafkactl.metadata.replay_batches import BatchReplaying, played
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord
+from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
     from kafkactl.metadata.columns_bytes import Window
@@ -67,11 +68,13 @@ class FastReplaying(BatchReplaying):
             self._settle()
         super().take(offset, epoch, timestamp_ms, record)
 
-    def image(self) -> Image:
-        """The state after the records so far."""
-        if self._columns is not None:
+    def _topics(self) -> Mapping[Uuid, Topic] | None:
+        if self._columns is None:
+            return None
+        topics = self._columns.table.topics_of_state()
+        if topics is None:
             self._columns.table.flush()
-        return super().image()
+        return topics
 
     def _settle(self) -> None:
         """Put what the columns hold into the state, and begin anew with them."""

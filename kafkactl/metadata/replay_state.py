@@ -7,7 +7,7 @@ them changes. Nothing here knows a record type; those are in `apply_*.py`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kafkactl.metadata.image import (
     Acl,
@@ -136,8 +136,13 @@ class State:
         """The same, of ids that are joined already."""
         return self._directories.setdefault(raw, raw)
 
-    def image(self, transaction: OpenTransaction | None) -> Image:
-        """The state as a value. It can be gone on from; what the value holds is then copied before it changes."""
+    def image(self, transaction: OpenTransaction | None, topics: Mapping[Uuid, Topic] | None = None) -> Image:
+        """The state as a value. It can be gone on from; what the value holds is then copied before it changes.
+
+        `topics` are the state's, where somebody has them as a value already.
+        """
+        if topics is None:
+            topics = {(id := Uuid(raw)): _frozen_topic(id, topic) for raw, topic in self.topics.items()}
         return Image(
             features=dict(self.features),
             zk_migration_state=self.zk_migration_state,
@@ -145,7 +150,7 @@ class State:
             voters=self.voters,
             brokers=dict(self.brokers),
             controllers=dict(self.controllers),
-            topics={(id := Uuid(raw)): _frozen_topic(id, topic) for raw, topic in self.topics.items()},
+            topics=topics,
             topic_ids={name: Uuid(raw) for name, raw in self.topic_ids.items()},
             configs={key: dict(held) for key, held in self.configs.items()},
             client_quotas={entity: dict(held) for entity, held in self.client_quotas.items()},
