@@ -59,7 +59,8 @@ def command(
     Fields have the names of Kafka's definitions. The segments of a folder are read in order,
     checkpoints only with --checkpoints or when they are named. What is damaged is told on stderr,
     what lies behind it is read all the same; the exit code is then 7. Offsets in a checkpoint are
-    its own: --from and --to do not touch them.
+    its own: --from and --to do not touch them. A live cluster gives all that its log still has;
+    --checkpoints adds its newest snapshot.
     """
     from kafkactl.commands.log_stream import RecordStream
     from kafkactl.metadata.dump_keys import Key, KeyFilter
@@ -74,7 +75,13 @@ def command(
     )
     first = None if key is not None else from_offset
     with log_files(
-        sources, connection, from_cluster=from_cluster, checkpoints=checkpoints, from_offset=first, to_offset=to_offset
+        sources,
+        connection,
+        from_cluster=from_cluster,
+        checkpoints=checkpoints,
+        from_offset=first,
+        to_offset=to_offset,
+        whole=True,
     ) as files:
         stream = RecordStream("log.dump")
         findings = _print_all(stream, files, LineMaker(wanted, hide=not show_secrets), wanted)

@@ -110,8 +110,12 @@ def log_files(
     checkpoints: bool,
     from_offset: int | None = None,
     to_offset: int | None = None,
+    whole: bool = False,
 ) -> Iterator[Iterator[LogFile]]:
-    """The files of the sources in order, or of the live cluster; each is to be read before the next is asked for."""
+    """The files of the sources in order, or of the live cluster; each is to be read before the next is asked for.
+
+    `whole`: of a cluster all that its log still has, and not only what stands behind the newest snapshot.
+    """
     from kafkactl.adapters.log_source import SEGMENT, cluster_files
 
     check_sources(sources, from_cluster)
@@ -120,7 +124,7 @@ def log_files(
         yield (file for source in opened for file in _needed(source, checkpoints, from_offset or 0))
         return
     with open_client(connection) as client:
-        found = cluster_files(client, from_offset=from_offset, up_to=to_offset)
+        found = cluster_files(client, from_offset=from_offset, up_to=to_offset, whole=whole)
         yield (file for file in found if checkpoints or file.kind == SEGMENT)
 
 

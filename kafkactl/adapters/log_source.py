@@ -259,16 +259,19 @@ def _unreadable(path: str, error: OSError | ValueError) -> InputError | FailedEr
 # --- a live cluster -----------------------------------------------------------------------------------------------
 
 
-def cluster_files(client: Client, *, from_offset: int | None, up_to: int | None) -> Iterator[LogFile]:
+def cluster_files(
+    client: Client, *, from_offset: int | None, up_to: int | None, whole: bool = False
+) -> Iterator[LogFile]:
     """The committed log of a live cluster as files that can be read once each, in this order: snapshot, log.
 
-    `up_to` is the last offset that is wanted. Raises UnreachableError as `metadata_fetch.iterate_metadata_log` does,
+    `up_to` is the last offset that is wanted; `whole`: all of the log, and not only what stands behind the snapshot.
+    Raises UnreachableError as `metadata_fetch.iterate_metadata_log` does,
     also while the pieces are read.
     """
     from kafkactl.adapters.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 
     end = None if up_to is None else up_to + 1
-    parts = iterate_metadata_log(client, from_offset=from_offset, up_to=end)
+    parts = iterate_metadata_log(client, from_offset=from_offset, up_to=end, whole=whole)
     for is_snapshot, group in itertools.groupby(parts, key=lambda part: isinstance(part, FetchedSnapshot)):
         first = next(group)
         if isinstance(first, FetchedSnapshot):

@@ -34,6 +34,8 @@ MOST_SNAPSHOT_BYTES = 4 * 1024**3
 _WAIT_MS = 200
 _PATIENCE_MS = 15_000.0  # how long a leader may have nothing to say: an election, and its first commit
 _PAUSE_MS = 100.0
+_EPOCHS_TRIED = 64
+_EPOCH_PLACE = slice(12, 16)  # of the first batch of an answer
 _DENIED = 31
 _FENCED_EPOCH, _UNKNOWN_EPOCH, _SNAPSHOT_NOT_FOUND = 74, 75, 98
 _LEADER_MOVED = NOT_THE_LEADER | {_FENCED_EPOCH, _UNKNOWN_EPOCH}
@@ -92,7 +94,7 @@ def fetch_metadata_log(client: Client) -> FetchedLog:
 
 
 def iterate_metadata_log(
-    client: Client, *, from_offset: int | None = None, up_to: int | None = None
+    client: Client, *, from_offset: int | None = None, up_to: int | None = None, whole: bool = False
 ) -> Iterator[FetchedSnapshot | FetchedPiece]:
     """The committed log from an offset on (default: its start), up to the high watermark, or to `up_to` if it is lower.
 
@@ -100,12 +102,15 @@ def iterate_metadata_log(
     there is a snapshot (3.7 on). The first piece may begin below `from_offset`, and one that `up_to` falls into the
     middle of a batch of ends above it: batches are never cut. Close the iterator if you do not read to its end.
 
+    With `whole` the snapshot is followed by all that the leader's log still has, and not by what stands behind it
+    only. Offset 0 (LeaderChange) is not to be had from a leader with a snapshot (3.7 on): the log then begins at 1.
+
     Raises UnreachableError: `not-authorised` (CLUSTER_ACTION is needed), `controllers-not-known`,
     `no-active-controller`, `high-watermark-unknown`, `metadata-log-not-given`, `unsound-fetch-answer`,
     `snapshot-too-large`, or why a node could not be reached.
     """
     with _controllers(client) as controllers:
-        yield from _Reading(controllers).parts(from_offset, up_to)
+        yield from _Reading(controllers).parts(from_offset, up_to, whole=whole)
 
 
 def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int) -> FetchedSnapshot | None:
@@ -144,15 +149,22 @@ class _Reading:
         self._controllers = controllers
         self._patience = Deadline.after(_PATIENCE_MS, controllers.clock)
         self.leader_id = self.epoch = self.end = -1
+        self._log_start = 0
 
-    def parts(self, from_offset: int | None, up_to: int | None) -> Iterator[FetchedSnapshot | FetchedPiece]:
+    def parts(
+        self, from_offset: int | None, up_to: int | None, *, whole: bool = False
+    ) -> Iterator[FetchedSnapshot | FetchedPiece]:
         self._meet_leader()
         self.end = self._high_watermark()
         end = self.end if up_to is None else min(self.end, up_to)
         # The leader's own epoch is right at any offset: it asks only whether that epoch reaches as far.
         batches = SoundBatches(from_offset or 0, last_epoch=None if from_offset else 0)
-        while batches.next_offset < end:
+        goes_back = False
+        while goes_back or batches.next_offset < end:
             try:
+                if goes_back:
+                    batches, goes_back = self._at_log_start(from_offset or 0), False
+                    continue
                 part = self._next(batches, end)
             except _MovedError:
                 self._wait("the active controller changes again and again", "no-active-controller")
@@ -163,6 +175,25 @@ class _Reading:
                 continue
             self._patience = Deadline.after(_PATIENCE_MS, self._controllers.clock)
             yield part
+            goes_back = whole and isinstance(part, FetchedSnapshot)
+            whole = whole and not goes_back
+
+    def _at_log_start(self, wanted: int) -> SoundBatches:
+        """Where the leader's log begins, or behind it at the offset that is wanted.
+
+        At its start the leader asks for the epoch of the snapshot that ends there, which nobody else knows: those
+        before its own are tried.
+        """
+        start = max(self._log_start, 0)
+        if wanted > start:
+            return SoundBatches(wanted, last_epoch=None)
+        for epoch in range(self.epoch, max(self.epoch - _EPOCHS_TRIED, -1), -1) if start else ():
+            answer = _partition(self._controllers, "Fetch", _fetch_request(start, epoch, self.epoch))
+            _check_error(answer["ErrorCode"], "Fetch")
+            found = int.from_bytes((answer["Records"] or b"")[_EPOCH_PLACE], "big")
+            if answer["SnapshotId"]["EndOffset"] < 0 and answer["DivergingEpoch"]["EndOffset"] < 0 and epoch <= found:
+                return SoundBatches(start, last_epoch=epoch)
+        return SoundBatches(start + 1, last_epoch=None)
 
     def _next(self, batches: SoundBatches, end: int) -> FetchedSnapshot | FetchedPiece | None:
         """What comes next; None where nothing came."""
@@ -171,6 +202,7 @@ class _Reading:
         _check_error(answer["ErrorCode"], "Fetch")
         offered = SnapshotId(end_offset=answer["SnapshotId"]["EndOffset"], epoch=answer["SnapshotId"]["Epoch"])
         if offered.end_offset >= 0:
+            self._log_start = answer["LogStartOffset"]
             return self._snapshot(offered, batches)
         diverging = answer["DivergingEpoch"]
         if diverging["EndOffset"] >= 0:

@@ -31,6 +31,7 @@ class Leader(FakeBroker):
     def __init__(self, batches: list[bytes], *, snapshot: tuple[int, int] | None = None, start: int = 0) -> None:
         self.batches, self.snapshot, self.start = batches, snapshot, start
         self.high_watermark = max((decode_header(one, 0).last_offset + 1 for one in batches), default=start)
+        self.start_epoch: int | None = None  # of the oldest snapshot, which ends where the log begins
         self.epochs = [3]
         self.spoil: Callable[[str, dict[str, Any]], None] = lambda name, partition: None
         self.top_error = 0
@@ -66,8 +67,14 @@ class Leader(FakeBroker):
         if wish["CurrentLeaderEpoch"] != self.epoch:
             return {"ErrorCode": 74}
         offset = wish["FetchOffset"]
-        if self.snapshot and (offset < self.start or offset == 0):
-            return {"SnapshotId": {"EndOffset": self.snapshot[0], "Epoch": self.snapshot[1]}}
+        at_start = (
+            self.start_epoch is not None and offset == self.start and wish["LastFetchedEpoch"] != self.start_epoch
+        )
+        if self.snapshot and (offset < self.start or offset == 0 or at_start):
+            return {
+                "SnapshotId": {"EndOffset": self.snapshot[0], "Epoch": self.snapshot[1]},
+                "LogStartOffset": self.start,
+            }
         wanted = [one for one in self.batches if decode_header(one, 0).last_offset >= offset]
         return {"HighWatermark": self.high_watermark, "Records": b"".join(wanted[:2])}
 
@@ -116,6 +123,28 @@ class TestALog:
         assert log.snapshot == FetchedSnapshot(end_offset=10, epoch=2, data=SNAPSHOT)
         assert [piece.data for piece in log.pieces] == [batch(10) + batch(11)]
         assert leader.names().count("FetchSnapshot") == 10
+
+    @pytest.mark.parametrize(("start_epoch", "first"), [(1, 10), (None, 10), (-1, 11)])
+    def test_all_that_the_leader_has_comes_behind_its_newest_snapshot(
+        self, start_epoch: int | None, first: int
+    ) -> None:
+        """A leader of epoch 3 with a log from 10 on and a newer snapshot; an epoch that is not found costs a batch."""
+        batches = [batch(10, epoch=1), batch(11), batch(12), batch(13), batch(14)]
+        leader = Leader(batches, snapshot=(13, 3), start=10)
+        leader.start_epoch = start_epoch
+        with leader, Client([leader.address], Role.CONTROLLER, limits=LIMITS) as client:
+            snapshot, *pieces = iterate_metadata_log(client, whole=True)
+            assert isinstance(snapshot, FetchedSnapshot)
+            data = b"".join(piece.data for piece in pieces)
+            assert data == b"".join(batches[first - 10 :])
+            _, *pieces = iterate_metadata_log(client, from_offset=5, whole=True, up_to=12)
+            assert b"".join(piece.data for piece in pieces) == b"".join(batches[first - 10 : 2])
+
+    def test_a_log_from_offset_0_with_a_snapshot_is_given_from_1(self) -> None:
+        leader = Leader([batch(0), batch(1), batch(2)], snapshot=(3, 3))
+        with leader, Client([leader.address], Role.CONTROLLER, limits=LIMITS) as client:
+            _, piece = iterate_metadata_log(client, whole=True)
+            assert piece.data == batch(1) + batch(2)
 
     def test_a_part_of_it(self) -> None:
         leader = Leader([batch(0, 2), batch(2, 3), batch(5), batch(6)])
