@@ -151,9 +151,13 @@ class _Looking:
     # --- nodes ---
 
     def answers(self, *, asks_zookeeper_brokers: bool) -> dict[int, NodeAnswers | _Unmet]:
-        """By node id, all asked at once, brokers and controllers each with their own way in."""
+        """By node id, asked at once, controllers and brokers each with their own way in.
+
+        The controllers come first, right behind the tree: how far the log was then is what `/migration` is held
+        against, and a broker that hangs takes ten seconds.
+        """
         found: dict[int, NodeAnswers | _Unmet] = {}
-        for nodes in (self._inventory.brokers, self._inventory.controllers):
+        for nodes in (self._inventory.controllers, self._inventory.brokers):
             places = {one.id: parse_addresses(one.address)[0] for one in nodes}
             answers = ask_nodes(
                 tuple(places.values()),

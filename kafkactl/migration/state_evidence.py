@@ -297,14 +297,17 @@ def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
     """When an observation was made, by the cluster's own clock; by the observer's where no node tells the time.
 
     Znodes are dated by ZooKeeper's servers. Whoever looks at them may have a clock that is hours off; the leader of
-    the quorum writes a no-op twice a second and dates its own place in DescribeQuorum with its time of answering.
+    the quorum dates its own place in DescribeQuorum with its time of answering, and writes a no-op twice a second. Its
+    answer comes right behind the tree; the log may be read much later, where a node or a hook is slow.
     """
-    told = [] if log is None else [log.last_ms]
     quorum = observation.quorum
-    if quorum is not None:
-        told += [one.last_caught_up_timestamp_ms for one in quorum.voters if one.id == quorum.leader_id]
-    known = [one for one in told if one is not None and one > 0]
-    return max(known) if known else observation.time_ms
+    told = (
+        []
+        if quorum is None
+        else [one.last_caught_up_timestamp_ms for one in quorum.voters if one.id == quorum.leader_id]
+    )
+    told.append(None if log is None else log.last_ms)
+    return next((one for one in told if one is not None and one > 0), observation.time_ms)
 
 
 def _age_ms(since_ms: int, now_ms: int) -> int | None:

@@ -14,6 +14,7 @@ import pytest
 
 from kafkactl.adapters.migration_files import load_observation, observation_from
 from kafkactl.adapters.migration_observe import observe
+from kafkactl.adapters.migration_observe_nodes import ask_nodes
 from kafkactl.adapters.transport import Address
 from kafkactl.adapters.zookeeper import Member
 from kafkactl.errors import UnreachableError
@@ -167,6 +168,23 @@ def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_ti
     (told,) = (one for one in observation.findings if one.id == "zookeeper-not-observed")
     assert "it listens and gives no session" in told.message
     assert took < 10
+
+
+def test_the_controllers_are_asked_right_behind_the_tree(
+    tmp_path: Path, zookeeper: None, monkeypatch: pytest.MonkeyPatch
+):
+    """A broker that hangs takes ten seconds, in which the log goes on: held against it, the dual write seemed stuck."""
+    asked: list[tuple[Address, ...]] = []
+
+    def ask(addresses: tuple[Address, ...], *words: Any, **options: Any) -> Any:
+        asked.append(addresses)
+        return ask_nodes(addresses, *words, **options)
+
+    monkeypatch.setattr("kafkactl.adapters.migration_observe.ask_nodes", ask)
+    with zookeeper_broker() as one, cluster(tmp_path, one) as found:
+        seen(found)
+        assert [len(addresses) for addresses in asked] == [2, 1]
+        assert str(asked[1][0]) == found.brokers[0].address
 
 
 def test_a_port_of_the_other_kind(tmp_path: Path, zookeeper: None):

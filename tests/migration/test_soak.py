@@ -10,7 +10,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.log_facts import LeaderChange, RegistrationEvent
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.soak import Soak, election_between, soak_findings, soak_of, span
-from kafkactl.migration.state_evidence import evidence_of
+from kafkactl.migration.state_evidence import cluster_time_ms, evidence_of
 from tests.migration.observations import TIME_MS
 from tests.migration.states_seen import HEALTHY
 
@@ -103,3 +103,19 @@ def test_an_election_between_two_looks() -> None:
 )
 def test_times_for_people(ms: int, words: str) -> None:
     assert span(ms) == words
+
+
+def test_the_clusters_time_is_that_of_the_leaders_answer_not_that_of_a_log_that_was_read_later() -> None:
+    """Between them a broker may have hung for ten seconds."""
+    seen = in_m8()
+    evidence = evidence_of(seen)
+    assert cluster_time_ms(seen, evidence.log) == _NOW
+    leader = seen.controllers[0]
+    assert leader.quorum is not None
+    told = tuple(
+        changed(one, last_caught_up_timestamp_ms=_NOW - 12_000) if one.id == leader.id else one
+        for one in leader.quorum.voters
+    )
+    answered = changed(leader, quorum=changed(leader.quorum, voters=told))
+    later = changed(seen, nodes=tuple(answered if one is leader else one for one in seen.nodes))
+    assert cluster_time_ms(later, evidence_of(later).log) == _NOW - 12_000
