@@ -76,7 +76,27 @@ def open_captured(source: ObservationArguments) -> Captured:
     if inventory is None:
         raise _nothing_named()
     # What a broker on ZooKeeper hangs up on is an error in its log, and tells nothing that ApiVersions does not.
-    return observe(inventory, timeout_ms=time_for_nodes_ms(), asks_zookeeper_brokers=False)
+    captured = observe(inventory, timeout_ms=time_for_nodes_ms(), asks_zookeeper_brokers=False)
+    if captured.znodes is None and not captured.logs and not any(one.alive for one in captured.raw.nodes):
+        raise _nothing_reached(captured)
+    return captured
+
+
+def _nothing_reached(captured: Captured) -> Exception:
+    """Neither ZooKeeper nor a node: there is no answer, and the first reason of each is what can be told."""
+    from kafkactl.errors import UnreachableError
+
+    findings = [*captured.raw.findings, *captured.findings]
+    reasons = [f"{one.subject}: {one.message}" for one in findings if one.id in _NOT_MET]
+    return UnreachableError(
+        "nothing of the cluster was reached: " + "; ".join(reasons),
+        id="nothing-of-the-cluster-reached",
+        next_step="Compare the addresses in the inventory with the nodes' `listeners`, and see that this machine "
+        "reaches them. `kafkactl migrate observe` on one that does saves what can be looked at here.",
+    )
+
+
+_NOT_MET = frozenset({"zookeeper-not-observed", "node-not-observed", "node-of-another-role"})
 
 
 def time_for_nodes_ms() -> float:

@@ -53,6 +53,7 @@ def command(*, source: ObservationArguments) -> None:
     evidence = evidence_of(observation)
     plan = forward_of(evidence, situation_of(evidence), inventory)
     then = afterwards(observation) if plan.state is State.M11 else ()
+    found = (*observation.findings, *plan.findings, *then)
     payload = {
         "outcome": plan.outcome.value,
         "state": plan.state.value,
@@ -62,7 +63,7 @@ def command(*, source: ObservationArguments) -> None:
         "restarts": _restarts(plan),
         "prediction": _prediction(evidence, plan),
         "consequences": plan.consequences,
-        "findings": (*observation.findings, *plan.findings, *then),
+        "findings": tuple({(one.id, one.subject, one.message): one for one in found}.values()),
     }
     emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
 

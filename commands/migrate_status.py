@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 KIND = "migrate.status"
 _ALARM = "finalization-begun"  # a controller without the flag, while ZooKeeper is written still
-_FINALIZING = "finalize"
+_FINALIZING, _BACK = "finalize", "rollback"
+_DONE = "done"
 
 
 @leaf_command(
@@ -84,6 +85,7 @@ class _Look:
         from kafkactl.migration.checks import check
         from kafkactl.migration.gate import gates_seen
         from kafkactl.migration.procedure import next_step
+        from kafkactl.migration.rollback import rollback_of
         from kafkactl.migration.state import situation_of
         from kafkactl.migration.state_evidence import evidence_of
         from kafkactl.migration.state_names import State
@@ -97,10 +99,13 @@ class _Look:
             situation.state, evidence, checked=checked, earlier=self._earlier.before(observation, situation.state)
         )
         alarms = [one for one in checked if one.id == _ALARM]
-        step = next_step(evidence, situation, self._inventory)
         remembered = _remembered(self._journal, self._inventory)
+        going_back = remembered is not None and remembered["goal"] == _BACK and remembered["outcome"] != _DONE
+        back = rollback_of(evidence, situation, self._inventory).pending if going_back else ()
+        step = next(iter(back), None) or next_step(evidence, situation, self._inventory)
         state = situation.state
         then = afterwards(observation) if state is State.M11 else ()
+        found = (*observation.findings, *situation.findings, *situation.leftovers, *then)
         payload = {
             "state": state.value,
             "state_words": state.words,
@@ -111,7 +116,7 @@ class _Look:
             "agrees": _agrees(remembered, state.value),
             "gates": (*gates, *alarms),
             "next_action": None if step is None else step.to_dict(),
-            "findings": (*observation.findings, *situation.findings, *situation.leftovers, *then),
+            "findings": tuple({(one.id, one.subject, one.message): one for one in found}.values()),
         }
         is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
         return payload, _exit_code(situation, gates, is_alarm=is_alarm)

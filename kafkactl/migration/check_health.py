@@ -198,7 +198,7 @@ def _brokers_alive(case: CheckCase) -> Said:
         yield blocker(
             "broker-not-in-inventory",
             f"broker {id}",
-            "it is alive in ZooKeeper, and the observation does not know it: it would be left out of the migration",
+            "it is alive in ZooKeeper, and the inventory does not name it: it would be left out of the migration",
             "Add it to the inventory and observe again.",
         )
 

@@ -107,7 +107,8 @@ def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) 
         findings.append(blocker("zookeeper-tree-unreadable", subject, error.message, error.next_step or _AGAIN))
         return None
     findings += tree.findings
-    return tree
+    # What is not there tells much (/controller, /migration), and of a place without a Kafka it tells nothing.
+    return None if any(one.id == "no-kafka-tree" for one in tree.findings) else tree
 
 
 # --- nodes ----------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from kafkactl.migration.rollback import rollback_of, wipes
 from kafkactl.migration.state import Situation, situation_of
 from kafkactl.migration.state_evidence import Evidence, evidence_of
 from kafkactl.migration.state_names import State
+from kafkactl.migration.state_unknown import several_clusters
 from kafkactl.migration.step import Barrier, File, Move, Progress, Step, Way
 from kafkactl.migration.step_brokers import copy_step, entering_steps, kraft_steps
 from kafkactl.migration.step_controllers import final_steps, quorum_steps, started
@@ -81,6 +82,8 @@ def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = N
     """The one thing to do now: the first step forward, or out of what is broken; None where nothing is left to do, or
     nobody can say what is safe.
     """
+    if several_clusters(e):
+        return None
     if situation.state in _BY_THE_WAY_BACK:
         steps: Iterable[Step] = rollback_of(e, situation, inventory).pending
     elif situation.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:

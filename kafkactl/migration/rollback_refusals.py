@@ -23,12 +23,13 @@ from kafkactl.migration.state_evidence import (
     Quorum,
 )
 from kafkactl.migration.state_names import State
-from kafkactl.migration.state_unknown import different_clusters
+from kafkactl.migration.state_unknown import different_clusters, several_clusters
 from kafkactl.plan import Finding, Severity, blocker, note, warning
 
 ACCEPTABLE: Final = frozenset(
     {
         "zookeeper-behind-kraft",
+        "zookeeper-differs-from-kraft",
         "zookeeper-misses-metadata",
         "zookeeper-emptied",
         "epoch-gate-unknown",
@@ -37,14 +38,12 @@ ACCEPTABLE: Final = frozenset(
 )
 _MIRRORED: Final = (State.M6, State.M7, State.M8, State.LOST_QUORUM, State.LOST_MIGRATION_ZNODE)
 _NO_WAY: Final = (State.BORN_IN_KRAFT, State.NOT_ENOUGH_EVIDENCE)
-# What an observation says of an inventory that mixes up clusters.
-_ANOTHER_CLUSTER: Final = frozenset({"zookeeper-of-another-cluster", "node-of-another-cluster", "node-of-another-role"})
 _NAMED: Final = 5
 
 
 def objections(e: Evidence, situation: Situation, accepted: frozenset[str]) -> tuple[Finding, ...]:
     """What speaks against a way back from here, blockers first; accepted ones are warnings."""
-    final = _mixed_up(e) or [*_finalized(e), *_no_way(situation)]
+    final = [*_mixed_up(e), *_finalized(e), *_no_way(situation)]
     found = final or [_accepted(one, accepted) for rule in _RULES for one in rule(e, situation)]
     return tuple(sorted(found, key=lambda one: list(Severity).index(one.severity)))
 
@@ -55,7 +54,7 @@ def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
 
 
 def _mixed_up(e: Evidence) -> list[Finding]:
-    return [one for one in e.observation.findings if one.id in _ANOTHER_CLUSTER]
+    return [one for one in several_clusters(e) if one.id not in ACCEPTABLE]
 
 
 def _finalized(e: Evidence) -> Iterator[Finding]:
@@ -263,13 +262,17 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
             count=len(missing),
         )
     if len(seen) > len(missing):
-        names = _some(f"{one.entity} {one.key}" for one in seen if one.zookeeper is not None)
-        yield warning(
+        other = [one for one in seen if one.zookeeper is not None]
+        names = _some(f"{one.entity} {one.key}" for one in other)
+        # With an old ISR a replica that lacks acked messages may lead. Once the controllers are gone nothing mends it.
+        may_be_mended = situation.state in (State.M6, State.M7, State.M8)
+        tell = blocker if may_be_mended and any(one.entity == "partition" for one in other) else warning
+        yield tell(
             "zookeeper-differs-from-kraft",
             "zookeeper",
             f"{names}: ZooKeeper and KRaft do not say the same; a rollback keeps what ZooKeeper says",
-            "See `kafkactl migrate compare`.",
-            count=len(seen) - len(missing),
+            "See `kafkactl migrate compare`. Restart the leading controller, which writes all of it again.",
+            count=len(other),
         )
 
 

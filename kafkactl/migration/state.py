@@ -28,7 +28,7 @@ from kafkactl.migration.state_evidence import (
     state_metric,
 )
 from kafkactl.migration.state_names import State
-from kafkactl.migration.state_unknown import different_clusters, missing_evidence, what_is_left_over
+from kafkactl.migration.state_unknown import missing_evidence, several_clusters, what_is_left_over
 from kafkactl.plan import Finding, blocker
 
 __all__ = ["Situation", "State", "observed_state", "situation_of"]
@@ -56,7 +56,7 @@ def observed_state(observation: Observation) -> Situation:
 def situation_of(evidence: Evidence) -> Situation:
     """The same from evidence that was gathered already."""
     row = next(row for row in _ROWS if row.holds(evidence))
-    findings = [*different_clusters(evidence), *missing_evidence(evidence)]
+    findings = [*several_clusters(evidence), *missing_evidence(evidence)]
     if row.state.is_broken:
         findings.insert(0, blocker(row.state.value, "migration", row.why, f"kafkactl explain {row.state}"))
     left = what_is_left_over(evidence) if row.state in (State.M0, State.INCOMPLETE_ROLLBACK) else ()
