@@ -82,10 +82,15 @@ def check_spark(master: str | None) -> None:
             next_step="pip install 'kafkactl[dryrun]', or leave out --engine spark and --master.",
         )
     if not _java():
+        home = os.environ.get("JAVA_HOME")
+        why = f"JAVA_HOME is {home}, and there is no bin/java in it" if home else (
+            "JAVA_HOME is not set, and there is no `java` on the PATH"
+        )  # fmt: skip
         raise InputError(
-            "the Spark engine needs Java 17 or newer: JAVA_HOME is not set, and there is no `java` on the PATH",
+            f"the Spark engine needs Java 17 or newer: {why}",
             id="spark-needs-java",
-            next_step="Install a JRE (apt-get install openjdk-17-jre-headless), or leave out --engine spark.",
+            next_step="Install a JRE (apt-get install openjdk-17-jre-headless) or correct JAVA_HOME, or leave out "
+            "--engine spark.",
         )
     standalone = None if master is None else _STANDALONE.fullmatch(master)
     if standalone is not None:

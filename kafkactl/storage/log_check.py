@@ -176,7 +176,9 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
     """What leader-epoch-checkpoint says of the log: by it a leader tells followers where to cut theirs (KIP-101).
 
     An entry at or behind the end is dropped by a start, and what it lacks at its end is added from the batches
-    (`LeaderEpochFileCache`, `LogSegment.recover`).
+    (`LeaderEpochFileCache`, `LogSegment.recover`). When snapshots are cleaned the log begins at the oldest one that is
+    left, and so does the first entry, though the segment that holds this offset begins before (`truncateFromStart`;
+    seen on 3.3.2 to 4.4.0).
     """
     file = node.facts.small_files.get(LEADER_EPOCH_CHECKPOINT)
     if file is None or file.content is None:
@@ -187,7 +189,13 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
         yield _remark("broken-leader-epoch-checkpoint", _BLOCKER, f"file {file.path}", text, _MAKES_AGAIN)
         return
     said = {int(words[0]): int(words[1]) for line in file.content.decode().splitlines()[2:] if (words := line.split())}
-    for epoch, start, found in _differing(said, node.index, node.facts.end_offset):
+    cut = min(said.values(), default=-1)
+    if cut in {snapshot.offset for snapshot in node.facts.snapshots}:
+        first = min(said)
+        said = {epoch: start for epoch, start in said.items() if epoch != first}
+    else:
+        first = -1
+    for epoch, start, found in _differing(said, node.index, node.facts.end_offset, known_from=first + 1):
         where = "it has none" if found is None else f"its first batch of that epoch begins at offset {found}"
         told = f"epoch {epoch} is missing in it" if start is None else f"it says that epoch {epoch} begins at {start}"
         text = f"It does not fit the log: {told}, and in the log {where}."
@@ -200,15 +208,15 @@ _MAKES_AGAIN = "Remove the file while the node is stopped; it makes it again fro
 
 
 def _differing(
-    said: Mapping[int, int], index: BatchIndex, end_offset: int
+    said: Mapping[int, int], index: BatchIndex, end_offset: int, *, known_from: int
 ) -> Iterator[tuple[int, int | None, int | None]]:
-    """Epochs whose begin in the file is not that in the log: epoch, offset in the file, offset in the log."""
+    """Epochs from `known_from` on whose begin in the file is not that in the log: epoch, offset there, offset here."""
     first = index.first_offset
     if first is None:
         return
     begins: dict[int, int] = {}
     for epoch, offset in zip(index.epochs, index.base_offsets, strict=True):
-        if offset < end_offset:
+        if offset < end_offset and epoch >= known_from:
             begins.setdefault(epoch, offset)
     last_said = max(said, default=-1)
     for epoch in sorted({*said, *begins}):

@@ -186,6 +186,24 @@ def test_leader_epochs_are_held_against_the_log(kafkactl, node, text, told):
     assert [one["evidence"] for one in answer["findings"]] == ([] if told is None else [told])
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0\n1\n4 4\n", None),
+        ("0\n2\n3 2\n4 3\n", None),
+        ("0\n2\n3 2\n4 4\n", {"epoch": 4, "start_offset": 4, "log_start_offset": 3}),
+        ("0\n2\n3 1\n4 3\n", {"epoch": 3, "start_offset": 1, "log_start_offset": 2}),
+    ],
+)
+def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, node, text, told):
+    """The segment of the oldest snapshot begins before it; the file does not (seen on 3.3.2 to 4.4.0)."""
+    snapshots = {f"{end:020}-{epoch:010}.checkpoint": SNAPSHOT for end, epoch in ((2, 1), (4, 4))}
+    log = epochs_in(node("n1", {FIRST: THREE_EPOCHS, **snapshots}), text)
+    _, answer, _ = verified(kafkactl, log)
+    differing = [one["evidence"] for one in answer["findings"] if one["id"] == "leader-epochs-differ"]
+    assert differing == ([] if told is None else [told])
+
+
 def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), "x\n")
     assert verified(kafkactl, log)[::2] == (7, {"broken-leader-epoch-checkpoint": "blocker"})
