@@ -43,7 +43,7 @@ def board_page(page: Page, answer: Mapping[str, Any]) -> None:
         words = f"the journal says {journal['state'] or 'nothing'}"
         words += f"; under way: {journal['pending']}" if journal["pending"] else ""
         page.line(Word(words, "bad" if answer["agrees"] is False and not journal["pending"] else "plain"))
-    if step is not None:
+    if step is not None and not (journal and journal["pending"]):  # else somebody is at it
         page.line(Word(f"Next: {step['action']} {step['target']}", "strong"))
     _troubles(page, answer)
     page.fields(_facts(answer))

@@ -88,9 +88,9 @@ def test_people_see_both_sides_and_what_comes_next(migrate, tmp_path: Path) -> N
         assert word in text
 
 
-def _journal(path: Path, state: str) -> None:
+def _journal(path: Path, state: str, *, goal: str = "run") -> None:
     with open_migration_journal(str(path), cluster_id=CLUSTER_ID, identity={"zookeeper": "zk", "nodes": []}) as journal:
-        journal.begin("run", {"zookeeper": "zk", "nodes": []})
+        journal.begin(goal, {"zookeeper": "zk", "nodes": []})
         journal.state(state, {})
         journal.intent("put-config", "broker 3", {})
 
@@ -103,6 +103,15 @@ def test_the_journal_stands_beside_what_was_observed(migrate, tmp_path: Path) ->
         "file": str(path), "state": "M3", "goal": "run", "pending": "put-config broker 3", "outcome": None,
     }  # fmt: skip
     assert answer["agrees"] is False
+
+
+def test_what_is_next_is_on_the_way_that_was_begun(migrate, tmp_path: Path) -> None:
+    """A rollback that was left says how to go on with it, not how to go forward again."""
+    for goal, action in (("run", "put-config"), ("rollback", "stop-controllers")):
+        path = tmp_path / f"{goal}.jsonl"
+        _journal(path, "M4", goal=goal)
+        answer = migrate("status", _M4, "--journal", str(path), "-o", "json").json
+        assert answer["next_action"]["action"] == action
 
 
 def test_a_saved_observation_does_not_move(migrate) -> None:
@@ -134,8 +143,8 @@ def test_the_board_begins_with_what_calls_for_somebody(migrate, tmp_path: Path) 
     assert lines[0].startswith("M4: brokers are entering")
     assert lines[1].startswith(clock)
     assert lines[2] == "the journal says M3; under way: put-config broker 3"
-    assert lines[3:5] == ["Next: put-config broker 2", ""]
-    assert lines[5].startswith("✖ ")
+    assert lines[3] == ""  # what is next is under way already
+    assert lines[4].startswith("✖ ")
     assert any(line.startswith("! broker 2: it has not entered the migration") for line in lines)
     assert all(len(line) < 150 for line in lines)
     table = next(at for at, line in enumerate(lines) if line.startswith("BROKER"))
