@@ -8,7 +8,7 @@ while Kafka walks hash tables. Sources: `ReplicationControlManager.java`, `Clust
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -218,6 +218,19 @@ class ActiveController:
         change = self.registration_change(broker_id, 3, CordonedLogDirs=list(cordoned))
         self.brokers[broker_id] = replace(self.brokers[broker_id], cordoned=cordoned)
         return self._done(f"broker {broker_id} tells of its cordoned directories", change)
+
+    def report_directories(self, broker_id: int, moved: Mapping[Uuid, Uuid]) -> Operation | None:
+        """It tells where its replicas are now: from one directory into another (`handleAssignReplicasToDirs`)."""
+        if not self.facts.rules.elections.directories:
+            return None
+        items = []
+        for key in self.held_by(broker_id):
+            before = self.partition(key)
+            places = zip(before.replicas, before.directories, strict=False)
+            found = tuple(moved.get(at, at) if replica == broker_id else at for replica, at in places)
+            if found != before.directories:
+                items.append(self.put(key, before, PartitionChange(directories=found)))
+        return self._done(f"broker {broker_id} tells where its replicas are", *items) if items else None
 
     def alter_isr(self, changes: Iterable[tuple[Key, tuple[int, ...]]], name: str) -> Operation | None:
         """What leaders report: the ISR as it is now, which also ends the recovery of a partition (`alterPartition`)."""

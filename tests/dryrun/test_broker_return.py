@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from kafkactl.dryrun.broker_loss import broker_loss
 from kafkactl.dryrun.broker_return import broker_return
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.prediction import Change, Prediction, Verdict
 from kafkactl.dryrun.rolling_restart import rolling_restart, safest_order
 from kafkactl.dryrun.unregister_broker import unregister_broker
 from kafkactl.metadata.image import Image
@@ -81,10 +82,29 @@ def test_who_led_uncleanly_is_told_though_it_has_recovered_since() -> None:
     assert (safe.verdict, ids(safe)) == (Verdict.OK, set())
 
 
-def test_empty_disks_do_not_lead() -> None:
-    image, facts = cluster("brokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1")
+@pytest.mark.parametrize("levels", ["", ELR])
+def test_an_empty_replica_leads_what_it_was_in_sync_with(levels: str) -> None:
+    """Measured: if the broker tells its new directories in time it is elected with nothing, else when another comes."""
+    image, facts = cluster(levels + "brokers 1 2\ntopic one\n  1 | 1 | 1\n  2 | 1 2 | 1 2\n  1 | 1 2 | 1")
+    image, facts = after(image, broker_loss(image, facts, [1]))
     found = broker_return(image, facts, [1], empty_disks=True)
-    assert "partition-stays-leaderless" in ids(found)
+    assert [(one.partition, one.leader_after, set(one.isr_after)) for one in sorted_by_number(found)] == [
+        (0, 1, {1}),
+        (1, 2, {1, 2}),
+        (2, 1, {1, 2}),
+    ]
+    alone, both, lagging = sorted_by_number(found)
+    assert both.certain
+    for change in (alone, lagging):
+        assert {one.leader for one in change.alternatives} == {1, -1}
+    (empty,) = (one for one in found.findings if one.id == "empty-replica-leads")
+    assert empty.evidence["partitions"] == ["one-0", "one-2"]
+    assert found.verdict is Verdict.DEGRADED
+    assert types(found).count("PartitionChangeRecord") >= 3
+
+
+def sorted_by_number(found: Prediction) -> list[Change]:
+    return sorted(found.changes, key=lambda change: change.partition)
 
 
 def test_a_broker_that_is_there() -> None:
