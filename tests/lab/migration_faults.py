@@ -28,7 +28,7 @@ from tests.lab.migration_driven import ACCEPTED, Driven
 from tests.lab.pool import shared_pool
 
 FAIL, HANG, LIE, TWICE, ANOTHER = "fail", "hang", "lie", "twice", "another"
-RESTART_ONLY: Final = ("restart",)
+ANY: Final = 0
 PATIENCE_S: Final = 240.0
 _POLL_S: Final = 0.05
 
@@ -78,7 +78,7 @@ class FaultyDriven(Driven):
         self._faults.clear()
 
     def at(self, verb: str, node: int, happens: Callable[[], object], *, when: str = "before") -> None:
-        """Have something happen before or after the next such hook does its work."""
+        """Have something happen before or after the next such hook (of ANY node) does its work."""
         self._happenings.append((verb, node, when, happens))
 
     def _serve(self) -> None:
@@ -99,7 +99,8 @@ class FaultyDriven(Driven):
         return answer
 
     def _happen(self, verb: str, node: int, when: str) -> None:
-        for one in [one for one in self._happenings if one[:3] == (verb, node, when)]:
+        mine = ((verb, node, when), (verb, ANY, when))
+        for one in [one for one in self._happenings if one[:3] in mine]:
             self._happenings.remove(one)
             one[3]()
 

@@ -15,7 +15,19 @@ import pytest
 from kafkactl.migration.tree_parse import parse_tree
 from tests.lab.migration_cluster import MigrationCluster
 from tests.lab.migration_driven import Canary
-from tests.lab.migration_faults import ANOTHER, FAIL, HANG, LIE, TWICE, FaultyDriven, UnderWay, begun, ended, later
+from tests.lab.migration_faults import (
+    ANOTHER,
+    ANY,
+    FAIL,
+    HANG,
+    LIE,
+    TWICE,
+    FaultyDriven,
+    UnderWay,
+    begun,
+    ended,
+    later,
+)
 from tests.lab.migration_proof import write_section
 from tests.lab.ports import HOST
 from tests.lab.slow_way import SlowWay
@@ -29,6 +41,34 @@ def reached(driven: FaultyDriven, verb: str, state: str, *words: str) -> dict[st
     run = ended(driven, verb, *words)
     assert (run.code, run.answer.get("state")) == (0, state), (run.answer, run.said[-3000:])
     return run.answer
+
+
+def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
+    """Runs until one gets there; the cure that a refusal names is tried. What it took, in words."""
+    refused: list[str] = []
+    for _ in range(8):
+        run = ended(driven, verb, *words)
+        if run.code == 0:
+            assert run.answer["state"] == state
+            break
+        assert run.code in (3, 5) and run.ids[0] in _CATCHING_UP, (run.answer, run.said[-3000:])
+        refused.append(run.ids[0])
+        if len(refused) % 3 == 0:  # it is not only late: lost, until the leader writes everything again
+            driven.cluster.restart(3001)
+            refused.append("the leading controller restarted")
+    else:
+        raise AssertionError((refused, run.answer, run.said[-3000:]))
+    return f", behind {', '.join(f'`{one}`' if '-' in one else one for one in refused)}" if refused else ""
+
+
+_CATCHING_UP = (
+    "zookeeper-and-kraft-differ",
+    "zookeeper-differs-from-kraft",
+    "zookeeper-behind-kraft",
+    "migration-driver-stuck",
+    "dual-write-not-seen",
+    "zookeeper-behind",
+)
 
 
 # --- hooks ------------------------------------------------------------------------------------------------------------
@@ -87,6 +127,11 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
     write_section("3.9.2: hooks that fail, hang, lie, or restart another node", told, canary.result)
 
 
+def is_claimed(cluster: MigrationCluster) -> bool:
+    """Whether KRaft has taken `/controller`, which the copy begins with."""
+    return int(cluster.controller().get("kraftControllerEpoch", -1)) >= 0
+
+
 # --- ZooKeeper --------------------------------------------------------------------------------------------------------
 
 
@@ -115,8 +160,7 @@ def test_zookeeper_loses_its_quorum_in_mid_step(read_only: bool, tmp_path: Path)
                     f" {run.took_s:.0f} s, `{run.ids[0]}`; another run: exit {again.code}, `{again.ids[0]}`"
                 )
                 ensemble.start().wait_ready()
-                reached(driven, goal, state, *words)
-            told.append("the quorum back, each time the next run went on to its goal")
+                told.append(f"the quorum back: {state} reached{goes_on(driven, goal, state, *words)}")
         assert canary.result["lost"] == 0
     kind = "and lets read" if read_only else "and serves nobody"
     write_section(f"3.9.2: ZooKeeper loses two of three servers in mid-step {kind}", told, canary.result)
@@ -135,22 +179,29 @@ def test_zookeeper_hangs_for_longer_than_a_session_lasts(tmp_path: Path) -> None
 
         with Canary(cluster, "canary") as canary:
             for goal, action, state, words in (
-                ("run", "wait-copy", "M6", ("--until", "M6")),
-                ("run", "restart-node broker 1", "M8", ()),
+                ("run", "the copy", "M6", ("--until", "M6")),
+                ("run", "restart-node broker", "M8", ()),
                 ("rollback", "delete-controller-znode", "M0", ()),
             ):
                 known = len(driven.journal)
+
+                def is_begun(entries: list[dict[str, Any]], known: int = known, action: str = action) -> bool:
+                    if action == "the copy":
+                        return is_claimed(cluster)
+                    return any(action in one for one in begun(entries[known:]))
+
                 with UnderWay(driven, goal, *words) as run:
-                    run.until(lambda entries, n=known, a=action: any(a in one for one in begun(entries[n:])))
+                    run.until(is_begun)
                     hang()
-                tries = 1
-                while run.code != 0 and tries < 3:
-                    assert run.code in (1, 5, 6) and run.answer["findings"], (run.answer, run.said[-3000:])
-                    told.append(f"hung at {action}: exit {run.code}, `{run.ids[0]}`")
-                    run = ended(driven, goal, *words)
-                    tries += 1
-                assert (run.code, run.answer["state"]) == (0, state), (run.answer, run.said[-3000:])
-                told.append(f"hung for 25 s at {action}: {state} reached by {tries} runs")
+                if run.code == 0:
+                    assert run.answer["state"] == state
+                    told.append(f"hung for 25 s at {action}: {state} reached by the same run")
+                    continue
+                assert run.code in (1, 5, 6) and run.answer["findings"], (run.answer, run.said[-3000:])
+                told.append(
+                    f"hung for 25 s at {action}: exit {run.code}, `{run.ids[0]}`; {state} reached by the next run"
+                    f"{goes_on(driven, goal, state, *words)}"
+                )
         assert canary.result["lost"] == 0
     write_section("3.9.2: ZooKeeper hangs for longer than a session lasts", told, canary.result)
 
@@ -238,12 +289,9 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
         cluster.fill()
         cluster.chores("topic:canary:1:2")
 
-        def claimed(_entries: object) -> bool:
-            return int(cluster.controller().get("kraftControllerEpoch", -1)) >= 0
-
         with Canary(cluster, "canary", interval_ms=200) as canary:
             with UnderWay(driven, "run", "--until", "M6") as run:
-                run.until(claimed)
+                run.until(lambda _: is_claimed(cluster))
                 cluster.node(3001).kill()
                 copied = cluster.migration().get("kraft_metadata_offset", -1)
                 cluster.start(3001, wait=False)
@@ -254,19 +302,20 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
                 cluster.zookeeper.kill()
                 later(12, cluster.zookeeper.start)
 
-            driven.at("stop", 1, lose_zookeeper)
+            driven.at("stop", ANY, lose_zookeeper)
             run = ended(driven, "run", "--until", "M7")
             assert (run.code, run.answer["state"]) == (0, "M7"), (run.answer, run.said[-3000:])
-            told.append("ZooKeeper killed in dual write as broker 1 is stopped, back after 12 s: M7, one run")
+            told.append("ZooKeeper killed in dual write as the first broker is stopped, back after 12 s: M7, one run")
 
-            def lose_broker() -> None:
-                cluster.node(1).kill()
-                later(15, lambda: cluster.start(1, wait=False))
+            def lose_the_other() -> None:
+                other = 3 - driven.served[-1][1]
+                cluster.node(other).kill()
+                later(15, lambda: cluster.start(other, wait=False))
 
-            driven.at("start", 2, lose_broker, when="after")
+            driven.at("start", ANY, lose_the_other, when="after")
             run = ended(driven, "run")
             assert (run.code, run.answer["state"]) == (0, "M8"), (run.answer, run.said[-3000:])
-            told.append("broker 1 killed while broker 2 changes to KRaft, back after 15 s: M8, one run")
+            told.append("a broker on KRaft killed while the other one changes, back after 15 s: M8, one run")
             compared = driven.kafkactl("compare")
             assert [one for one in compared["differences"] if one["explained"] is None] == []
         assert canary.result["lost"] == 0
@@ -291,14 +340,15 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
             told.append("one journal: the second is refused, exit 3, `another-kafkactl-is-changing`")
 
             with UnderWay(driven, "run", "--until", "M6") as first:
-                first.until(lambda entries: any("restart-node broker 1" in one for one in begun(entries)))
+                first.until(lambda entries: any("restart-node broker" in one for one in begun(entries)))
                 second = ended(driven.with_other_journal("elsewhere"), "run", "--until", "M6")
             told.append(f"two journals, both forward: exits {first.code} and {second.code}, {first.ids}, {second.ids}")
             reached(driven, "run", "M6", "--until", "M6")
             told.append("the next run reached M6")
 
+            known = len(driven.journal)
             with UnderWay(driven, "run") as first:
-                first.until(lambda entries: any("restart-node broker 1" in one for one in begun(entries)))
+                first.until(lambda entries: any("restart-node broker" in one for one in begun(entries[known:])))
                 second = ended(driven.with_other_journal("another"), "rollback")
             told.append(f"two journals, forward and back: exits {first.code} and {second.code}, {first.ids},"
                         f" {second.ids}")  # fmt: skip
