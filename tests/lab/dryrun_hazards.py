@@ -23,7 +23,7 @@ from kafkactl.metadata.image import TOPIC_CONFIG, Image
 from kafkactl.protocol.record_batch import encode_batch
 from tests.lab.dryrun_experiments import Experiment, back, configure, elect, fenced, lose, start, stop_by_term
 from tests.lab.dryrun_report import report
-from tests.lab.dryrun_stage import Stage
+from tests.lab.dryrun_stage import Holds, Stage
 
 ZOMBIE_S, TERM_S = 10, 12
 LEAKED, GHOSTS = "777777", "123456"  # values of retention.ms that nobody has set
@@ -125,6 +125,23 @@ def returned_wrongly(*order: int) -> Experiment:
         return found
 
     return f"{name}, the last in sync last", checked
+
+
+def return_empty(broker: int) -> Experiment:
+    """A broker comes back with an empty disk in place of the one that it had."""
+
+    def play(stage: Stage) -> object:
+        asked = {"brokers": [broker], "empty_disks": True}
+        return stage.experiment(
+            "broker-return", asked, lambda: stage.cluster.replace_disk(broker), unfenced(broker), exact=False
+        )
+
+    return f"{broker} comes back with an empty disk", play
+
+
+def unfenced(broker: int) -> Holds:
+    """Whether it serves again, whatever became of its partitions."""
+    return lambda image: broker in image.brokers and not image.brokers[broker].fenced
 
 
 def roll(*order: int) -> Experiment:
@@ -291,6 +308,10 @@ HAZARDS: tuple[Experiment, ...] = (
     report("with 12 and 13 down"),
     returned_wrongly(12, 13),
     roll(11, 12, 13),
+    lose(13),
+    return_empty(13),
+    lose(11),
+    start(11),
     make_zombie(13),
     strand(13, "topic:one"),
     strand(12, "cluster"),

@@ -15,9 +15,16 @@ Written by the run of `make lab` (tests/lab/test_dryrun_reality.py), a section a
 partitions of one to three replicas, some of which allow unclean elections. Before each experiment the metadata log
 is read from the disk and `kafkactl dryrun` predicts; then it is done, the log is read again, and all are compared:
 of every partition replicas, leader, ISR, ELR, last known leader, recovery state, what is being added or removed,
-and, where the order of events is known, the leader epoch; the records that were appended, one by one (their kinds
-only, where followers catch up in steps); error codes and texts. Where the order decides, the outcome must be one of
-those told.
+and, where the order of events is known, the leader epoch; the records that were appended, one by one and in bytes
+(their kinds only, where followers catch up in steps); who was elected without being in sync; error codes and texts.
+Where the order decides, the outcome must be one of those told.
+
+Under "hazards": `dryrun report`, run as an operator runs it, against `kafka-topics --describe`; the worst set of two
+brokers; brokers that come back in the wrong order; a rolling restart from one prediction; a broker with an empty
+disk; a live broker that is unregistered; partitions that a touched `min.insync.replicas` strands; configurations of a
+removed topic and records of an aborted transaction that a restart brings back, asked of each broker. Under "growth":
+one node with its own limits. Under "commit bound": a leader cut off from its followers, all three folders read, and
+what was left when the followers went on.
 """
 
 

@@ -148,6 +148,14 @@ class Stage:
             if record.type != "NoOpRecord":
                 yield record
 
+    def batches(self, behind: int) -> list[int]:
+        """The bytes of the records in each batch behind an offset, no-ops and batches of nothing else left out."""
+        sizes: dict[int, int] = {}
+        for record, header in self._behind(behind):
+            sizes.setdefault(header.base_offset, header.size_bytes - HEADER_BYTES)
+            sizes[header.base_offset] -= NOOP_BYTES * (record.type == "NoOpRecord")
+        return [size for size in sizes.values() if size]
+
     def _behind(self, offset: int) -> Iterator[tuple[MetadataRecord, BatchHeader]]:
         for segment in open_source(str(self.cluster.disks.metadata_log(1))).segments:
             for found in records_in(segment):
@@ -159,16 +167,10 @@ class Stage:
 
     def _bytes(self, found: Prediction, behind: int) -> list[str]:
         """The bytes that were written, batches put aside: two operations may share one, which nobody can foretell."""
-        sizes: dict[int, int] = {}
-        count = 0
-        for record, header in self._behind(behind):
-            is_noop = record.type == "NoOpRecord"
-            sizes.setdefault(header.base_offset, header.size_bytes - HEADER_BYTES)
-            sizes[header.base_offset] -= NOOP_BYTES * is_noop
-            count += not is_noop
-        real, appended = sum(sizes.values()), found.appended
+        sizes, appended = self.batches(behind), found.appended
         if appended is None:
             return []
+        real, count = sum(sizes), sum(1 for _ in self.written(behind))
         said = appended.bytes - HEADER_BYTES * sum(bool(one.items) for one in found.operations or ())
         # A record's offset and time in its batch take a byte more where another operation stands before it.
         near = said <= real <= said + 2 * count
