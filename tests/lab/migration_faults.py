@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import subprocess
 import threading
 import time
@@ -136,8 +137,10 @@ class FaultyDriven(Driven):
         """Its entries; a line that is being written is left out."""
         return journal_in(self.cluster.workdir / "journal")
 
-    def with_other_journal(self, folder: str) -> OtherDriver:
-        """Somebody else with the same hooks and a journal of his own."""
+    def with_other_journal(self, folder: str, *, is_copy: bool = False) -> OtherDriver:
+        """Somebody else with the same hooks and a journal of his own, a new one or a copy of ours."""
+        if is_copy:
+            shutil.copytree(self.cluster.workdir / "journal", self.cluster.workdir / folder)
         return OtherDriver(self, folder)
 
     def words(self, verb: str, *more: str) -> list[str]:

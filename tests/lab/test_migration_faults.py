@@ -346,13 +346,21 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
             reached(driven, "run", "M6", "--until", "M6")
             told.append("the next run reached M6")
 
+            second = ended(driven.with_other_journal("another"), "rollback")
+            assert (second.code, set(second.ids)) == (3, {"original-file-unknown"}), second.answer
+            told.append("a way back with a new journal: exit 3, `original-file-unknown`; nothing touched")
+
+            # The one that can do harm: the journal was copied to another machine.
             known = len(driven.journal)
             with UnderWay(driven, "run") as first:
                 first.until(lambda entries: any("restart-node broker" in one for one in begun(entries[known:])))
-                second = ended(driven.with_other_journal("another"), "rollback")
-            told.append(f"two journals, forward and back: exits {first.code} and {second.code}, {first.ids},"
-                        f" {second.ids}")  # fmt: skip
-            reached(driven, "rollback", "M0")
-            told.append("the next way back reached M0")
+                second = ended(driven.with_other_journal("copied", is_copy=True), "rollback")
+            assert first.code != 0 or second.code != 0, (first.answer, second.answer)
+            ends = [
+                f"{goal} exit {one.code} in {one.answer.get('state')}, `{one.ids[0]}`"
+                for goal, one in (("run", first), ("rollback", second))
+            ]
+            told.append(f"a copied journal, run and rollback at once: {'; '.join(ends)}")
+            told.append(f"one of them alone then: M0 reached{goes_on(driven, 'rollback', 'M0')}")
         assert canary.result["lost"] == 0
     write_section("3.9.2: two drivers at once", told, canary.result)
