@@ -3,7 +3,8 @@
 1. The driver walks batch headers (or, where they do not lead through a file, scans it as the local engine does) and
    plans stretches of whole batches.
 2. A job folds partition records into patches where they are read; the few other records come along. Patches of many
-   stretches are merged by a hash aggregate over plain numbers, those of a few by the driver, which is sooner done.
+   stretches are merged by a hash aggregate over plain numbers (`spark`); where a log has few, they come packed, and the
+   driver merges them (`spark_found`), which is sooner done.
 3. From these follows what no partition record tells: what was aborted, when topics and ClearElrRecords came
    (`outline`). Where the job went by something else, the log is read again, with what is known now.
 4. The driver replays the other records one by one and puts the partitions in (`spark_fold`).
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 LARGEST_SPLIT_BYTES: Final = 128 * 1024 * 1024
 SMALLEST_SPLIT_BYTES: Final = 4 * 1024 * 1024
 _SHUFFLES: Final = "spark.sql.shuffle.partitions"
-_FEW_STRETCHES: Final = 16  # whose patches the driver can hold: of 200,000 partitions some 40 MB each
+# Beyond the first of each log, whose patches nothing makes fewer: so many the driver can hold and merge, some 12 MB
+# each of 200,000 partitions.
+_FEW_STRETCHES: Final = 16
 
 
 def load_logs(
@@ -86,7 +89,7 @@ def _run(context: SparkContext, folds: Sequence[Fold], wanted: Sequence[Fold], t
         windows=tuple(fold.window for fold in folds),
         eras=tuple(fold.eras for fold in folds),
         task_bytes=task_bytes,
-        is_packed=sum(len(fold.plan.stretches) for fold in wanted) <= _FEW_STRETCHES,
+        is_packed=sum(max(0, len(fold.plan.stretches) - 1) for fold in wanted) < _FEW_STRETCHES,
     )
     numbers = [number for number, fold in enumerate(folds) if fold in wanted]
     found: Mapping[int, Found] = {}

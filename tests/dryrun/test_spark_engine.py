@@ -108,6 +108,16 @@ def test_a_transaction_that_ends_elsewhere_needs_no_second_look(tmp_path: Path) 
     assert len(jobs) == 1
 
 
+def test_many_logs_of_one_stretch_need_no_merging_by_spark(tmp_path: Path) -> None:
+    logs = [log_of(tmp_path, f"cluster {number}", encoded(SOUND)) for number in range(40)]
+    with jobs_in_process() as jobs:
+        found = load_logs(CONTEXT, [cluster(log) for log in logs])
+        assert same(logs[7], found[7])
+        load_logs(CONTEXT, [cluster(log_of(tmp_path, "long", generated(1)))], split_bytes=500)
+    assert jobs[0].is_packed and not jobs[-1].is_packed
+    assert len(jobs[0].tasks()) < 40 < len(jobs[-1].stretches)
+
+
 def test_one_log_without_a_beginning_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     whole, late = log_of(tmp_path, "whole", encoded(SOUND)), log_of(tmp_path, "late", encoded(SOUND))
     Path(late.segments[0].name).rename(Path(late.segments[0].name).with_name(f"{5:020d}.log"))
