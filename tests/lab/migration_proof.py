@@ -10,10 +10,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "proof" / "migration.md"
 HEAD = """\
 # Real clusters driven from ZooKeeper to KRaft, and back
 
-Written by the run of `make lab` (tests/lab/test_migration_driver.py, _faults.py), a section a journey. Released Kafka
-with ZooKeeper 3.8.4 on one machine of two shared cores, heaps of 256 MB, gates looked at one second apart, nodes
-touched by hooks only. A canary writes with acks=all, 5 to 25 times a second, through all of it; afterwards every
-message that was acked is read. Seconds are upper bounds: other tests run beside them.
+Written by the runs of `make lab` (tests/lab/test_migration_driver.py, _faults.py, _runbook.py), a section a journey.
+Released Kafka with ZooKeeper 3.8.4 on one machine of two shared cores, heaps of 256 MB, gates looked at one second
+apart, nodes touched by hooks only. A canary writes with acks=all, 5 to 25 times a second, through all of it; afterwards
+every message that was acked is read. Seconds are upper bounds: other tests run beside them.
 """
 
 
