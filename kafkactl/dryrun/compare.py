@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict, some
@@ -93,18 +93,12 @@ def _is_less(change: Change) -> bool:
 
 def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[Finding]:
     """What the changes mean for who produces and consumes."""
-    for id, severity, chosen, text, next_step in _MEANINGS:
-        found = [change for change in changes if chosen(change)]
-        if found:
-            names = [f"{change.topic}-{change.partition}" for change in found]
-            yield severity(
-                id,
-                f"{len(found)} partition{'s' * (len(found) > 1)}",
-                f"{text}: {some(names)}",
-                next_step,
-                count=len(found),
-                partitions=names[:20],
-            )
+
+    def named(chosen: Callable[[Change], bool], most: int) -> tuple[int, list[str]]:
+        names = [f"{change.topic}-{change.partition}" for change in changes if chosen(change)]
+        return len(names), names[:most]
+
+    yield from findings_among(named)
     if leaderless_before:
         yield warning(
             "partitions-without-leader-before",
@@ -115,6 +109,22 @@ def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[F
         )
 
 
+def findings_among(named: Callable[[Callable[[Change], bool], int], tuple[int, list[str]]]) -> Iterator[Finding]:
+    """The same of changes that are told by how many of them are so, and the names of the first."""
+    for id, severity, chosen, text, next_step in _MEANINGS:
+        count, names = named(chosen, SHOWN_NAMES)
+        if count:
+            yield severity(
+                id,
+                f"{count} partition{'s' * (count > 1)}",
+                f"{text}: {some(names, count=count)}",
+                next_step,
+                count=count,
+                partitions=names,
+            )
+
+
+SHOWN_NAMES = 20
 _MEANINGS = (
     (
         "partition-loses-leader",

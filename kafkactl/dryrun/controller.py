@@ -136,9 +136,13 @@ class ActiveController:
         """Partitions in all, without a leader, under min ISR (or without a leader), at min ISR."""
         if self._tally is None:
             self._tally = [0, 0, 0, 0]
-            for topic, _, fields in self.all_fields():
-                self._count(topic, fields, 1)
+            for topic, number, fields in self.all_fields():
+                self._count(topic, fields, self.weight((topic.id, number)))
         return tuple(self._tally)  # type: ignore[return-value]
+
+    def weight(self, _key: Key) -> int:
+        """How many partitions one stands for (`shapes.ShapedController`)."""
+        return 1
 
     def _count(self, topic: Topic, fields: Any, by: int) -> None:
         assert self._tally is not None
@@ -262,8 +266,9 @@ class ActiveController:
             self.unclean.add(key)
         if self._tally is not None:
             topic = self.image.topics[key[0]]
-            self._count(topic, before, -1)
-            self._count(topic, made, 1)
+            weight = self.weight(key)
+            self._count(topic, before, -weight)
+            self._count(topic, made, weight)
         self._changed_of.setdefault(key[0], {})[key[1]] = made
         return Changed(key[0], key[1], change)
 

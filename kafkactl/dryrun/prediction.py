@@ -285,11 +285,12 @@ def heaviest(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=lambda one: one.weight, default=Verdict.OK)
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
-    """The first few of a list in words.
+def some(names: Sequence[str], most: int = 5, *, count: int | None = None) -> str:
+    """The first few of a list in words; `count` is how many there are, where `names` are not all of them.
 
     >>> some(["a-0", "a-1", "b-0"], most=2)
     'a-0, a-1 and 1 more'
     """
     shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+    count = len(names) if count is None else count
+    return f"{shown} and {count - most} more" if count > most else shown

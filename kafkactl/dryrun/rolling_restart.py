@@ -7,10 +7,10 @@ from typing import Any
 
 from kafkactl.dryrun.broker_loss import LossMode, checked, lose
 from kafkactl.dryrun.broker_return import come_back
-from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
-from kafkactl.dryrun.controller import ActiveController
+from kafkactl.dryrun.compare import findings_among, findings_of, verdict_of
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.shapes import ShapedController, Spread
 from kafkactl.dryrun.worst import losses_of_one
 from kafkactl.metadata.image import Image
 from kafkactl.plan import Finding
@@ -23,8 +23,7 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
     """
     brokers = checked(image, order if order is not None else sorted(image.brokers))
     chosen = list(brokers) if order is not None else safest_order(image, facts)
-    controller = ActiveController(image, facts)
-    before = leaderless(controller)
+    controller = ShapedController(image, facts)
     steps: list[dict[str, Any]] = []
     findings: dict[str, Finding] = {}
     verdicts: list[Verdict] = []
@@ -33,16 +32,16 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
         steps.append(step)
         verdicts.append(verdict)
         findings |= {f"{one.id} {broker_id}": one for one in found}
-    changes = changes_of(controller)
+    end = Spread(controller)
     return Prediction(
         scenario="rolling-restart",
         input={"order": list(order) if order is not None else "auto"},
         verdict=heaviest(verdicts),
         facts=facts,
-        findings=(*findings.values(), *(one for one in findings_of((), before))),
-        counts=counts_of(controller, changes),
-        changes=changes,
-        operations=tuple(controller.operations),
+        findings=(*findings.values(), *findings_of((), controller.leaderless_before)),
+        counts=end.counts(),
+        changes=tuple(end.all()),
+        operations=tuple(controller.spread_operations()),
         effects={"steps": steps, "order": chosen},
         assumptions=tuple(_assumptions(order)),
     )
@@ -59,24 +58,25 @@ def safest_order(image: Image, facts: Facts) -> list[int]:
     return [*down, *sorted(losses, key=lambda one: (losses[one].sort_key, one))]
 
 
-def _step(controller: ActiveController, broker_id: int, number: int) -> tuple[dict[str, Any], Verdict, list[Finding]]:
+def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[dict[str, Any], Verdict, list[Finding]]:
     """Down and up again; the partitions are compared between before and down."""
     controller.mark()
-    written = len(controller.operations)
+    written = controller.written
     if not controller.brokers[broker_id].fenced:
         lose(controller, broker_id, LossMode.CONTROLLED)
-    changes = changes_of(controller, since_mark=True)
-    verdict = verdict_of(changes)
+    down = Spread(controller, since_mark=True)
+    verdict = verdict_of(down.changes)
     step = {
         "number": number,
         "broker": broker_id,
         "verdict": verdict.value,
-        "partitions": counts_of(controller, changes).to_dict(),
-        "worst": [change.to_dict() for change in changes[:10]],
+        "partitions": down.counts().to_dict(),
+        "worst": [change.to_dict() for change in down.first(10)],
     }
+    found = [_in_step(one, number, broker_id) for one in findings_among(down.named)]
     come_back(controller, broker_id, clean=controller.brokers[broker_id].in_controlled_shutdown)
-    step["records_appended"] = sum(len(one.items) for one in controller.operations[written:])
-    return step, verdict, [_in_step(one, number, broker_id) for one in findings_of(changes, 0)]
+    step["records_appended"] = controller.written - written
+    return step, verdict, found
 
 
 def _in_step(finding: Finding, number: int, broker_id: int) -> Finding:
