@@ -16,6 +16,7 @@ from kafkactl.dryrun.facts import MIN_ISR, Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.rules import ELR
 from kafkactl.features.change import rules_release, upgrade_type
+from kafkactl.features.checks_nodes import never_registered
 from kafkactl.features.consequences import finalized_name
 from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of, supported_by
 from kafkactl.features.plan import FeaturePlan, plan_change
@@ -33,6 +34,7 @@ from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint
 
 INVALID_UPDATE_VERSION: Final = 95
+_ADVICE = " Retry using UNSAFE_DOWNGRADE if you want to force the downgrade to proceed."
 _PREFIX = "The update failed for all features since the following feature had an error: "
 
 
@@ -248,7 +250,8 @@ def _out_of_range(state: FeatureState, name: str, level: int) -> str:
             return f"{who} does not support this feature."
         if supported is not None and level not in supported:
             return f"{who} only supports versions {supported.lowest}-{supported.highest}"
-    return ""
+    silent = [one.id for one in state.members if never_registered(state, update_rules(rules_release(state)), one)]
+    return f"controller {silent[0]} has not registered, and may not support this feature" if silent else ""
 
 
 def _wrong_way(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
@@ -264,13 +267,15 @@ def _wrong_way(state: FeatureState, request: FeatureRequest, name: str, level: i
 
 
 def _crossing(state: FeatureState, request: FeatureRequest, before: int, level: int) -> str:
-    old = update_rules(rules_release(state)).kraft_version in ("unknown", "pretends", "ignores")
+    rules = update_rules(rules_release(state))
+    old = rules.kraft_version in ("unknown", "pretends", "ignores")
     start = f"Invalid metadata.version {level}." if old else (
         f"Unsupported metadata.version downgrade from {before} to {level}."
     )  # fmt: skip
     if request.unsafe:
         return f"{start} Unsafe metadata downgrade is not supported in this version."
-    return f"{start} Refusing to perform the requested downgrade because it might delete metadata information."
+    refusal = f"{start} Refusing to perform the requested downgrade because it might delete metadata information."
+    return refusal + (_ADVICE if rules.suggests_unsafe else "")
 
 
 def _dependency(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:

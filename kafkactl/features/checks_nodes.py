@@ -14,7 +14,8 @@ from typing import Any
 from kafkactl.features.case import Case
 from kafkactl.features.consequences import is_known_level, level_name
 from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.state import NOT_SUPPORTED, Member, Role
+from kafkactl.features.state import NOT_SUPPORTED, FeatureState, Member, Role
+from kafkactl.features.update_rules import UpdateRules
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.schema.spec import Versions
 
@@ -174,14 +175,18 @@ def _unproved(case: Case, member: Member) -> Iterator[Finding]:
 
 
 def _never_registered(case: Case, member: Member) -> bool:
+    return never_registered(case.state, case.rules, member)
+
+
+def never_registered(state: FeatureState, rules: UpdateRules, member: Member) -> bool:
     """A static voter that should have registered and did not: the controller refuses (`QuorumFeatures`)."""
     return (
         member.voter is True
         and member.registered is False
-        and member.id != case.state.active_controller
-        and case.rules.checks_controllers
-        and case.state.level(METADATA_VERSION) >= CONTROLLERS_REGISTER_FROM
-        and case.state.level(KRAFT_VERSION) == 0
+        and member.id != state.active_controller
+        and rules.checks_controllers
+        and state.level(METADATA_VERSION) >= CONTROLLERS_REGISTER_FROM
+        and state.level(KRAFT_VERSION) == 0
     )
 
 

@@ -26,6 +26,7 @@ class UpdateRules:
     checks_dependencies: a level is refused while what it needs is not there. checks_controllers: registered
     controllers are looked at from metadata.version 15 on. checks_migration: metadata.version stands still while a
     migration from ZooKeeper runs. lowest_level: no metadata.version below it, whatever the range says; 0 for none.
+    suggests_unsafe: a refused downgrade of metadata.version advises an unsafe one, which is refused as well.
     kraft_version: on a static quorum an upgrade to 1 is `unknown` to the release, `pretends` (3.9: the level is
     written, the quorum stays static, KAFKA-18979), `ignores` (4.0: answered as done, nothing changes) or `converts`
     (4.1 on, KAFKA-16538, for good).
@@ -38,6 +39,7 @@ class UpdateRules:
     checks_controllers: bool
     checks_migration: bool
     lowest_level: int
+    suggests_unsafe: bool
     kraft_version: str
     unregisters_controllers: bool
     describe_is_padded: bool

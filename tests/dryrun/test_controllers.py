@@ -181,6 +181,26 @@ def test_controllers_that_never_register_have_the_range_of_their_release() -> No
     )
 
 
+def test_words_of_older_releases() -> None:
+    """Measured: 3.6.2 going from 14 to 13; 3.7.2 right after 15, before the controllers have registered."""
+    image, facts = unregistered("3.6", 14)
+    found = change((image, facts), Operation.DOWNGRADE, metadata_version=13)
+    assert found.effects["features"][0]["server_error"]["message"] == (
+        "Invalid metadata.version 13. Refusing to perform the requested downgrade because it might delete metadata "
+        "information. Retry using UNSAFE_DOWNGRADE if you want to force the downgrade to proceed."
+    )
+    image, facts = unregistered("3.7", 15)
+    ranges = {"metadata.version": FeatureRange(1, 19)}
+    image = replace(image, brokers={one.id: replace(one, features=ranges) for one in image.brokers.values()})
+    request = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 19})
+    found = feature_levels(image, facts, request, voters=(8, 9))
+    assert found.verdict is Verdict.REFUSED
+    assert found.effects["features"][0]["server_error"]["message"] == (
+        "Invalid update version 19 for feature metadata.version. controller 8 has not registered, and may not support "
+        "this feature"
+    )
+
+
 def test_a_named_release_is_what_the_controllers_support() -> None:
     image, facts = registered("levels metadata.version=25\nbrokers 1 2")
     newer = {one.id: replace(one, features={"metadata.version": FeatureRange(7, 33)}) for one in image.brokers.values()}
