@@ -143,8 +143,8 @@ def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path
     write_section(
         "3.9.2: the runbook, typed line by line",
         [
-            f"{len(runbook.lines)} lines in {took:.0f} s, gates ten seconds apart: forward to M8, back to M0, forward again "
-            "to the end",
+            f"{len(runbook.lines)} lines in {took:.0f} s, gates ten seconds apart: forward to M8, back to M0, "
+            "forward again to the end",
             f"{somebody.questions} questions were answered; {somebody.stops} runs stopped at what nobody can observe, "
             f"accepted were {', '.join(sorted(somebody.accepted))}",
             f"a board of 80 columns showed {len(narrow.frames)} pages, one of 140 {len(wide.frames)}: "
@@ -190,7 +190,6 @@ def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> 
         finally:
             cluster.node(1).resume()
         assert hangs["state"] == "M6"
-        assert hangs["observed"]["brokers"][0]["alive"] is None  # it may yet answer
         assert held_up(hangs, "node-not-observed", "broker 1") and held_up(hangs, "broker-down", "broker 1")
         # The look took ten seconds, in which the log went on: that is no lag.
         assert hangs["observed"]["dual_write"]["follows"]
