@@ -200,8 +200,11 @@ class _Looking:
         return changed(met, kafka_version=seen.kafka_version, mode=seen.mode)
 
     def _note_unmet(self, node: InventoryNode, error: KafkactlError) -> None:
-        tell = note if error.id == "connection-refused" else warning
+        is_gone = error.id == "connection-refused"
+        tell = note if is_gone else warning
         text = f"it does not answer, so what it says is unknown: {error.message}"
+        if node.role is NodeRole.CONTROLLER and not is_gone:
+            text += "; its process may hang or be cut off, which is not gone"
         self.findings.append(tell("node-not-observed", node.name, text, error.next_step or "", reason=error.id))
 
     def compare_clusters(self, tree: Tree | None, answers: Mapping[int, NodeAnswers | _Unmet]) -> None:

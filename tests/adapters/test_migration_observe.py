@@ -187,6 +187,17 @@ def test_the_controllers_are_asked_right_behind_the_tree(
         assert str(asked[1][0]) == found.brokers[0].address
 
 
+def test_a_controller_that_hangs_is_not_said_to_be_gone(tmp_path: Path, zookeeper: None):
+    """Somebody may be about to delete /controller."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, zookeeper_broker() as one, cluster(tmp_path, one) as found:
+        places = {1: f"127.0.0.1:{silent.getsockname()[1]}", 2: "127.0.0.1:1"}
+        nodes = tuple(changed(one, address=places.get(one.id, one.address)) for one in found.nodes)
+        told = seen(changed(found, nodes=nodes)).findings
+    words = {one.subject: one.message for one in told if one.id == "node-not-observed"}
+    assert "which is not gone" in words["controller 1"]
+    assert "which is not gone" not in words["controller 2"]
+
+
 def test_a_port_of_the_other_kind(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker()) as inventory:
         broker, first, second = inventory.nodes
