@@ -306,7 +306,7 @@ _ROWS: Final = (
     ),
     _Row(
         State.M5,
-        lambda e: _copied(e) and not e.on_kraft and not e.has_dual_written,
+        lambda e: _copied(e) and not e.on_kraft and e.tree is not None and not e.has_dual_written,
         "the copy is committed, and /migration does not follow the log yet",
     ),
     _Row(

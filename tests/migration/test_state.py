@@ -58,6 +58,7 @@ SITUATIONS: dict[str, tuple[Seen, str]] = {
     "finalized in the middle of the controllers' roll ([130])": (
         HEALTHY["M10"].but(controllers={1: True, 2: True, 3: True}, flags={1: False, 2: False}), "M10",
     ),
+    "copied, and only the log tells": (HEALTHY["M6"].but(has_tree=False), "M6"),
     "finalized, and only the log tells": (HEALTHY["M11"].but(has_tree=False), "M11"),
     "on Kafka 4, whose log has no record of it": (
         HEALTHY["M11"].but(log=None, metric=-1, version="4.0.2"), "M11",
