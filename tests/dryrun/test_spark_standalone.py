@@ -96,8 +96,8 @@ def _settings(folder: Path) -> dict[str, str]:
     events = folder / "events"
     events.mkdir()
     (folder / "spark-defaults.conf").write_text(
-        f"spark.eventLog.enabled true\nspark.eventLog.dir file://{events}\nspark.executor.memory 512m\n"
-        "spark.driver.host 127.0.0.1\nspark.log.level INFO\n"
+        f"spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir file://{events}\n"
+        "spark.executor.memory 512m\nspark.driver.host 127.0.0.1\nspark.log.level INFO\n"
     )
     hidden = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {
@@ -109,19 +109,31 @@ def _settings(folder: Path) -> dict[str, str]:
     }
 
 
-def _command(folder: Path, *arguments: str) -> list[str]:
-    log = str(folder / "log" / "__cluster_metadata-0")
-    return [sys.executable, "-m", "kafkactl", "dryrun", "replay", log, "-o", "json", *arguments]
+def _command(log: Path, *arguments: str) -> list[str]:
+    folder = str(log / "__cluster_metadata-0")
+    return [sys.executable, "-m", "kafkactl", "dryrun", "replay", folder, "-o", "json", *arguments]
+
+
+def _same(local: bytes, spark: bytes) -> bool:
+    expected, found = json.loads(local), json.loads(spark)
+    assert (expected.pop("engine"), found.pop("engine")) == ("local", "spark")
+    return bool(found == expected)
 
 
 def test_a_worker_that_is_killed_changes_nothing(cluster: Standalone, tmp_path: Path) -> None:
-    write_log(tmp_path / "log", Shape(records=150_000, partitions=5_000, brokers=9, segment_bytes=300_000))
+    """With a log of many segments, whose patches Spark merges; then the worker that is left has one of few."""
+    many, few = tmp_path / "many", tmp_path / "few"
+    write_log(many, Shape(records=150_000, partitions=5_000, brokers=9, segment_bytes=300_000))
+    write_log(few, Shape(records=150_000, partitions=5_000, brokers=9))
     environment = _settings(tmp_path)
     here = Path(__file__).parents[2]
-    local = subprocess.run(_command(tmp_path), capture_output=True, cwd=here, check=True, timeout=120)
+    local = [
+        subprocess.run(_command(log), capture_output=True, cwd=here, check=True, timeout=120).stdout
+        for log in (many, few)
+    ]
     with (tmp_path / "driver.log").open("wb") as talk:
         asked = subprocess.Popen(
-            _command(tmp_path, "--master", cluster.master),
+            _command(many, "--master", cluster.master),
             stdout=subprocess.PIPE, stderr=talk, env=environment, cwd=tmp_path,
         )  # fmt: skip
     try:
@@ -132,7 +144,20 @@ def test_a_worker_that_is_killed_changes_nothing(cluster: Standalone, tmp_path: 
         asked.kill()
         asked.wait()
     assert asked.returncode == 0, (tmp_path / "driver.log").read_text(errors="replace")[-3000:]
-    expected, found = json.loads(local.stdout), json.loads(out)
-    assert (expected.pop("engine"), found.pop("engine")) == ("local", "spark")
-    assert found == expected
-    assert list((tmp_path / "events").iterdir())
+    assert _same(local[0], out)
+    (events,) = (tmp_path / "events").iterdir()
+    assert "SQLExecutionStart" in _text(events)
+    again = subprocess.run(
+        _command(few, "--master", cluster.master),
+        capture_output=True, env=environment, cwd=tmp_path, check=False, timeout=300,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr[-3000:]
+    assert _same(local[1], again.stdout)
+    (other,) = set((tmp_path / "events").iterdir()) - {events}
+    assert "SQLExecutionStart" not in _text(other)
+
+
+def _text(events: Path) -> str:
+    """What Spark's event log of an application says."""
+    files = sorted(events.rglob("*")) if events.is_dir() else [events]
+    return "".join(file.read_text(errors="replace") for file in files if file.is_file())
