@@ -13,6 +13,7 @@ from kafkactl.dryrun.alter_config import alter_config, parse_entity
 from kafkactl.dryrun.broker_loss import LossMode, broker_loss
 from kafkactl.dryrun.broker_return import broker_return
 from kafkactl.dryrun.chain import after
+from kafkactl.dryrun.combined import with_quorum
 from kafkactl.dryrun.controllers import ControllerEvent, VoterWish, controllers
 from kafkactl.dryrun.elect_leaders import elect_leaders
 from kafkactl.dryrun.election import Election
@@ -122,13 +123,21 @@ def _broker_loss(world: World, asked: Input) -> Prediction:
     image, facts = world.loaded.image, world.facts
     if asked.get("worst") is None:
         mode = LossMode(asked.get("mode", "crash"))
-        return broker_loss(image, facts, asked["brokers"], mode=mode, in_order=asked.get("in_order", False))
+        found = broker_loss(image, facts, asked["brokers"], mode=mode, in_order=asked.get("in_order", False))
+        return with_quorum(found, _voters(world), [asked["brokers"]])
     losses, count = worst_losses(image, facts, asked["worst"])
     # More than six brokers are lost in too many orders to be listed; the harm was found in all of them.
     found = broker_loss(image, facts, losses[0].brokers, in_order=asked["worst"] > 6)
     effects = {"worst": [one.to_dict() for one in losses], "sets": count}
     findings = tuple(_without(losses[0].brokers, one) for one in found.findings)
-    return replace(found, input={"worst": asked["worst"]}, findings=findings, effects={**found.effects, **effects})
+    found = replace(found, input={"worst": asked["worst"]}, findings=findings, effects={**found.effects, **effects})
+    return with_quorum(found, _voters(world), [losses[0].brokers])
+
+
+def _voters(world: World) -> tuple[int, ...]:
+    """The ids of the voters, as far as the log tells them."""
+    known = world.loaded.image.voters
+    return world.loaded.voters if known is None else tuple(voter.node_id for voter in known)
 
 
 def _without(brokers: Sequence[int], finding: Finding) -> Finding:
@@ -149,7 +158,8 @@ def _broker_return(world: World, asked: Input) -> Prediction:
 
 def _rolling_restart(world: World, asked: Input) -> Prediction:
     order = asked.get("order", "auto")
-    return rolling_restart(world.loaded.image, world.facts, None if order == "auto" else order)
+    found = rolling_restart(world.loaded.image, world.facts, None if order == "auto" else order)
+    return with_quorum(found, _voters(world), [(one,) for one in found.effects["order"]])
 
 
 def _unregister_broker(world: World, asked: Input) -> Prediction:

@@ -16,7 +16,7 @@ from kafkactl.adapters.cluster_view import Role
 from kafkactl.dryrun.appended import encoded, record
 from kafkactl.dryrun.controller import ActiveController
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Change, Outcome, Prediction
+from kafkactl.dryrun.prediction import Change, Outcome, Prediction, Verdict
 from kafkactl.dryrun.scenarios import World, run
 from kafkactl.dryrun.worst import Harm
 from kafkactl.metadata.image import TOPIC_CONFIG, Image
@@ -219,6 +219,25 @@ def strand(broker: int, entity: str) -> Experiment:
     return f"{name} while {broker} is down, and {broker} back", play
 
 
+def behead(stage: Stage) -> object:
+    """Without a majority of the controllers the log stands still, and not even the dead one is fenced."""
+    before = stage.settle(lambda _: True)
+    found = run("broker-loss", before, {"brokers": [1], "mode": "crash"})
+    assert found.verdict is Verdict.UNAVAILABLE and "quorum-loses-majority" in ids(found)
+    stage.cluster.kill(1)
+    time.sleep(3)
+    end = stage.world(11).loaded.last_offset
+    time.sleep(12)  # the session of its broker is over after 8 s
+    world = stage.world(11)
+    assert stage.cluster.leader() == -1, "somebody leads"
+    assert world.loaded.last_offset == end, "the log has gone on"
+    assert not world.loaded.image.brokers[1].fenced
+    stage.cluster.start(1)
+    stage.settle(back(*stage.cluster.broker_ids))
+    stage.checked += 1
+    return found
+
+
 # --- what a restart brings back -------------------------------------------------------------------------------------
 
 
@@ -315,6 +334,7 @@ HAZARDS: tuple[Experiment, ...] = (
     make_zombie(13),
     strand(13, "topic:one"),
     strand(12, "cluster"),
+    ("the only controller, a broker too, is killed", behead),
     haunt(12),
     ("a transaction was aborted, all restarted", leak),
 )
