@@ -51,9 +51,17 @@ def record(type: str, data: Message, version: int = 0) -> MetadataRecord:
 
 def records_of(operations: Iterable[Operation], rules: Rules) -> Iterator[MetadataRecord]:
     """All records in their order."""
+    alike: dict[PartitionChange, MetadataRecord] = {}  # of another partition
     for operation in operations:
         for item in operation.items:
-            yield _record(item, rules)
+            if isinstance(item, MetadataRecord):
+                yield item
+                continue
+            known = alike.get(item.change)
+            if known is None:
+                known = alike[item.change] = _record(item, rules)
+            data = {**known.data, "PartitionId": item.partition, "TopicId": item.topic_id}
+            yield MetadataRecord(type=known.type, api_key=known.api_key, version=known.version, data=data)
 
 
 def batches(operations: Iterable[Operation], rules: Rules, *, offset: int, epoch: int, timestamp_ms: int) -> bytes:

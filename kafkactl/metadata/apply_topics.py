@@ -84,8 +84,10 @@ def merged(state: State, old: PartitionState, data: Message, topic: str) -> Part
     leader, recovery = data["Leader"], data["LeaderRecoveryState"]
     if recovery != RECOVERY_STATE_STAYS:
         _check_recovery_state(recovery, topic, number)
-    changed = data["Directories"]
-    uuids = _uuids(old[8]) if changed is None else changed
+    changed, directories = data["Directories"], old[8]
+    if changed is not None or replicas is not old[0]:
+        uuids = _uuids(old[8]) if changed is None else changed
+        directories = directories_for(state, uuids, len(replicas), topic, number)
     return (
         replicas,
         old[1] if data["Isr"] is None else state.ids(data["Isr"]),
@@ -95,9 +97,7 @@ def merged(state: State, old: PartitionState, data: Message, topic: str) -> Part
         old[5] if recovery == RECOVERY_STATE_STAYS else recovery,
         old[6] if leader == LEADER_STAYS else old[6] + 1,
         old[7] + 1,
-        old[8]
-        if changed is None and replicas is old[0]
-        else directories_for(state, uuids, len(replicas), topic, number),
+        directories,
         old[9] if data["EligibleLeaderReplicas"] is None else state.ids(data["EligibleLeaderReplicas"]),
         old[10] if data["LastKnownElr"] is None else state.ids(data["LastKnownElr"]),
     )

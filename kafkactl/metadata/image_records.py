@@ -19,7 +19,7 @@ from kafkactl.metadata.image import (
     Broker,
     Controller,
     Image,
-    Partition,
+    PartitionState,
     Topic,
 )
 from kafkactl.plan import Finding, Severity
@@ -211,27 +211,35 @@ def _endpoints_and_features(node: Broker | Controller) -> dict[str, Any]:
 
 def _partition_records(topic: Topic, level: Level) -> Iterator[MetadataRecord]:
     has_directories = level.has("replica-directories")
-    for number in sorted(topic.partitions):
-        held = topic.partitions[number]
-        yield _made("PartitionRecord", level, _partition_data(topic.id, number, held, level, has_directories))
+    states = topic.partitions.states
+    for number in sorted(states):
+        data = _partition_data(topic.id, number, states[number], level, has_directories)
+        yield _made("PartitionRecord", level, data)
 
 
-def _partition_data(id: Uuid, number: int, held: Partition, level: Level, has_directories: bool) -> dict[str, Any]:
+def _partition_data(id: Uuid, number: int, held: PartitionState, level: Level, has_directories: bool) -> dict[str, Any]:
+    replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = held
     return {
         "PartitionId": number,
         "TopicId": id,
-        "Replicas": list(held.replicas),
-        "Isr": list(held.isr),
-        "RemovingReplicas": list(held.removing_replicas),
-        "AddingReplicas": list(held.adding_replicas),
-        "Leader": held.leader,
-        "LeaderRecoveryState": held.leader_recovery_state,
-        "LeaderEpoch": held.leader_epoch,
-        "PartitionEpoch": held.partition_epoch,
-        "Directories": list(held.directories) if has_directories else [],
-        "EligibleLeaderReplicas": _tagged(held.eligible_leader_replicas, level),
-        "LastKnownElr": _tagged(held.last_known_elr, level),
+        "Replicas": list(replicas),
+        "Isr": list(isr),
+        "RemovingReplicas": list(removing),
+        "AddingReplicas": list(adding),
+        "Leader": leader,
+        "LeaderRecoveryState": recovery,
+        "LeaderEpoch": leader_epoch,
+        "PartitionEpoch": epoch,
+        "Directories": list(_uuids(directories)) if has_directories else [],
+        "EligibleLeaderReplicas": _tagged(elr, level),
+        "LastKnownElr": _tagged(last_known, level),
     }
+
+
+@functools.lru_cache(maxsize=100_000)
+def _uuids(joined: bytes) -> tuple[Uuid, ...]:
+    """Of a cluster few are different."""
+    return tuple(Uuid(joined[at : at + 16]) for at in range(0, len(joined), 16))
 
 
 def _tagged(ids: tuple[int, ...], level: Level) -> list[int] | None:

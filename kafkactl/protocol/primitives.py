@@ -239,12 +239,21 @@ class Writer:
 
 def base128(value: int) -> bytes:
     """A number that is not negative, 7 bits a byte, low bits first."""
+    if 0 <= value < len(_BASE128):
+        return _BASE128[value]
+    return _base128(value)
+
+
+def _base128(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+_BASE128 = tuple(map(_base128, range(256)))  # nearly all there are
 
 
 def zigzag_decoded(value: int) -> int:
