@@ -10,22 +10,19 @@ from kafkactl.adapters.migration_driver import run_migration
 from kafkactl.adapters.migration_driver_guard import ForwardGuard
 from kafkactl.adapters.migration_driver_port import RunResult
 from kafkactl.adapters.migration_driver_routes import WayForward, identity_of
-from kafkactl.adapters.migration_journal import FINALIZE, FORWARD
+from kafkactl.adapters.migration_journal import FINALIZE
 from kafkactl.frozen import changed
 from kafkactl.migration.observation import Observation
 from kafkactl.plan import Outcome
-from tests.adapters.test_migration_driver import KNOWN, forward
-from tests.fakes.migration_crew import open_crew
+from tests.adapters.test_migration_driver import KNOWN
+from tests.fakes.migration_crew import at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld
-from tests.fakes.migration_world import FakeCluster
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> FakeWorld:
+def world() -> FakeWorld:
     """In M8."""
-    found = FakeWorld(FakeCluster())
-    assert forward(found, tmp_path, goal=FORWARD).state_after == "M8"
-    return found
+    return FakeWorld(at_phase("M8"))
 
 
 def finalize(world: FakeWorld, folder: Path, *, soak_hours: float = 0, accepted: frozenset[str] = KNOWN) -> RunResult:
