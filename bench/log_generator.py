@@ -114,7 +114,7 @@ class LogGenerator:
         voters = [{"VoterId": 1_000 + one} for one in range(self.shape.controllers)]
         leader = 1_000 + self._epoch % self.shape.controllers
         change = {"LeaderId": leader, "Voters": voters, "GrantingVoters": voters}
-        self._types["LEADER_CHANGE"] += 1
+        self._types["LeaderChange"] += 1
         data = encode_batch(
             [encode_control_record(ControlType.LEADER_CHANGE, change)],
             base_offset=self._offset,

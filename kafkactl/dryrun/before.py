@@ -49,7 +49,7 @@ class Before:
         if decoded.type is ControlType.LEADER_CHANGE:
             voters = tuple(one["VoterId"] for one in decoded.data["Voters"])
             self.leader = Leader(id=decoded.data["LeaderId"], epoch=epoch, voters=voters)
-        return decoded.type.name
+        return decoded.type.record_name
 
 
 def type_of(value: bytes | None) -> str:

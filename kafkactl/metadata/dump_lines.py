@@ -36,15 +36,7 @@ _LINES_AT_ONCE = 8192
 _MOST_PROBLEMS = 1000
 
 # As Kafka's dump tool calls them.
-CONTROL_NAMES: dict[ControlType, str] = {
-    ControlType.ABORT: "Abort",
-    ControlType.COMMIT: "Commit",
-    ControlType.LEADER_CHANGE: "LeaderChange",
-    ControlType.SNAPSHOT_HEADER: "SnapshotHeader",
-    ControlType.SNAPSHOT_FOOTER: "SnapshotFooter",
-    ControlType.KRAFT_VERSION: "KRaftVersion",
-    ControlType.KRAFT_VOTERS: "KRaftVoters",
-}
+CONTROL_NAMES: dict[ControlType, str] = {one: one.record_name for one in ControlType}
 
 
 @frozen

@@ -120,7 +120,7 @@ class Replaying:
             self.counts[record.type] += 1
             self._take_data(offset, record)
         elif isinstance(record, ControlRecord):
-            self.counts[record.type.name] += 1
+            self.counts[record.type.record_name] += 1
             if record.type is ControlType.LEADER_CHANGE:
                 voters = tuple(one["VoterId"] for one in record.data["Voters"])
                 self._leader = Leader(id=record.data["LeaderId"], epoch=epoch, voters=voters)

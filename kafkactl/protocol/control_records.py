@@ -29,6 +29,21 @@ class ControlType(IntEnum):
     KRAFT_VERSION = 5
     KRAFT_VOTERS = 6
 
+    @property
+    def record_name(self) -> str:
+        """`LeaderChange`: what Kafka's DumpLogSegments calls it, and every answer of ours."""
+        return _RECORD_NAMES[self]
+
+
+_RECORD_NAMES = {
+    ControlType.ABORT: "Abort",
+    ControlType.COMMIT: "Commit",
+    ControlType.LEADER_CHANGE: "LeaderChange",
+    ControlType.SNAPSHOT_HEADER: "SnapshotHeader",
+    ControlType.SNAPSHOT_FOOTER: "SnapshotFooter",
+    ControlType.KRAFT_VERSION: "KRaftVersion",
+    ControlType.KRAFT_VOTERS: "KRaftVoters",
+}
 
 # Producer transactions end with a message that a version precedes; the others carry a Version field of their own.
 _MARKERS = frozenset({ControlType.ABORT, ControlType.COMMIT})

@@ -23,7 +23,7 @@ def test_kafka_reads_every_record(storage_tool: StorageToolServer, tmp_path: Pat
     assert "Error at" not in dumped.stdout
     assert dumped.stdout.count("isvalid: true") == expected.batches
     found = Counter(re.findall(r'"type":"([A-Z_]+)"', dumped.stdout))
-    said = {_constant(name): count for name, count in expected.by_type.items() if name != "LEADER_CHANGE"}
+    said = {_constant(name): count for name, count in expected.by_type.items() if name != "LeaderChange"}
     assert found == said
 
 
