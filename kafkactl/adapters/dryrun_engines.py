@@ -17,12 +17,12 @@ from kafkactl.frozen import frozen
 
 LOCAL, SPARK = "local", "spark"
 MANY_LOGS: Final = 32
-# Seconds of one processor: until a session has answered about an empty log; and for each GB of log, the driver's part
+# Seconds of one processor: until Spark has answered about next to nothing; and for each GB of log, the driver's part
 # of it, which no second core shortens, apart.
-SPARK_START_S: Final = 25.0
-SPARK_DRIVER_S_PER_GB: Final = 7.8
-SPARK_WORKERS_S_PER_GB: Final = 14.8
-LOCAL_S_PER_GB: Final = 10.6
+SPARK_START_S: Final = 7.0
+SPARK_DRIVER_S_PER_GB: Final = 4.2
+SPARK_WORKERS_S_PER_GB: Final = 16.3
+LOCAL_S_PER_GB: Final = 10.0
 
 
 @frozen

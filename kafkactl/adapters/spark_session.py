@@ -1,8 +1,8 @@
 """A Spark application for the dry run, and what can be told before there is one: the extra, Java, the master.
 
 Spark's own settings (spark-defaults.conf, SPARK_CONF_DIR, SPARK_DRIVER_MEMORY, PYSPARK_PYTHON) hold; what is set here
-is only what they leave open. Workers get kafkactl as a zip and need nothing of it installed, but a Python with pyarrow
-and numpy.
+is only what they leave open. Workers get kafkactl as a zip and need nothing of it installed, but a Python with numpy,
+and with pyarrow where Spark merges.
 """
 
 from __future__ import annotations
