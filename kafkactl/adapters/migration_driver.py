@@ -254,19 +254,22 @@ class _Drive:
     def _gate(self, step: Step, *, asked: bool) -> Finding | None:
         """Wait until a step's gate was seen open twice; the reason where it stays closed."""
         key = (step.action.value, step.target)
-        if key[0] in SEEN_BY_THEMSELVES:
+        blind = asked and key[0] in ("put-config", "restore-config") and not self._sees_files(step)
+        if key[0] in SEEN_BY_THEMSELVES or blind:  # where nobody can look at the file the restart's own gate will tell
             self.seen_done.add(key)
-            return None
-        if asked and key[0] in ("put-config", "restore-config") and not self._sees_files(step):
-            self.seen_done.add(key)  # nobody can look at the file; the restart's own gate will tell
             return None
         patience, clock = self.crew.patience, self.crew.world.clock
         limit_ms = patience.copy_ms if key[0] == "wait-copy" else patience.gate_ms
         until = Deadline.after(patience.operator_ms if asked else limit_ms, clock)
         opened_ms: float | None = None
+        stuck_until: Deadline | None = None
         while True:
             seen, route = self._look()
             found = blockers(route.findings)
+            stuck = self.guard.hopeless(seen)
+            stuck_until = None if stuck is None else stuck_until or Deadline.after(patience.znode_ms, clock)
+            if stuck_until is not None and stuck_until.passed:
+                return stuck
             if found and (until.passed or route.state in STOP_AT_ONCE):
                 return found[0]
             if (strays := self._strays(step)) is not None:

@@ -60,6 +60,7 @@ _WAITED_FOR: Final = frozenset({"under-replicated-partitions"})
 _FINALIZE: Final = "finalize"
 _COPIED: Final = ("kraft", _FINALIZE)
 _LOOKS: Final = {_FINALIZE: 3}
+_HOPELESS: Final = frozenset({"claim-interrupted", "kraft-controller-left-over"})
 _STRAYS: Final = "X-5.2"
 _SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and knows how far apart they were
 
@@ -81,6 +82,10 @@ class Guard(Protocol):
         """The step is about to be taken."""
         ...
 
+    def hopeless(self, seen: Observation) -> Finding | None:
+        """What no gate opens behind if it lasts."""
+        ...
+
 
 class NoGuard:
     """For the way back, whose plan says itself when it may not be gone."""
@@ -97,6 +102,10 @@ class NoGuard:
 
     def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
         """Nothing to do."""
+
+    def hopeless(self, _seen: Observation) -> Finding | None:
+        """Nothing that the plan does not tell."""
+        return None
 
 
 class BackGuard:
@@ -126,6 +135,10 @@ class BackGuard:
 
     def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
         """Nothing to do."""
+
+    def hopeless(self, _seen: Observation) -> Finding | None:
+        """Nothing that the plan does not tell."""
+        return None
 
 
 class ForwardGuard:
@@ -210,6 +223,10 @@ class ForwardGuard:
             znodes = sorted(seen.tree.znodes.values(), key=lambda one: one.path)
             self._crew.journal.keep("tree", {"before": name, "state": route.state}, encode_znodes(znodes))
 
+    def hopeless(self, seen: Observation) -> Finding | None:
+        """A copy that will not begin, or not go on: the cluster has no controller meanwhile."""
+        return next((one for one in check(seen) if one.id in _HOPELESS), None)
+
     def _not_accepted(self, found: Iterable[Finding]) -> list[Finding]:
         """Blockers stop; a warning stops too until it is accepted, and says how."""
         kept = []
@@ -260,8 +277,8 @@ def _compared(seen: Observation, step: Step) -> tuple[Finding, ...]:
             "zookeeper-and-kraft-differ",
             "migration",
             f"{len(unexplained)} differences between ZooKeeper and KRaft that nothing explains: {first}",
-            "kafkactl migrate compare shows all of them. What KRaft wrote while its ZooKeeper session ended is lost there"
-            " for good: restart the leading controller, which writes everything again, and compare.",
+            "kafkactl migrate compare shows all of them. What KRaft wrote while its ZooKeeper session ended is lost"
+            " there for good: restart the leading controller, which writes everything again, and compare.",
             differences=len(unexplained),
         ),
     )

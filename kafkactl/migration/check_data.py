@@ -21,9 +21,11 @@ from kafkactl.migration.check_case import (
     Unknown,
 )
 from kafkactl.migration.check_health import some
+from kafkactl.migration.observation import QuorumSeen
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_checks import check_tree, highest_controller_epoch
 from kafkactl.migration.tree_settings import DEFAULT_NAME, desanitize
+from kafkactl.migration.tree_values import ZkController
 from kafkactl.plan import Finding, blocker, note, warning
 
 _BLOCK: Final = 1000  # ids in a block of producer ids
@@ -211,6 +213,19 @@ def _copy(case: CheckCase) -> Said:
             aborted=len(log.aborted_copies),
         )
     elif case.tree is not None and (case.tree.migration is None or case.tree.migration.metadata_offset <= 0):
+        holder, quorum = case.tree.controller, case.quorum
+        if holder is not None and quorum is not None and _is_own(holder, quorum):
+            yield blocker(
+                "claim-interrupted",
+                "/controller",
+                f"controller {holder.broker_id}, which leads, has taken it with epoch {holder.kraft_epoch} and copied"
+                " nothing yet: if it lost ZooKeeper just then, that epoch can never take it again, and the cluster has"
+                " no controller",
+                "Look again in a few seconds. If it stays so, restart that controller: a newer epoch begins anew.",
+                controller=holder.broker_id,
+                epoch=holder.kraft_epoch,
+            )
+            return
         yield blocker(
             "kraft-controller-left-over",
             "/controller",
@@ -218,6 +233,11 @@ def _copy(case: CheckCase) -> Said:
             " quorum with lower epochs can never claim, and the cluster has no controller",
             "Stop the controllers; delete /controller, then /migration; a broker takes it within milliseconds.",
         )
+
+
+def _is_own(holder: ZkController, quorum: QuorumSeen) -> bool:
+    """Whether who leads now took `/controller` in this very epoch (core `KafkaZkClient` refuses the same twice)."""
+    return (holder.broker_id, holder.kraft_epoch) == (quorum.leader_id, quorum.leader_epoch)
 
 
 def _persistent_controller(case: CheckCase) -> Iterator[Finding]:

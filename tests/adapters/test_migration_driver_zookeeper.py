@@ -110,3 +110,31 @@ def test_the_modes_of_brokers_are_left_alone_while_nothing_is_seen(tmp_path: Pat
     with pytest.raises(UnreachableError):
         forward(world, tmp_path)
     assert all(one.mode is Mode.MIGRATING and one.running for one in cluster.brokers)
+
+
+class InterruptedCluster(FakeCluster):
+    """The controller's ZooKeeper session ends right behind its claim: its epoch cannot take `/controller` again."""
+
+    interrupted_in: int | None = None
+
+    def _copy(self) -> None:
+        found = self.controller_znode()
+        if found is not None and found["kraftControllerEpoch"] == self.log.epoch and self.interrupted_in is None:
+            self.interrupted_in = self.log.epoch
+        if self.interrupted_in != self.log.epoch:
+            super()._copy()
+
+
+def test_a_claim_that_was_interrupted_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    """Seen on 3.9.2: ControllerMovedException for ever, and no controller until the leader is restarted."""
+    cluster = InterruptedCluster()
+    began_ms = cluster.now_ms
+    result = forward(FakeWorld(cluster), tmp_path)
+    assert _ended(result) == (Outcome.PARTIAL, "claim-interrupted", "failed")
+    assert "restart that controller" in (result.findings[-1].next_step or "")
+    assert result.state_after == "M5"
+    assert cluster.now_ms - began_ms < 1_000_000
+    assert cluster.stop(3001)  # what it says to do
+    cluster.start(3001)
+    assert forward(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_on_kraft(cluster)

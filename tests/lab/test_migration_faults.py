@@ -51,9 +51,9 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
         if run.code == 0:
             assert run.answer["state"] == state
             break
-        assert run.code in (3, 5) and run.ids[0] in _CATCHING_UP, (run.answer, run.said[-3000:])
+        assert run.code in (1, 3, 5) and run.ids[0] in _CATCHING_UP, (run.answer, run.said[-3000:])
         refused.append(run.ids[0])
-        if len(refused) % 3 == 0:  # it is not only late: lost, until the leader writes everything again
+        if run.ids[0] == "claim-interrupted" or len(refused) % 3 == 0:  # not only late: lost, until it begins anew
             driven.cluster.restart(3001)
             refused.append("the leading controller restarted")
     else:
@@ -62,6 +62,7 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
 
 
 _CATCHING_UP = (
+    "claim-interrupted",
     "zookeeper-and-kraft-differ",
     "zookeeper-differs-from-kraft",
     "zookeeper-behind-kraft",
