@@ -266,7 +266,7 @@ class _Drive:
         while True:
             seen, route = self._look()
             found = blockers(route.findings)
-            stuck = self.guard.hopeless(seen)
+            stuck = self.guard.hopeless(seen) if route.state == State.M5 else None
             stuck_until = None if stuck is None else stuck_until or Deadline.after(patience.znode_ms, clock)
             if stuck_until is not None and stuck_until.passed:
                 return stuck
