@@ -12,13 +12,15 @@ from dataclasses import replace
 
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.plan import Finding, blocker, warning
-from kafkactl.quorum.majority import arithmetic, tolerates
+from kafkactl.quorum.majority import arithmetic, majority, tolerates
 
 
-def with_quorum(found: Prediction, voters: Collection[int], losses: Sequence[Collection[int]]) -> Prediction:
+def with_quorum(
+    found: Prediction, voters: Collection[int], losses: Sequence[Collection[int]], *, is_played: bool = True
+) -> Prediction:
     """A prediction of brokers lost, and what becomes of the quorum while those of each loss are away.
 
-    Voters that are not among them are taken to be alive.
+    Voters that are not among them are taken to be alive. `is_played`: what is said of partitions is about these losses.
     """
     fatal = [lost for lost in losses if tolerates(voters, set(voters) - set(lost)) < 0]
     findings = [_without_majority(voters, lost) for lost in fatal]
@@ -27,32 +29,47 @@ def with_quorum(found: Prediction, voters: Collection[int], losses: Sequence[Col
     if not voters or not findings:
         return found
     verdict = heaviest([found.verdict, Verdict.UNAVAILABLE if fatal else Verdict.DEGRADED])
-    later = ("what is said of partitions comes about when a majority of the controllers is back",) if fatal else ()
+    later = (
+        ("what is said of partitions comes about when a majority of the controllers is back",)
+        if fatal and is_played
+        else ()
+    )
     return replace(
         found, verdict=verdict, findings=(*findings, *found.findings), assumptions=(*found.assumptions, *later)
     )
 
 
+def worst_for_quorum(voters: Collection[int], brokers: Collection[int], size: int) -> tuple[int, ...]:
+    """A smallest set of brokers, at most so many, without which no majority is left; () where there is none.
+
+    >>> worst_for_quorum([1, 2, 3], [1, 2, 3, 4], 2), worst_for_quorum([1, 2, 3], [1, 4], 2)
+    ((1, 2), ())
+    """
+    both, needed = sorted(set(voters) & set(brokers)), len(voters) - majority(len(voters)) + 1
+    return tuple(both[:needed]) if needed <= min(size, len(both)) else ()
+
+
 def _without_majority(voters: Collection[int], lost: Collection[int]) -> Finding:
-    names = ", ".join(str(one) for one in sorted(set(voters) & set(lost)))
     return blocker(
         "quorum-loses-majority",
-        f"without {names}",
-        f"{names} vote in the quorum, and no majority is left without them: nobody fences a broker or moves a leader, "
-        f"and partitions that they lead are unreachable. {_sum(voters, lost)}",
+        _named(voters, lost),
+        f"the quorum has no majority {_named(voters, lost)}: nobody fences a broker or moves a leader, and what is led "
+        f"there cannot be reached. {_sum(voters, lost)}",
         "Keep a majority of the voters alive.",
     )
 
 
 def _weaker(voters: Collection[int], lost: Collection[int]) -> Iterator[Finding]:
-    gone = sorted(set(voters) & set(lost))
-    if gone:
-        names = ", ".join(str(one) for one in gone)
+    if set(voters) & set(lost):
+        named = _named(voters, lost)
         yield warning(
-            "quorum-tolerates-less",
-            f"without {names}",
-            f"{names} vote in the quorum, which survives fewer failures without them. {_sum(voters, lost)}",
+            "quorum-tolerates-less", named, f"the quorum survives fewer failures {named}. {_sum(voters, lost)}"
         )
+
+
+def _named(voters: Collection[int], lost: Collection[int]) -> str:
+    gone = sorted(set(voters) & set(lost))
+    return f"without voter{'s' * (len(gone) > 1)} {', '.join(str(one) for one in gone)}"
 
 
 def _sum(voters: Collection[int], lost: Collection[int]) -> str:

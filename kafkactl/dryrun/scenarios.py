@@ -13,7 +13,7 @@ from kafkactl.dryrun.alter_config import alter_config, parse_entity
 from kafkactl.dryrun.broker_loss import LossMode, broker_loss
 from kafkactl.dryrun.broker_return import broker_return
 from kafkactl.dryrun.chain import after
-from kafkactl.dryrun.combined import with_quorum
+from kafkactl.dryrun.combined import with_quorum, worst_for_quorum
 from kafkactl.dryrun.controllers import ControllerEvent, VoterWish, controllers
 from kafkactl.dryrun.elect_leaders import elect_leaders
 from kafkactl.dryrun.election import Election
@@ -131,7 +131,9 @@ def _broker_loss(world: World, asked: Input) -> Prediction:
     effects = {"worst": [one.to_dict() for one in losses], "sets": count}
     findings = tuple(_without(losses[0].brokers, one) for one in found.findings)
     found = replace(found, input={"worst": asked["worst"]}, findings=findings, effects={**found.effects, **effects})
-    return with_quorum(found, _voters(world), [losses[0].brokers])
+    voters, live = _voters(world), [one.id for one in image.brokers.values() if not one.fenced]
+    fatal = worst_for_quorum(voters, live, asked["worst"])
+    return with_quorum(found, voters, [fatal or losses[0].brokers], is_played=not fatal)
 
 
 def _voters(world: World) -> tuple[int, ...]:

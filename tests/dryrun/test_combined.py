@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from kafkactl.dryrun.broker_loss import broker_loss
 from kafkactl.dryrun.combined import with_quorum
 from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenarios import World, run
 from tests.dryrun.clusters import cluster
+from tests.dryrun.test_growth import loaded as a_loaded
 
 TEXT = "brokers 1 2 3 4\ntopic a\n  4 | 4 1 2 | 4 1 2"
 
@@ -44,3 +47,13 @@ def test_one_after_the_other_each_counts_alone() -> None:
     plain = broker_loss(*cluster(TEXT), [3])
     assert with_quorum(plain, [1, 2, 3], [(1,), (2,), (3,)]) is plain
     assert len(with_quorum(plain, [3], [(1,), (2,), (3,)]).findings) == 1
+
+
+def test_the_worst_set_tells_of_the_quorum_too() -> None:
+    """Three brokers vote; by their partitions 4 is the worst to lose, and for the quorum any two of the three are."""
+    image, facts = cluster("brokers 1 2 3 4\ntopic a\n  4 | 4 | 4")
+    loaded = replace(a_loaded()[0], image=image, voters=(1, 2, 3))
+    for size, ids in ((1, {"partition-loses-leader"}), (2, {"partition-loses-leader", "quorum-loses-majority"})):
+        found = run("broker-loss", World(loaded=loaded, facts=facts), {"worst": size})
+        assert {one.id for one in found.findings} == ids
+        assert not any("majority of the controllers" in one for one in found.assumptions)
