@@ -18,9 +18,9 @@ from bench.log_shape import described, reference_shape
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, record
 
-RUNS = 3
 WORTH_RECORDING = 1_000_000
-GOAL = 10.0
+MANY = 10_000_000
+GOAL = 10.0  # for so many
 JVM = (
     "-Xmx1G",
     "-Xms1G",
@@ -47,25 +47,31 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder:
         expected = write_log(Path(folder), reference_shape(records, partitions))
         (file,) = (Path(folder) / "__cluster_metadata-0").glob("*.log")
-        taken = [(_kafkas(file, partitions), _ours(file, partitions)) for _ in range(RUNS)]
+        runs = 3 if records < MANY else 1
+        taken = [(_kafkas(file, partitions), _ours(file, partitions)) for _ in range(runs)]
     kafkas, ours = (statistics.median(one) / 1000 for one in zip(*taken, strict=True))
     ratio = statistics.median(theirs / mine for theirs, mine in taken)
     from tests.lab import releases
 
     text = [
         f"{described(expected)}; Kafka {releases.VERSIONS[-1]}; CPU time, medians"
-        f" of {RUNS} interleaved runs; {circumstances()}.\n",
+        f" of {runs} interleaved runs; {circumstances()}.\n",
         "| loader | s | records/s |",
         "|---|---|---|",
         f"| `MetadataBatchLoader` | {kafkas:.1f} | {expected.records / kafkas:,.0f} |",
         f"| replay by columns | {ours:.1f} | {expected.records / ours:,.0f} |",
-        f"\nGoal: at least {GOAL:.0f} × its records a second. Measured: {ratio:.1f} ×"
-        f" ({'met' if ratio >= GOAL else 'missed'}).",
+        f"\nMeasured: {ratio:.1f} × its records a second. {_goal(records, ratio)}",
     ]
     if records >= WORTH_RECORDING:
         record(f"Kafka's loader, {round(records / 1_000_000)} M records", "\n".join(text))
     else:
         print("\n".join(text))
+
+
+def _goal(records: int, ratio: float) -> str:
+    if records < MANY:
+        return f"The goal, at least {GOAL:.0f} ×, is for ten million."
+    return f"Goal: at least {GOAL:.0f} × ({'met' if ratio >= GOAL else 'missed'})."
 
 
 def _kafkas(file: Path, partitions: int) -> int:
