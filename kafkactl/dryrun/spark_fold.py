@@ -14,7 +14,18 @@ from kafkactl.dryrun.local import Loaded, Start
 from kafkactl.dryrun.outline import outline_of
 from kafkactl.dryrun.patches import FIELDS, Patch, applied, cleared, is_regular, unpacked
 from kafkactl.dryrun.spark_found import Found, Patches
-from kafkactl.dryrun.spark_pack import ABORTED, BEFORE, BODIES, OTHERS, WRONG, bodies_in, json_in, others_in, place_of
+from kafkactl.dryrun.spark_pack import (
+    ABORTED,
+    BEFORE,
+    BODIES,
+    GONE,
+    OTHERS,
+    WRONG,
+    bodies_in,
+    json_in,
+    others_in,
+    place_of,
+)
 from kafkactl.dryrun.spark_plan import NO_END, ClusterLog, Played, Row, planned
 from kafkactl.errors import DecodeError, FailedError
 from kafkactl.metadata.columns_bytes import Array
@@ -49,7 +60,12 @@ class Fold:
         self._found = found
 
     def is_settled(self) -> bool:
-        """Whether the job went by what is true of this log; if not, `window` and `eras` now say what is."""
+        """Whether the job went by what is true of this log; if not, `window` and `eras` now say what is.
+
+        Raises FailedError `log-changed-while-read`.
+        """
+        for key in self._found.of(GONE):
+            raise _changed(*json_in(key))
         wrong = dict(json_in(key) for key in self._found.of(WRONG))
         if wrong:
             self._rescan(wrong)
@@ -77,11 +93,7 @@ class Fold:
         """Raises FailedError `log-changed-while-read` where a scan has shown nothing wrong."""
         path, position = next(iter(wrong.items()))
         if set(wrong) <= self._damaged:
-            raise FailedError(
-                f"{path} changed while it was read, at byte {position}",
-                id="log-changed-while-read",
-                next_step="Ask again, or copy the log first: a node may be writing there.",
-            )
+            raise _changed(path, position)
         self._damaged |= set(wrong)
         window = self.window
         self._plan()
@@ -231,6 +243,14 @@ class Fold:
             if last.position is not None:
                 replaying.position = last.position
                 return
+
+
+def _changed(path: str, position: int) -> FailedError:
+    return FailedError(
+        f"{path} changed while it was read: what stood at byte {position} is gone",
+        id="log-changed-while-read",
+        next_step="Ask again, or copy the log first: a node may have cut or deleted the segment.",
+    )
 
 
 class _Values:

@@ -17,8 +17,9 @@ from kafkactl.dryrun.columns import KEY_BYTES, Columns, Other
 from kafkactl.metadata.columns_bytes import Array
 
 # Kinds of rows: a patch as it stands; many of them; records that stand as they are; bodies; JSON: counts of records
-# before the window, offsets of transactions that were kept out; a batch whose CRC is wrong: its file.
-PATCH, PATCHES, OTHERS, BODIES, BEFORE, ABORTED, WRONG = range(7)
+# before the window, offsets of transactions that were kept out; a file and the place of a batch in it whose CRC is
+# wrong, or that is gone.
+PATCH, PATCHES, OTHERS, BODIES, BEFORE, ABORTED, WRONG, GONE = range(8)
 _PLACE: Final = struct.Struct(">ii")
 _OTHER: Final = struct.Struct(">qiiqiqi")  # an Other, its content by its length
 _LENGTH: Final = struct.Struct(">i")

@@ -17,8 +17,7 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 from kafkactl.dryrun.columns import Columns, Window
 from kafkactl.dryrun.fetched import within_fetched
 from kafkactl.dryrun.patches import fold
-from kafkactl.dryrun.spark_pack import WRONG, key_column, packed_columns, packed_patches, placed
-from kafkactl.errors import FailedError
+from kafkactl.dryrun.spark_pack import GONE, WRONG, key_column, packed_columns, packed_patches, placed
 from kafkactl.frozen import frozen
 from kafkactl.metadata.columns_bytes import Array
 from kafkactl.metadata.replay_batches import no_collection
@@ -118,16 +117,15 @@ class Taken(NamedTuple):
 
 
 def taken(job: Job, stretch: Stretch) -> Taken:
-    """Read one. Where a CRC is wrong there is nothing but a row that says so.
-
-    Raises FailedError `log-changed-while-read`.
-    """
+    """Read one. Where a CRC is wrong, or the file is shorter than it was, there is nothing but a row that says so: an
+    error would have Spark do it again."""
     with no_collection():
         columns = Columns(job.windows[stretch.log])
         with _opened(stretch.path) as file:
             wrong = _read_all(file, stretch, columns)
         if wrong is not None:
-            rows = placed(stretch.number, [(WRONG, json.dumps([stretch.path, wrong]).encode())])
+            kind, at = wrong
+            rows = placed(stretch.number, [(kind, json.dumps([stretch.path, at]).encode())])
             return Taken(list(rows), key_column([]), [])
         eras = job.eras[stretch.log] if job.eras else ()
         rows = placed(stretch.number, packed_columns(columns))
@@ -157,44 +155,36 @@ def _opened(path: str) -> BinaryIO:
         return open(f"{SparkFiles.getRootDirectory()}/{inside}", "rb", buffering=0)  # noqa: PTH123
 
 
-def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> int | None:
-    """Take in the batches of a stretch, piece by piece; where one has a wrong CRC, or None."""
+def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> tuple[int, int] | None:
+    """Take in the batches of a stretch, piece by piece; where one is WRONG or GONE, or None."""
     at, size = stretch.start, _PIECE_BYTES
     while at < stretch.end:
-        data = _bytes_of(file, stretch, at, min(size, stretch.end - at))
+        data = _bytes_of(file, at, min(size, stretch.end - at))
+        if len(data) < min(size, stretch.end - at):
+            return GONE, at + len(data)
         positions = list(batches_in(data))
         if not positions and at + len(data) < stretch.end:  # the next batch is longer than that
             size *= 2
             continue
         if not positions:
-            raise _changed(stretch, at)
+            return GONE, at
         wrong = _wrong_crc(data, positions)
         if wrong is not None:
-            return at + wrong
+            return WRONG, at + wrong
         is_last = at + len(data) >= stretch.end
         at += columns.take(data, positions, at, is_last=is_last)
         size = _PIECE_BYTES
     return None
 
 
-def _bytes_of(file: BinaryIO, stretch: Stretch, start: int, size: int) -> bytes:
-    """Raises FailedError `log-changed-while-read`."""
+def _bytes_of(file: BinaryIO, start: int, size: int) -> bytes:
+    """So many, or fewer at the end of the file."""
     file.seek(start)
     parts = []
     while size and (part := file.read(size)):
         parts.append(part)
         size -= len(part)
-    if size:
-        raise _changed(stretch, stretch.end - size)
     return b"".join(parts)
-
-
-def _changed(stretch: Stretch, at: int) -> FailedError:
-    return FailedError(
-        f"{stretch.path} changed while it was read: what stood at byte {at} is gone",
-        id="log-changed-while-read",
-        next_step="Ask again, or copy the log first: a node may have cut or deleted the segment.",
-    )
 
 
 def batches_in(data: bytes) -> Iterator[int]:

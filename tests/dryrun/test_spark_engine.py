@@ -137,7 +137,10 @@ def test_several_segments_and_no_log_at_all(tmp_path: Path) -> None:
     assert same(log, found)
 
 
-def test_a_segment_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("few", [0, 16])
+def test_a_segment_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """Workers raise nothing: Spark would have them read it again, and tell the error in its own words."""
+    monkeypatch.setattr(spark_engine, "_FEW_STRETCHES", few)
     log = log_of(tmp_path, "shrinks", generated(1))
     path = Path(log.segments[0].name)
     from kafkactl.dryrun import spark_read
