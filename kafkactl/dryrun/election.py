@@ -44,7 +44,9 @@ class ElectionRules:
     elected even when it is dead (KAFKA-19522). `last_known_of_any_loss`: the last known leader is kept whenever a
     partition loses its leader (4.1.1), before that only when the ISR becomes empty. `completes_without_all`: a
     reassignment that does not shrink the replica set ends when the added replicas are in sync (4.3, KAFKA-19975),
-    before that only when all of the target are.
+    before that only when all of the target are. `unclean_by_config`: unclean.leader.election.enable counts (3.9 on);
+    before, only a request elects uncleanly. `shrinks_by_target`: up to 3.7 the epoch is also raised where the ISR that
+    is aimed at is smaller and the last member stays, as when a leaderless partition's only broker is fenced again.
     """
 
     elr: bool
@@ -53,6 +55,8 @@ class ElectionRules:
     last_known_must_live: bool
     last_known_of_any_loss: bool
     completes_without_all: bool
+    unclean_by_config: bool
+    shrinks_by_target: bool
 
 
 @frozen
@@ -255,9 +259,10 @@ class _Builder:
             self.change["eligible_leader_replicas"] = elr
 
     def _raise_epoch_on_shrink(self) -> None:
-        if not self.rules.epoch_on_shrink or "leader" in self.change or "isr" not in self.change:
+        if not self.rules.epoch_on_shrink or "leader" in self.change:
             return
-        if not set(self.before.isr) <= set(self.change["isr"]):
+        isr = self.isr if self.rules.shrinks_by_target else self.change.get("isr", self.before.isr)
+        if not set(self.before.isr) <= set(isr):
             self.change["leader"] = self.before.leader
 
     def _set_last_known(self) -> None:

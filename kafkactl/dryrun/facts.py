@@ -98,8 +98,11 @@ def min_isr_of(image: Image, facts: Facts, topic: str) -> int:
 
 
 def unclean_allowed(image: Image, facts: Facts, topic: str) -> bool:
-    """Whether a topic's partitions may be led by a replica that was not in sync."""
-    return topic_setting(image, facts, topic, UNCLEAN).strip().lower() == "true"
+    """Whether a topic's partitions may be led by a replica that was not in sync, without anybody asking for it."""
+    return (
+        facts.rules.elections.unclean_by_config
+        and topic_setting(image, facts, topic, UNCLEAN).strip().lower() == "true"
+    )
 
 
 def _release(image: Image, leader_id: int | None) -> tuple[Release, str]:

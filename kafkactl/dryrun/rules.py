@@ -34,6 +34,8 @@ _RELEASE_FIELDS: Final = {
     "fences_again_after_shutdown",
     "zookeeper_mode",
     "isr_in_hash_order",
+    "unclean_by_config",
+    "shrinks_by_target",
 }
 
 

@@ -28,6 +28,8 @@ RULES = ElectionRules(
     last_known_must_live=True,
     last_known_of_any_loss=True,
     completes_without_all=True,
+    unclean_by_config=True,
+    shrinks_by_target=False,
 )
 OLD = replace(RULES, last_known_must_live=False, last_known_of_any_loss=False, completes_without_all=False)
 NO_ELR = replace(RULES, elr=False)
@@ -134,6 +136,16 @@ def test_a_smaller_isr_raises_the_leader_epoch_on_old_levels_only() -> None:
     assert change == PartitionChange(isr=(1, 2))
     change = change_partition(partition, target, lambda _: True, replace(NO_ELR, epoch_on_shrink=True))
     assert change == PartitionChange(isr=(1, 2), leader=1)
+
+
+def test_a_leaderless_partition_is_fenced_again() -> None:
+    """Measured on 3.3.2: the epoch goes up once more, though nothing else changes; not on 3.9.2."""
+    partition = before("-1 1 - -")
+    old = replace(NO_ELR, epoch_on_shrink=True)
+    target = Target(min_isr=1, isr=())
+    assert change_partition(partition, target, lambda _: False, old) is None
+    old = replace(old, shrinks_by_target=True)
+    assert change_partition(partition, target, lambda _: False, old) == PartitionChange(leader=-1)
 
 
 def test_at_min_isr_the_eligible_are_forgotten() -> None:

@@ -65,6 +65,14 @@ def test_where_a_setting_is_looked_for() -> None:
     assert (min_isr_of(image, facts, "t"), unclean_allowed(image, facts, "t")) == (1, True)
 
 
+@pytest.mark.parametrize(("release", "allowed"), [("3.3.2", False), ("3.8.1", False), ("3.9.2", True), ("4.4.0", True)])
+def test_unclean_elections_by_configuration_begin_with_3_9(release: str, allowed: bool) -> None:
+    """Measured on 3.3.2, 4.4.0; up to 3.8.1 the released class answers no for every topic."""
+    image, facts = cluster("brokers 1 2\ntopic dirty unclean.leader.election.enable=true\n  1 | 1 2 | 1")
+    facts = replace(facts, rules=rules_of(find_release(release), image.features))
+    assert unclean_allowed(image, facts, "dirty") is allowed
+
+
 def test_the_release_is_that_of_the_leader_or_else_the_lowest() -> None:
     image, _ = cluster("kafka 4.0\nbrokers 1")
 
