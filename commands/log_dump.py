@@ -59,8 +59,8 @@ def command(
     Fields have the names of Kafka's definitions. The segments of a folder are read in order,
     checkpoints only with --checkpoints or when they are named. What is damaged is told on stderr,
     what lies behind it is read all the same; the exit code is then 7. Offsets in a checkpoint are
-    its own: --from and --to do not touch them. A live cluster gives all that its log still has;
-    --checkpoints adds its newest snapshot.
+    its own: --from and --to do not touch them, and a table shows them in parentheses. A live
+    cluster gives all that its log still has; --checkpoints adds its newest snapshot.
     """
     from kafkactl.commands.log_stream import RecordStream
     from kafkactl.metadata.dump_keys import Key, KeyFilter

@@ -107,7 +107,9 @@ def _table(record: Mapping[str, Any], _count: int) -> str:
     data = record["data"]
     content = record["error"]["message"] if data is None else content_of(data)
     kind = record["type"] or record["kind"]
-    return _row((record["offset"], record["epoch"], time_text(record["timestamp_ms"]), kind, content))
+    offset = str(record["offset"])
+    place = f"({offset})" if record["file"].endswith(".checkpoint") else offset  # it is not one of the log
+    return _row((place, record["epoch"], time_text(record["timestamp_ms"]), kind, content))
 
 
 def content_of(data: Mapping[str, Any]) -> str:

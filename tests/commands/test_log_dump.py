@@ -51,6 +51,13 @@ def test_a_folder_and_its_checkpoints(kafkactl, folder: Path):
     assert both[-len(plain) :] == plain
 
 
+def test_in_a_table_offsets_of_a_checkpoint_are_told_from_those_of_the_log(kafkactl, folder: Path):
+    table = kafkactl("log", "dump", folder, "--checkpoints", "-o", "table").stdout
+    offsets = [line.split()[0] for line in table.splitlines()[1:]]
+    assert offsets[0] == "(0)" and offsets.index("0") > 10
+    assert "(" not in "".join(offsets[offsets.index("0") :])
+
+
 def test_the_other_formats_say_the_same(kafkactl):
     expected = lines(kafkactl("log", "dump", SEGMENT, "--to", "6"))
     assert kafkactl("log", "dump", SEGMENT, "--to", "6", "-o", "json").json == {
