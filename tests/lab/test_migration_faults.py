@@ -56,12 +56,16 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
         if run.ids[0] == "claim-interrupted" or len(refused) % 3 == 0:  # not only late: lost, until it begins anew
             driven.cluster.restart(3001)
             refused.append("the leading controller restarted")
+        for node_id in [one for one in driven.cluster.broker_ids if not driven.cluster.node(one).alive]:
+            driven.cluster.start(node_id)  # it had ended by itself, without a ZooKeeper to register in
+            refused.append(f"broker {node_id} started")
     else:
         raise AssertionError((refused, run.answer, run.said[-3000:]))
     return f", behind {', '.join(f'`{one}`' if '-' in one else one for one in refused)}" if refused else ""
 
 
 _CATCHING_UP = (
+    "broker-down",
     "claim-interrupted",
     "zookeeper-and-kraft-differ",
     "zookeeper-differs-from-kraft",
