@@ -141,8 +141,15 @@ def _context(master: str | None) -> SparkContext:
 
 
 def _set_python(conf: SparkConf) -> None:
-    """Workers on this machine that run the driver's Python see the same modules: they start by a daemon of ours."""
-    ours = os.environ["PYSPARK_PYTHON"] == sys.executable and not any(map(conf.contains, _PYTHON_SETTINGS))
+    """Workers on this machine that run the driver's Python see the same modules: they start by a daemon of ours.
+
+    On Linux alone: elsewhere numpy may bring libraries that do not bear a fork (macOS), or nothing is forked (Windows).
+    """
+    ours = (
+        sys.platform == "linux"
+        and os.environ["PYSPARK_PYTHON"] == sys.executable
+        and not any(map(conf.contains, _PYTHON_SETTINGS))
+    )
     if ours and conf.get("spark.master", "").startswith("local"):
         conf.set(_DAEMON, spark_daemon.__name__)
         conf.set(_PYTHON_PATH, str(Path(kafkactl.__file__).parent.parent))

@@ -81,6 +81,9 @@ def test_whose_daemon_starts_the_workers(monkeypatch: pytest.MonkeyPatch) -> Non
     assert daemon(monkeypatch, spark_master="local[2]", spark_pyspark_python="/usr/bin/python3") is None
     assert daemon(monkeypatch, spark_master="local[2]", spark_executorEnv_PYTHONPATH="/mine") is None
     assert daemon(monkeypatch, spark_master="local[2]", spark_python_daemon_module="mine") == "mine"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert daemon(monkeypatch, spark_master="local[2]") is None
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python3")
     assert daemon(monkeypatch, spark_master="local[2]") is None
 
