@@ -42,6 +42,7 @@ bench: setup system
 	$(BIN)/python -m bench.log_dump
 	$(BIN)/python -m bench.replay
 	$(BIN)/python -m bench.loader 1000000
+	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.spark
 	$(BIN)/python -m bench.zookeeper
 	$(BIN)/python -m bench.live
