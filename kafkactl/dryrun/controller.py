@@ -201,7 +201,7 @@ class ActiveController:
             items = self._update(isr, unclean=broker_id)
             items += self._update(self.with_elr(broker_id), unclean=broker_id)
         else:
-            items = self._update(isr, remove=broker_id)
+            items = self._update(isr, remove=broker_id) if self.facts.rules.registration_clears_isr else []
         before = self.brokers[broker_id]
         self.brokers[broker_id] = replace(
             before,

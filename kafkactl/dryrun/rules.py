@@ -36,20 +36,27 @@ _RELEASE_FIELDS: Final = {
     "isr_in_hash_order",
     "unclean_by_config",
     "shrinks_by_target",
+    "registration_clears_isr",
 }
 
 
 @frozen
 class Rules:
-    """`elections` decides about partitions; `fences_again_after_shutdown`: a broker that left by a controlled
-    shutdown is fenced a second time when its session expires (4.0 on, measured). `cordons`: brokers tell of cordoned
-    directories at each start (metadata.version 4.3-IV0). `isr_in_hash_order`: a leader reports an ISR in the order of
-    a hash table (4.2 on), before that in the order in which the replicas joined it (both measured)."""
+    """What an active controller and its brokers do, by release and levels.
+
+    `elections` decides about partitions. `fences_again_after_shutdown`: a broker that left by a controlled shutdown is
+    fenced a second time when its session expires (4.0 on, measured). `registration_clears_isr`: a new incarnation is
+    taken out of the ISRs that it still stands in (3.8 on; before, no partition is looked at, measured on 3.3.2 and
+    3.6.2). `cordons`: brokers tell of cordoned directories at each start (metadata.version 4.3-IV0).
+    `isr_in_hash_order`: a leader reports an ISR in the order of a hash table (4.2 on), before that in the order in
+    which the replicas joined it (both measured).
+    """
 
     elections: ElectionRules
     metadata_version: int
     fences_again_after_shutdown: bool
     isr_in_hash_order: bool
+    registration_clears_isr: bool
 
     @property
     def cordons(self) -> bool:
@@ -76,6 +83,7 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
             of_release |= {name: value for name, value in patch.items() if name in _RELEASE_FIELDS}
     again, zookeeper = of_release.pop("fences_again_after_shutdown"), of_release.pop("zookeeper_mode")
     in_hash_order = of_release.pop("isr_in_hash_order")
+    clears_isr = of_release.pop("registration_clears_isr")
     level = levels.get(METADATA_VERSION, LEVEL_OF_SILENCE)
     return Rules(
         elections=ElectionRules(
@@ -87,6 +95,7 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
         metadata_version=level,
         fences_again_after_shutdown=again,
         isr_in_hash_order=in_hash_order,
+        registration_clears_isr=clears_isr,
     )
 
 

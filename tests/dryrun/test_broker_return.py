@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,9 @@ from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.prediction import Change, Prediction, Verdict
 from kafkactl.dryrun.rolling_restart import rolling_restart, safest_order
+from kafkactl.dryrun.rules import rules_of
 from kafkactl.dryrun.unregister_broker import unregister_broker
+from kafkactl.features.releases import find_release
 from kafkactl.metadata.image import Image
 from kafkactl.metadata.replay import Replaying
 from tests.dryrun.clusters import cluster, clusters
@@ -45,6 +49,14 @@ def test_kill_and_return_with_elr_leaves_one_replica_recovering() -> None:
     assert (change.leader_after, change.isr_after, change.elr_after, change.last_known_elr_after) == (1, (1,), (), ())
     assert change.recovering_after
     assert {"recovering-for-ever", "unclean-leader"} <= ids(found)
+
+
+def test_a_registration_with_3_6_touches_no_partition() -> None:
+    """Measured on 3.6.2 at 3.5-IV2, where the same change would raise the epoch once more."""
+    image, facts = cluster("levels metadata.version=11\nbrokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1")
+    facts = replace(facts, rules=rules_of(find_release("3.6.2"), image.features))
+    found = broker_return(image, facts, [1])
+    assert types(found) == ["RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "PartitionChangeRecord"]
 
 
 def test_a_clean_shutdown_keeps_its_place_in_the_elr() -> None:
