@@ -106,7 +106,7 @@ def _from_m0(e: Evidence, situation: Situation, inventory: Inventory | None, rem
     goes_on = inventory is not None and remembered.goes_back
     if inventory is not None and goes_on:
         yield from files_back(inventory, situation.leftovers)
-    if epoch_gate(e).needed:
+    if epoch_gate(e).is_beaten:
         yield _stop_controllers(e, _controller_ids(e, inventory))
         yield from _znodes(e)
         yield from _brokers_back(e, inventory, remembered)

@@ -32,6 +32,11 @@ class EpochGate:
         return (self.highest or 0) + 1
 
     @property
+    def is_beaten(self) -> bool:
+        """Whether some state is above it, so that the controller in office, or the next one, could not change it."""
+        return self.needed and (self.highest or 0) > (self.epoch or 0)
+
+    @property
     def is_known(self) -> bool:
         """Whether both sides were seen."""
         return self.epoch is not None and self.highest is not None

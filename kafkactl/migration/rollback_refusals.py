@@ -21,6 +21,8 @@ from kafkactl.migration.state_evidence import (
     Holder,
     Memory,
     Quorum,
+    has_flag,
+    is_finalized_by_flag,
 )
 from kafkactl.migration.state_names import State
 from kafkactl.migration.state_unknown import different_clusters, several_clusters
@@ -58,7 +60,7 @@ def _mixed_up(e: Evidence) -> list[Finding]:
 
 
 def _finalized(e: Evidence) -> Iterator[Finding]:
-    if e.kraft_state == POST_MIGRATION:
+    if e.kraft_state == POST_MIGRATION or is_finalized_by_flag(e):
         yield blocker(
             "migration-finalized",
             "migration",
@@ -80,6 +82,33 @@ def _no_tree(e: Evidence, _: Situation) -> Iterator[Finding]:
             "no znodes were observed: who holds /controller and which epochs the partitions carry is not known",
             "Observe again from a machine that reaches ZooKeeper.",
         )
+
+
+def _unreadable(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    if e.tree is not None and e.holder is Holder.UNKNOWN and situation.state is not State.M0:
+        yield blocker(
+            "znode-unreadable",
+            "/controller",
+            "it is there and cannot be read: whether it is KRaft's, and keeps ZooKeeper brokers from being elected, is"
+            " not known",
+            "Look at it with zookeeper-shell; see that kafkactl has the brokers' ZooKeeper identity.",
+        )
+
+
+def _perhaps_final(e: Evidence, _: Situation) -> Iterator[Finding]:
+    """Behind the point of no return ZooKeeper is out of date, and looks as it did before it."""
+    if e.kraft_state is not None or e.holder is not Holder.KRAFT or e.controllers in (Quorum.DOWN, Quorum.MINORITY):
+        return
+    flagged = any(has_flag(one) for one in e.observation.controllers)
+    if flagged or all(one.in_zookeeper if one.runs_as is None else one.runs_as is not Mode.KRAFT for one in e.brokers):
+        return
+    yield blocker(
+        "finalization-not-excluded",
+        "migration",
+        "brokers run on KRaft, or are not in ZooKeeper, and neither a log nor a controller was observed that says"
+        " whether the migration is finalized; if it is, ZooKeeper is out of date and a rollback loses everything since",
+        "Observe the controllers, or the log of one.",
+    )
 
 
 def _strangers(e: Evidence, _: Situation) -> Iterator[Finding]:
@@ -311,6 +340,8 @@ def _lost_decisions(e: Evidence, situation: Situation) -> Iterator[Finding]:
 
 _RULES: Final[tuple[Callable[[Evidence, Situation], Iterable[Finding]], ...]] = (
     _no_tree,
+    _unreadable,
+    _perhaps_final,
     _strangers,
     _in_motion,
     _disks,

@@ -25,6 +25,7 @@ from kafkactl.migration.state_evidence import (
     evidence_of,
     file_has_flag,
     has_flag,
+    is_finalized_by_flag,
     state_metric,
 )
 from kafkactl.migration.state_names import State
@@ -34,6 +35,7 @@ from kafkactl.plan import Finding, blocker
 __all__ = ["Situation", "State", "observed_state", "situation_of"]
 
 _ABORTS_OF_A_CRASH: Final = 2  # one is an election during the copy, which then begins again
+_WRITTEN_MS: Final = 60_000  # a mirror writes /migration twice a second
 _WINDOW: Final = 20  # records behind the copy's end before /migration must have its offset
 _WINDOW_OF_A_LOOK: Final = 240  # the znodes may have been read two minutes of no-ops before the log
 
@@ -74,7 +76,7 @@ class _Row:
 
 
 def _post(e: Evidence) -> bool:
-    return e.kraft_state == POST_MIGRATION
+    return e.kraft_state == POST_MIGRATION or is_finalized_by_flag(e)
 
 
 def _runs_on_zookeeper(e: Evidence) -> bool:
@@ -191,6 +193,8 @@ def _lost_memory(e: Evidence) -> bool:
 
     The claim writes it once, so one that was never written since it was made was made anew.
     """
+    if e.kraft_state is None and e.holder is Holder.KRAFT and e.controllers is Quorum.UP:
+        return e.memory is Memory.ABSENT  # it is made before /controller is claimed
     if e.kraft_state != MIGRATION or e.memory in (Memory.COPIED, Memory.UNKNOWN):
         return False
     if e.memory is not Memory.NOT_COPIED or e.tree is None or e.tree.migration is None:
@@ -211,7 +215,18 @@ def _formatted(e: Evidence) -> bool:
 
 
 def _nothing_seen(e: Evidence) -> bool:
-    return e.tree is None and e.kraft_state is None and not _formatted(e) and e.controllers is not Quorum.UP
+    return e.tree is None and e.kraft_state is None
+
+
+def _old_offset(e: Evidence) -> bool:
+    """Controllers run beside a ZooKeeper controller, `/migration` has an offset, and no log says how that came."""
+    alive = e.controllers in (Quorum.UP, Quorum.MINORITY)
+    return e.kraft_state is None and alive and e.holder is Holder.ZOOKEEPER and e.memory is Memory.COPIED
+
+
+def _is_written(e: Evidence) -> bool:
+    """Whether somebody writes `/migration` still."""
+    return e.dual_write.age_ms is not None and e.dual_write.age_ms <= _WRITTEN_MS
 
 
 def _kraft_only(e: Evidence) -> bool:
@@ -244,6 +259,18 @@ _ROWS: Final = (
         State.NOT_ENOUGH_EVIDENCE,
         _nothing_seen,
         "neither ZooKeeper's znodes nor the state of any controller were observed, so nothing can be told",
+    ),
+    _Row(
+        State.SPLIT_BRAIN,
+        lambda e: _old_offset(e) and _is_written(e),
+        "a ZooKeeper broker holds /controller, and KRaft controllers run that still write /migration: changes made"
+        " through brokers go to ZooKeeper only",
+    ),
+    _Row(
+        State.STALE_MIGRATION,
+        _old_offset,
+        "KRaft controllers run, a ZooKeeper broker holds /controller, and /migration has the offset of a copy that no"
+        " log shows: of an earlier quorum, it makes this one skip the copy and empty ZooKeeper",
     ),
     _Row(
         State.BORN_IN_KRAFT,

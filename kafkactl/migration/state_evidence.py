@@ -16,6 +16,7 @@ from kafkactl.frozen import frozen
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
 from kafkactl.migration.state_brokers import FLAG, BrokerEvidence, answers, brokers_of
+from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.migration.tree_values import KafkaTree
 
@@ -200,10 +201,20 @@ def state_metric(node: NodeSeen) -> int | None:
 
 
 def has_flag(controller: NodeSeen) -> bool | None:
-    """Whether a controller runs with the migration flag: by its own answer (tag 3)."""
+    """Whether a controller runs with the migration flag: by its own answer (tag 3), which Kafka 3.4 does not give."""
     if controller.alive is False or controller.api_versions is None:
         return None
+    if not controller.api_versions.zk_migration_ready and (controller.kafka_version or "").startswith("3.4"):
+        return None
     return controller.api_versions.zk_migration_ready
+
+
+def is_finalized_by_flag(e: Evidence) -> bool:
+    """Whether the migration is over, where no log and no metric tells it yet: KRaft has copied, and who leads runs
+    without the flag. It has written POST_MIGRATION when it was elected (`ActivationRecordsGenerator`).
+    """
+    copied = e.holder is Holder.KRAFT and e.memory is Memory.COPIED
+    return e.kraft_state in (None, MIGRATION) and copied and _flag_of_leader(e.observation) is False
 
 
 def file_has_flag(controller: NodeSeen) -> bool | None:
@@ -215,11 +226,24 @@ def file_has_flag(controller: NodeSeen) -> bool | None:
 
 
 def _log(observation: Observation) -> LogFacts | None:
-    """The newest log of the controllers that answer; of all where none does. An empty log tells nothing."""
+    """The newest log of the controllers that answer; of all where none does. An empty log tells nothing, nor does one
+    that is not of now (`is_old`).
+    """
     live = {one.id for one in observation.controllers if answers(one)}
-    every = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
+    every = {id: log for id, log in observation.logs.items() if log.end_offset > 0 and not is_old(log, observation)}
     chosen = [log for id, log in sorted(every.items()) if id in live] or [every[id] for id in sorted(every)]
     return max(chosen, key=lambda one: (one.epoch, one.end_offset), default=None)
+
+
+def is_old(log: LogFacts, observation: Observation) -> bool:
+    """Whether a log is an old copy, or another quorum's: it ends so long before the high watermark that two minutes of
+    no-ops are not enough, or it waits for the copy while a broker runs on KRaft and `/migration` knows of one.
+    """
+    committed = None if observation.quorum is None else observation.quorum.high_watermark
+    if committed is not None and committed - log.end_offset > _LAG_OF_ANY_AGE:
+        return True
+    waits = log.migration_state == PRE_MIGRATION
+    return waits and _runs_on_kraft(observation) and _memory_of(observation) is Memory.COPIED
 
 
 def _kraft_state(observation: Observation, log: LogFacts | None) -> int | None:
@@ -230,10 +254,33 @@ def _kraft_state(observation: Observation, log: LogFacts | None) -> int | None:
     """
     told = [state_metric(one) for one in observation.controllers]
     told.append(None if log is None else log.migration_state)
-    if any(one.migration_state == POST_MIGRATION for one in observation.logs.values()):
+    if any(one.migration_state == POST_MIGRATION for one in observation.logs.values()):  # also in an old one
         return POST_MIGRATION
     found = max((one for one in told if one is not None), key=lambda one: _ADVANCE.get(one, 0), default=None)
-    return POST_MIGRATION if found is None and _is_of_kafka_4(observation, log) else found
+    if found is None and _is_of_kafka_4(observation, log):
+        return POST_MIGRATION
+    return _by_brokers_on_kraft(observation) if found is None else found
+
+
+def _by_brokers_on_kraft(observation: Observation) -> int | None:
+    """A quorum takes a broker on KRaft only behind the copy (before it the broker ends by itself, measured on 3.9.2);
+    and a leader that runs without the flag has ended the migration when it was elected.
+    """
+    if observation.tree is None or not _runs_on_kraft(observation):
+        return None
+    flag = _flag_of_leader(observation)
+    return None if flag is None else MIGRATION if flag else POST_MIGRATION
+
+
+def _runs_on_kraft(observation: Observation) -> bool:
+    return any(one.mode is Mode.KRAFT and answers(one) for one in observation.brokers)
+
+
+def _flag_of_leader(observation: Observation) -> bool | None:
+    """Whether who leads has the flag; where nobody is known to lead, what all that answer have in common."""
+    leader = None if observation.quorum is None else observation.quorum.leader_id
+    flags = {has_flag(one) for one in observation.controllers if leader in (None, one.id)}
+    return flags.pop() if len(flags) == 1 else None
 
 
 def _is_of_kafka_4(observation: Observation, log: LogFacts | None) -> bool:
@@ -250,6 +297,15 @@ def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:
     if tree.controller is None:
         return Holder.UNKNOWN
     return Holder.KRAFT if tree.controller.is_kraft else Holder.ZOOKEEPER
+
+
+def _memory_of(observation: Observation) -> Memory:
+    """What `/migration` says, of the tree as it was read."""
+    if observation.tree is None:
+        return Memory.UNKNOWN
+    znode = observation.tree.get("/migration")
+    part = Tree(chroot=observation.tree.chroot, znodes={} if znode is None else {"/migration": znode}, names={})
+    return _memory(observation, parse_tree(part))
 
 
 def _memory(observation: Observation, tree: KafkaTree | None) -> Memory:

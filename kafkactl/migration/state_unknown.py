@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory, Quorum
+from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory, Quorum, is_old
 from kafkactl.plan import Finding, blocker, note, warning
 
 _AGAIN: Final = "Observe again with what is missing, or accept by name that it is not known."
@@ -54,6 +54,12 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         "metadata log",
         "neither a log nor the metric of a controller was observed",
         "the state is that of znodes and brokers alone",
+    ),
+    (
+        lambda e: e.log is None and any(is_old(one, e.observation) for one in e.observation.logs.values()),
+        "metadata log",
+        "every log that was observed ends long before what the quorum has committed",
+        "it is an old copy or that of another quorum, and tells nothing of now",
     ),
     (
         lambda e: e.log is None and e.kraft_state is not None,
