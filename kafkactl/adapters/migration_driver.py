@@ -32,6 +32,7 @@ from kafkactl.adapters.migration_journal import FORWARD, Memory
 from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.migration.observation import NodeRole, Observation
+from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import File, Progress, Step
 from kafkactl.plan import Finding, Outcome, blockers
@@ -262,10 +263,13 @@ class _Drive:
         limit_ms = patience.copy_ms if key[0] == "wait-copy" else patience.gate_ms
         until = Deadline.after(patience.operator_ms if asked else limit_ms, clock)
         opened_ms: float | None = None
+        before = self.state
         stuck_until: Deadline | None = None
         while True:
             seen, route = self._look()
             found = blockers(route.findings)
+            if route.state in STOP_AT_ONCE and route.state != before:  # also where the plan knows a way on
+                found = found or blockers(observed_state(seen).findings)
             stuck = self.guard.hopeless(seen) if route.state == State.M5 else None
             stuck_until = None if stuck is None else stuck_until or Deadline.after(patience.znode_ms, clock)
             if stuck_until is not None and stuck_until.passed:

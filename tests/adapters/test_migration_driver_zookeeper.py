@@ -138,3 +138,33 @@ def test_a_claim_that_was_interrupted_is_told_and_not_waited_for(tmp_path: Path)
     cluster.start(3001)
     assert forward(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
     assert_on_kraft(cluster)
+
+
+class CrashingCluster(FakeCluster):
+    """The controllers' ZooKeeper session ends in the copy: they end themselves."""
+
+    has_crashed = False
+
+    def _copy(self) -> None:
+        super()._copy()
+        if self.copying and not self.has_crashed:
+            self.has_crashed = True
+            for node in self.controllers:
+                self.kill(node.id)
+
+
+def test_controllers_that_end_in_the_copy_are_told_at_once_and_started_by_the_next_run(tmp_path: Path) -> None:
+    """Seen on 3.9.2: `Aborting the ZK migration` by SessionExpired, and the process is gone."""
+    cluster = CrashingCluster()
+    began_ms = cluster.now_ms
+    result = forward(FakeWorld(cluster), tmp_path)
+    assert _ended(result) == (Outcome.PARTIAL, "copy-crashed", "failed")
+    assert cluster.now_ms - began_ms < 900_000
+    result = forward(FakeWorld(cluster), tmp_path)
+    if result.outcome is not Outcome.DONE:  # a majority was enough to copy; the third one is asked for before M7
+        assert (result.state_after, result.findings[-1].evidence["check"]) == ("M6", "C-31")
+        for node in cluster.controllers:
+            cluster.start(node.id)
+        result = forward(FakeWorld(cluster), tmp_path)
+    assert result.outcome is Outcome.DONE
+    assert_on_kraft(cluster)
