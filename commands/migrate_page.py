@@ -169,7 +169,10 @@ def plan_page(page: Page, answer: Mapping[str, Any]) -> None:
         [
             (
                 one["number"],
-                Word(f"{one['action']} {one['target']}{_file(one)}", "warn" if one["barrier"] else "plain"),
+                Word(
+                    f"{one['action']} {one['target']}{_file(one)}{', asks first' if one['barrier'] else ''}",
+                    "warn" if one["barrier"] else "plain",
+                ),
                 Word(one["state"], "good" if one["state"] == "done" else "plain"),
                 one["gate"],
             )

@@ -122,4 +122,6 @@ def _blank(size: int, *, is_cut: bool = False) -> bytes:
     length = max(size - LENGTH_END, HEADER_BYTES - LENGTH_END) + is_cut
     head[LENGTH_END - 4 : LENGTH_END] = length.to_bytes(4, "big")
     head[MAGIC_POSITION] = MAGIC
+    if is_cut and 0 < size < LENGTH_END:
+        head[size - 1] = 1  # before the length is whole nothing else tells it from the zeros behind a log
     return bytes(head[:size])

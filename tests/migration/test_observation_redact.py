@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkactl.errors import DecodeError
@@ -152,6 +152,8 @@ def test_damage_is_blanked_and_stays_damage():
 
 
 @given(st.integers(0, 900))
+@example(239)  # in the middle of a batch's length
+@example(236)  # in the middle of its offset
 def test_a_log_that_is_cut_stays_cut(size: int):
     data = _log().data[:size]
     hidden = redacted(data)
