@@ -262,7 +262,7 @@ class ActiveController:
         if self._leaderless is not None and before.leader != made.leader:
             (self._leaderless.add if made.leader == NO_LEADER else self._leaderless.discard)(key)
         self.touched.setdefault(key, before)
-        if made.leader_recovery_state == RECOVERING and change.leader >= 0 and not _is_safe(before, change.leader):
+        if change.leader >= 0 and _leads_uncleanly(before, change, made):
             self.unclean.add(key)
         if self._tally is not None:
             topic = self.image.topics[key[0]]
@@ -388,6 +388,9 @@ class ActiveController:
         return operation
 
 
-def _is_safe(before: Partition, leader: int) -> bool:
-    """Whether a replica was in sync, or eligible to lead without loss."""
-    return leader in before.isr or leader in before.eligible_leader_replicas
+def _leads_uncleanly(before: Partition, change: PartitionChange, made: Partition) -> bool:
+    """Whether the new leader is one that was not known to be in sync; the change tells unless it was RECOVERING."""
+    if change.leader_recovery_state == RECOVERING:
+        return True
+    was_safe = change.leader in before.isr or change.leader in before.eligible_leader_replicas
+    return made.leader_recovery_state == RECOVERING and not was_safe

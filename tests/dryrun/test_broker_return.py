@@ -59,6 +59,15 @@ def test_a_registration_with_3_6_touches_no_partition() -> None:
     assert types(found) == ["RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "PartitionChangeRecord"]
 
 
+def test_on_4_0_it_is_elected_in_the_batch_that_takes_it_out_of_the_elr() -> None:
+    """Measured on 4.0.2: the last known leader need not be unfenced there."""
+    image, facts = cluster("kafka 4.0\n" + ELR + "brokers 1 2\ntopic one\n  1 | 1 | 1")
+    image, facts = after(image, broker_loss(image, facts, [1]))
+    found = broker_return(image, facts, [1])
+    assert (found.changes[0].leader_after, found.changes[0].recovering_after) == (1, True)
+    assert "unclean-leader" in ids(found)
+
+
 def test_a_clean_shutdown_keeps_its_place_in_the_elr() -> None:
     image, facts = cluster(ELR + "brokers 1 2\nbroker 1 fenced stopping\ntopic one\n  - | 1 | | 1 | 1")
     found = broker_return(image, facts, [1])
