@@ -176,7 +176,7 @@ class LineMaker:
         text = f"the batch begins with offset {offset}; expected {self.next_offset}"
         self._remember(DecodeError(text, id="offset-gap", offset=position, path="RecordBatch", file=file))
 
-    def _usual(
+    def _usual(  # noqa: PLR0912 - numbers of two bytes are read in place
         self, run: BatchRun, position: int, count: int, base_offset: int, texts: tuple[str, str, str]
     ) -> list[str]:
         """The lines of a usual batch; raises IrregularError, IndexError where its records are framed otherwise.
@@ -189,11 +189,16 @@ class LineMaker:
         head, tail, file = texts
         middle = head + ',"kind":"record",'
         lines: list[str] = []
+        add = lines.append
         for _ in range(count):
             length = data[p]
             p += 1
             if length > 127:
-                length, p = longer_varint(data, p, length)
+                if data[p] < 128:
+                    length += (data[p] - 1) << 7
+                    p += 1
+                else:
+                    length, p = longer_varint(data, p, length)
             start, offset = p, data[p + 2]
             if data[p + 1] or data[p] > 127:
                 raise IrregularError
@@ -205,7 +210,11 @@ class LineMaker:
                 raise IrregularError
             p += 2
             if size > 127:
-                size, p = longer_varint(data, p, size)
+                if data[p] < 128:
+                    size += (data[p] - 1) << 7
+                    p += 1
+                else:
+                    size, p = longer_varint(data, p, size)
             stop = p + (size >> 1)
             if data[stop] or (size | offset) & 1 or (stop + 1 - start) << 1 != length:
                 raise IrregularError
@@ -213,10 +222,10 @@ class LineMaker:
             make = makers[data[p : p + 3]]
             if make is not None:
                 try:
-                    lines.append(f'{{"offset":{offset}{middle}{make(data, p + 3, stop)}{tail}')
+                    add(f'{{"offset":{offset}{middle}{make(data, p + 3, stop)}{tail}')
                 except MAY_GIVE_UP:
                     text = self._careful_text(data[p:stop], run.base + p, file)
-                    lines.append(f'{{"offset":{offset}{head}{text}{tail[1:]}')
+                    add(f'{{"offset":{offset}{head}{text}{tail[1:]}')
             p = stop + 1
         if p != end:
             raise IrregularError
