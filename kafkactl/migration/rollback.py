@@ -171,8 +171,12 @@ def _flags_back(e: Evidence) -> Iterator[Step]:
 
 
 def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> Step:
+    """Done only where each was seen to be gone: one that hangs or is cut off answers nothing, and goes on afterwards."""
     every = {one.id: answers(one) for one in e.observation.controllers}
-    is_done = e.controllers is Quorum.DOWN and all(every.get(id) is False for id in ids)
+    unmet = (one for one in e.observation.findings if one.id == "node-not-observed")
+    silent = {one.subject for one in unmet if one.evidence.get("reason") != "connection-refused"}
+    is_gone = all(every.get(id) is False and f"controller {id}" not in silent for id in ids)
+    is_done = e.controllers is Quorum.DOWN and is_gone
     return Step(
         action=Move.STOP_CONTROLLERS,
         target=f"controllers {', '.join(map(str, ids))}" if ids else "controllers",

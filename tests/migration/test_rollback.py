@@ -17,7 +17,7 @@ from kafkactl.migration.rollback import Step, plan_rollback
 from kafkactl.migration.rollback_memory import Remembered
 from kafkactl.migration.state import State, observed_state
 from kafkactl.migration.step import File, Move, Progress, Way
-from kafkactl.plan import Outcome, Severity
+from kafkactl.plan import Outcome, Severity, warning
 from kafkactl.schema.explanations import explanations
 from kafkactl.values import Uuid
 from tests.migration.states_seen import HEALTHY, KR, MIG, ZK, Seen, without
@@ -335,3 +335,16 @@ def test_znodes_and_log_of_different_clusters(seen: Seen):
     everything = frozenset({stranger, "zookeeper-misses-metadata", "zookeeper-behind-kraft"})
     assert plan_rollback(observation, accepted=everything).steps
     assert stranger not in [one.id for one in plan_rollback(seen.observation()).findings]
+
+
+@pytest.mark.parametrize(
+    "reason, state",
+    [("connection-refused", Progress.DONE), ("connection-timed-out", Progress.PENDING), (None, Progress.PENDING)],
+)
+def test_a_controller_that_hangs_is_still_to_be_stopped(reason: str | None, state: Progress):
+    """Stopped for a while (SIGSTOP) or cut off, it goes on afterwards: two controllers, if /controller was deleted."""
+    evidence = {} if reason is None else {"reason": reason}
+    silent = warning("node-not-observed", "controller 3001", "it does not answer", **evidence)
+    observation = changed(_M6.but(controllers=_DOWN).observation(), findings=(silent,))
+    (step,) = [one for one in plan_rollback(observation).steps if one.action is Move.STOP_CONTROLLERS]
+    assert step.state is state
