@@ -20,8 +20,14 @@ from kafkactl.plan import Finding, blocker, warning
 SHOWN = 1_000
 
 
-def restart(image: Image, facts: Facts, found: Sequence[Started], node: int | None = None) -> Prediction:
-    """The differences between the state and what a node makes of it that starts from each of these points."""
+def restart(
+    image: Image, facts: Facts, found: Sequence[Started], node: int | None = None, voters: Sequence[int] = ()
+) -> Prediction:
+    """The differences between the state and what a node makes of it that starts from each of these points.
+
+    Every node makes the same of the log; one that neither is registered in it nor votes (`voters`) is told.
+    """
+    is_known = node is None or node in image.brokers or node in image.controllers or node in voters
     by_start = {one.from_offset: (one, diff(image, one.image)) for one in found}
     differences = [
         {"from_offset": offset, **_shown(one)} for offset, (_, told) in sorted(by_start.items()) for one in told[:SHOWN]
@@ -31,14 +37,24 @@ def restart(image: Image, facts: Facts, found: Sequence[Started], node: int | No
         input={"node": node},
         verdict=Verdict.DEGRADED if differences else Verdict.OK,
         facts=facts,
-        findings=tuple(
-            finding for offset, (one, told) in sorted(by_start.items()) for finding in _findings(offset, one, told)
+        findings=(
+            *(() if is_known else (_stranger(node),)),
+            *(finding for offset, (one, told) in sorted(by_start.items()) for finding in _findings(offset, one, told)),
         ),
         effects={"differences": differences, "starts": sorted(by_start)},
         assumptions=(
             "a starting node reads the log 8 MiB at a time, from the newest checkpoint that it has",
             "the active controller's own replay is right: it applies records one by one",
         ),
+    )
+
+
+def _stranger(node: int | None) -> Finding:
+    return warning(
+        "node-not-in-log",
+        f"node {node}",
+        "this log has no registration of it, and it is no voter there; what is told holds for any node that replays it",
+        "Check the id: it is node.id in its properties file.",
     )
 
 

@@ -112,7 +112,7 @@ def _replay(world: World, asked: Input) -> Prediction:
 
 
 def _restart(world: World, asked: Input) -> Prediction:
-    return restart(world.loaded.image, world.facts, world.started, asked.get("node"))
+    return restart(world.loaded.image, world.facts, world.started, asked.get("node"), _voters(world))
 
 
 def _growth(world: World, asked: Input) -> Prediction:

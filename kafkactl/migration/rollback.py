@@ -171,7 +171,7 @@ def _flags_back(e: Evidence) -> Iterator[Step]:
 
 
 def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> Step:
-    """Done only where each was seen to be gone: one that hangs or is cut off answers nothing, and goes on afterwards."""
+    """Done only where each was seen to be gone: one that hangs or is cut off answers nothing, and goes on later."""
     every = {one.id: answers(one) for one in e.observation.controllers}
     unmet = (one for one in e.observation.findings if one.id == "node-not-observed")
     silent = {one.subject for one in unmet if one.evidence.get("reason") != "connection-refused"}

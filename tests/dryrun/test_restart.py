@@ -19,6 +19,7 @@ from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image_json import image_sha256
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.values import Uuid
+from tests.dryrun.clusters import cluster
 from tests.dryrun.test_local import File
 
 LEVEL = record("FeatureLevelRecord", {"Name": "metadata.version", "FeatureLevel": 25})
@@ -141,3 +142,11 @@ def test_a_log_without_any_of_that_is_the_same() -> None:
     file = File(b"".join(generator.batches()))
     found = started([file], [])
     assert image_sha256(found.image) == image_sha256(load([file], []).image)
+
+
+@pytest.mark.parametrize("node, told", [(None, []), (1, []), (3000, []), (77, ["node 77"])])
+def test_a_node_that_the_log_does_not_name(node: int | None, told: list[str]):
+    image, facts = cluster("brokers 1 2")
+    found = restart(image, facts, [], node, voters=[3000])
+    assert [one.subject for one in found.findings if one.id == "node-not-in-log"] == told
+    assert found.verdict is Verdict.OK
