@@ -33,7 +33,9 @@ def addresses(quorum):
 
 def started(quorum, *words, **streams):
     command = [sys.executable, "-m", "kafkactl", *WATCH, *addresses(quorum), *words]
-    return subprocess.Popen(command, env=os.environ | {"LC_ALL": "C.UTF-8", "TERM": "xterm"}, **streams)
+    # A size in the environment would count for more than that of the screen.
+    inherited = {name: value for name, value in os.environ.items() if name not in ("LINES", "COLUMNS")}
+    return subprocess.Popen(command, env=inherited | {"LC_ALL": "C.UTF-8", "TERM": "xterm"}, **streams)
 
 
 def test_in_a_pipe_each_look_is_a_line_until_the_time_is_over(kafkactl, quorum):

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from kafkactl.errors import InputError, RefusedError
+from kafkactl.frozen import changed
 from kafkactl.metadata.voters import Voter
-from kafkactl.plan import Finding, Outcome, Severity
+from kafkactl.plan import Outcome, warning
 from kafkactl.storage.model import Action, PlannedDirectory, PlannedFile, VoterMode
 from kafkactl.storage.plan_file import FleetPlan, PlannedNode, node_format_plan, parse_plan, render_plan, shown_plan
 from kafkactl.values import Endpoint, Uuid
@@ -59,7 +60,7 @@ def a_plan(nodes: int = 3) -> FleetPlan:
         static_voters=(),
         created_ms=1_700_000_000_000,
         nodes=tuple(a_node(number) for number in range(1, nodes + 1)),
-        findings=(Finding(id="even-voter-count", severity=Severity.WARNING, subject="fleet", message="m"),),
+        findings=(warning("even-voter-count", "fleet", "m", "Name an odd number of voters."),),
     )
 
 
@@ -82,6 +83,12 @@ def test_a_plan_comes_back_as_it_was():
     plan, checksum = parse_plan(render_plan(a_plan()), file="plan.json")
     assert plan == a_plan()
     assert checksum == shown_plan(plan)["plan_sha256"]
+
+
+def test_what_a_finding_is_shown_with_is_written_once():
+    plan = changed(a_plan(), findings=(warning("even-voter-count", "fleet", "m"),))
+    read, _ = parse_plan(render_plan(plan), file="plan.json")
+    assert render_plan(read) == render_plan(plan)
 
 
 def test_equal_plans_are_equal_bytes():
