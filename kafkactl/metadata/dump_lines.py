@@ -84,6 +84,8 @@ class LineMaker:
         self._in_checkpoint = False
         self._in_log = wanted
         self._in_snapshot = replace(wanted, from_offset=None, to_offset=None)  # its offsets are not the log's
+        # Asked once: a log has many batches, and most of them few records.
+        self._takes_all = wanted.key is None and wanted.from_offset is None and wanted.to_offset is None
         self._hide = hide
         self._makers = _Makers(wanted.types, hide)
 
@@ -158,11 +160,13 @@ class LineMaker:
         if base_offset != self.next_offset is not None:
             self._out_of_order(run.base + position, base_offset, file)
         self.next_offset = base_offset + last_delta + 1
-        wanted = self._wanted
-        if wanted.none(base_offset, base_offset + last_delta) and wanted.key is None:
-            return []
-        usual = attributes == _USUAL_ATTRIBUTES and wanted.key is None
-        if usual and wanted.whole(base_offset, base_offset + last_delta):
+        is_usual = attributes == _USUAL_ATTRIBUTES
+        if not self._takes_all:
+            wanted, last = self._wanted, base_offset + last_delta
+            if wanted.key is None and wanted.none(base_offset, last):
+                return []
+            is_usual = is_usual and wanted.key is None and wanted.whole(base_offset, last)
+        if is_usual:
             head = f',"epoch":{epoch},"timestamp_ms":{timestamp_ms}'
             told = self.problem_count, len(self.problems)
             try:
