@@ -70,7 +70,7 @@ def command(
     if human_readable and not replication:
         raise click.UsageError("--human-readable goes with --replication.")
     render = _render(status=status, replication=replication, human_readable=human_readable)
-    with _Sight(connection, log_dirs) as sight:
+    with _Sight(connection, log_dirs, patience_ms=_patience_ms(watch=watch)) as sight:
         if watch:
             from kafkactl.commands.watch import watch as watch_on
 
@@ -82,7 +82,7 @@ def command(
 class _Sight:
     """What can be looked at again and again: an observer of the live cluster, directories, or both."""
 
-    def __init__(self, connection: ConnectionArguments, log_dirs: Sequence[str]) -> None:
+    def __init__(self, connection: ConnectionArguments, log_dirs: Sequence[str], *, patience_ms: float) -> None:
         self._log_dirs = tuple(log_dirs)
         self._earlier: tuple[float, QuorumState] | None = None
         self._client = self._observer = None
@@ -90,7 +90,7 @@ class _Sight:
             from kafkactl.adapters.quorum_view import QuorumObserver
 
             self._client = open_client(connection)
-            self._observer = QuorumObserver(self._client, patience_ms=_patience_ms())
+            self._observer = QuorumObserver(self._client, patience_ms=patience_ms)
 
     def __enter__(self) -> _Sight:
         return self
@@ -189,8 +189,13 @@ def _disk(reading: DiskReading) -> dict[str, Any]:
     }
 
 
-def _patience_ms() -> float:
-    """How long to wait for a node: a tenth of the time there is, at least 3 s, and never more than a sixth."""
+def _patience_ms(*, watch: bool) -> float:
+    """How long to wait for a node: a tenth of the time there is, at least 3 s, and never more than a sixth.
+
+    Who watches gives the time of all looks together, which says nothing of one: there it is 3 s.
+    """
+    if watch:
+        return _LEAST_PATIENCE_MS
     from kafkactl.commands.settings import current_settings
 
     timeout_ms = current_settings().timeout_ms

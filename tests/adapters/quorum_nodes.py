@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +29,10 @@ def directory(node_id: int) -> Uuid:
 
 @dataclass(kw_only=True)
 class Quorum:
-    """What all nodes tell, unless `overrides` has another answer for (node id, request)."""
+    """What all nodes tell, unless `overrides` has another answer for (node id, request).
+
+    `late_s`: how long a node takes to tell of the quorum.
+    """
 
     ids: tuple[int, ...] = (1, 2, 3)
     leader_id: int = 2
@@ -42,6 +46,7 @@ class Quorum:
     cluster_id: str = CLUSTER_ID
     overrides: dict[tuple[int, str], Action | Callable[[Asked], Action | None]] = field(default_factory=dict)
     version: int = 2
+    late_s: dict[int, float] = field(default_factory=dict)
     controllers: dict[int, FakeBroker] = field(default_factory=dict)
     brokers: dict[int, FakeBroker] = field(default_factory=dict)
 
@@ -68,6 +73,7 @@ class Quorum:
         return answer
 
     def _quorum(self, node_id: int, role: Role, asked: Asked) -> Mapping[str, Any]:
+        time.sleep(self.late_s.get(node_id, 0))
         if role is Role.CONTROLLER and node_id != self.leader_id:
             return quorum_body(error=NOT_LEADER)
         replicas = {id: self._replica(id, asked.version) for id in (*self.ids, *self.observers)}

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
-import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.adapters.quorum_nodes import Quorum, running
+from tests.lab.terminal_session import TerminalSession
 
 WATCH = ("quorum", "describe", "--watch", "--interval", "100ms")
 
@@ -47,6 +44,14 @@ def test_in_a_pipe_each_look_is_a_line_until_the_time_is_over(kafkactl, quorum):
     assert len(looks) >= 3
     assert {(one["kind"], one["leader_id"]) for one in looks} == {("quorum.describe", 2)}
     assert [one["time_ms"] for one in looks] == sorted(one["time_ms"] for one in looks)
+
+
+def test_the_time_of_all_looks_is_not_that_of_one(kafkactl, quorum):
+    """A leader that takes its time is waited for, though the view is to end soon."""
+    quorum.late_s[2] = 0.6
+    run = kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s")
+    assert run.code == 0
+    assert {json.loads(line)["leader_id"] for line in run.stdout.splitlines()} == {2}
 
 
 def test_the_last_look_gives_the_exit_code(kafkactl, quorum):
@@ -88,46 +93,29 @@ def test_nobody_reading_ends_it(quorum):
         assert process.wait(10) == 0
 
 
+def on_a_terminal(quorum, *, lines):
+    command = [sys.executable, "-m", "kafkactl", *WATCH, *addresses(quorum)]
+    return TerminalSession(command, cwd=Path.cwd(), columns=100, lines=lines)
+
+
 def test_on_a_terminal_the_page_is_drawn_over_itself_and_stays(quorum):
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 0, 0))
-    with started(quorum, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        shown = read_until(ours, lambda text: text.count("Controller 2 leads") >= 2)
+    with on_a_terminal(quorum, lines=50) as session:
+        session.until(lambda text: text.count("Controller 2 leads") >= 2)
         quorum.leader_id = 3
-        shown += read_until(ours, lambda text: "Controller 3 leads" in text)
-        process.send_signal(signal.SIGINT)
-        shown += read_until(ours, lambda text: False)
-        assert process.wait(10) == 130
-    os.close(ours)
-    assert "\x1b[2K" in shown  # lines that are drawn anew
-    assert "Traceback" not in shown and "interrupted" not in shown
-    last = shown[shown.rindex("\x1b[2K") :]  # what stays when the view is gone
+        session.until(lambda text: "Controller 3 leads" in text)
+        session.interrupt()
+        assert session.ended() == 130
+    assert len(session.frames) > 2  # drawn anew, each over the one before
+    assert "Traceback" not in session.text and "interrupted" not in session.text
+    last = session.frames[-1]  # what stays when the view is gone
     assert "Controller 3 leads; the quorum survives 1 failure" in last and "CONTROLLER://" in last
-
-
-def read_until(terminal, holds, timeout_s=15.0):
-    """What the terminal shows until that holds, or until the process has hung up."""
-    text, deadline = "", time.monotonic() + timeout_s
-    while not holds(text) and time.monotonic() < deadline:
-        if select.select([terminal], [], [], 0.2)[0]:
-            try:
-                text += os.read(terminal, 65_536).decode("utf-8", "replace")
-            except OSError:
-                return text
-    return text
 
 
 def test_a_screen_that_is_too_small_says_so_in_the_letters_that_it_has(quorum):
     """And what stays behind is whole."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 6, 100, 0, 0))
-    with started(quorum, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        shown = read_until(ours, lambda text: text.count("more lines") >= 2)
+    with on_a_terminal(quorum, lines=6) as session:
+        shown = session.until(lambda text: text.count("more lines") >= 2)
         assert "… " in shown and "CONTROLLER://" not in shown
-        process.send_signal(signal.SIGINT)
-        shown += read_until(ours, lambda text: False)
-        assert process.wait(10) == 130
-    os.close(ours)
-    assert "CONTROLLER://" in shown
+        session.interrupt()
+        assert session.ended() == 130
+    assert "CONTROLLER://" in session.text
