@@ -47,13 +47,13 @@ def command(*, source: ObservationArguments) -> None:
     from kafkactl.migration.state import situation_of
     from kafkactl.migration.state_evidence import evidence_of
     from kafkactl.migration.state_names import State
+    from kafkactl.plan import each_once
 
     inventory = open_inventory(source)
     observation = open_observation(source)
     evidence = evidence_of(observation)
     plan = forward_of(evidence, situation_of(evidence), inventory)
     then = afterwards(observation) if plan.state is State.M11 else ()
-    found = (*observation.findings, *plan.findings, *then)
     payload = {
         "outcome": plan.outcome.value,
         "state": plan.state.value,
@@ -63,7 +63,7 @@ def command(*, source: ObservationArguments) -> None:
         "restarts": _restarts(plan),
         "prediction": _prediction(evidence, plan),
         "consequences": plan.consequences,
-        "findings": tuple({(one.id, one.subject, one.message): one for one in found}.values()),
+        "findings": each_once((*observation.findings, *plan.findings, *then)),
     }
     emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
 

@@ -51,7 +51,7 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     from kafkactl.adapters.migration_render import originals, write_rendered
     from kafkactl.migration.render import render_cluster
     from kafkactl.migration.render_facts import cluster_facts
-    from kafkactl.plan import Outcome
+    from kafkactl.plan import Outcome, each_once
 
     if out is None and not dry_run:
         raise click.UsageError("Give --out DIR, or --dry-run.")
@@ -61,7 +61,7 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     files = originals(files, Path(out)) if out is not None else files
     facts = cluster_facts(files)
     rendered = render_cluster(files, facts)
-    findings += [*facts.findings, *_once(one for made in rendered for one in made.findings)]
+    findings += [*facts.findings, *each_once(one for made in rendered for one in made.findings)]
     outcome = _outcome(findings, dry_run)
     manifest = None
     if outcome in (Outcome.DONE, Outcome.PARTIAL) and out is not None:
@@ -95,14 +95,6 @@ def _outcome(findings: Iterable[Finding], dry_run: bool) -> Outcome:
 
 def _is_redacted(made: Rendered) -> bool:
     return any(one.id == _ONLY_LOOKED_AT for one in made.findings)
-
-
-def _once(findings: Iterable[Finding]) -> list[Finding]:
-    """What is said of a node in several phases is said once."""
-    found: dict[tuple[str, str, str], Finding] = {}
-    for one in findings:
-        found.setdefault((one.id, one.subject, one.message), one)
-    return list(found.values())
 
 
 # --- the nodes' files -----------------------------------------------------------------------------------------------

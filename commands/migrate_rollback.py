@@ -59,6 +59,7 @@ def command(
     from kafkactl.commands.migrate_page import plan_page
     from kafkactl.migration.rollback import plan_rollback
     from kafkactl.migration.rollback_memory import NOTHING
+    from kafkactl.plan import each_once
 
     _refuse_unknown_ids(accepted)
     if not dry_run and source.observation is not None:
@@ -69,7 +70,6 @@ def command(
     observation = open_observation(source)
     remembered = NOTHING if inventory is None else remembered_of(memory_of(inventory, observation))
     plan = plan_rollback(observation, inventory, accepted=frozenset(accepted), remembered=remembered)
-    found = (*observation.findings, *plan.findings)
     payload = {
         "outcome": plan.outcome.value,
         "state": plan.state.value,
@@ -77,7 +77,7 @@ def command(
         "time_ms": observation.time_ms,
         "steps": [one.to_dict() for one in plan.steps],
         "consequences": plan.consequences,
-        "findings": tuple({(one.id, one.subject, one.message): one for one in found}.values()),
+        "findings": each_once((*observation.findings, *plan.findings)),
         "state_before": None,
         "cluster_id": None,
         "next_action": "",

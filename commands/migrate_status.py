@@ -90,6 +90,7 @@ class _Look:
         from kafkactl.migration.state_evidence import evidence_of
         from kafkactl.migration.state_names import State
         from kafkactl.migration.state_view import observed_view
+        from kafkactl.plan import each_once
 
         observation = open_observation(self._source)
         evidence = evidence_of(observation)
@@ -105,7 +106,6 @@ class _Look:
         step = next(iter(back), None) or next_step(evidence, situation, self._inventory)
         state = situation.state
         then = afterwards(observation) if state is State.M11 else ()
-        found = (*observation.findings, *situation.findings, *situation.leftovers, *then)
         payload = {
             "state": state.value,
             "state_words": state.words,
@@ -116,7 +116,7 @@ class _Look:
             "agrees": _agrees(remembered, state.value),
             "gates": (*gates, *alarms),
             "next_action": None if step is None else step.to_dict(),
-            "findings": tuple({(one.id, one.subject, one.message): one for one in found}.values()),
+            "findings": each_once((*observation.findings, *situation.findings, *situation.leftovers, *then)),
         }
         is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
         return payload, _exit_code(situation, gates, is_alarm=is_alarm)

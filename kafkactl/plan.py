@@ -65,6 +65,11 @@ def _finding(severity: Severity, evidence: Mapping[str, Any], **words: str) -> F
     return Finding(severity=severity, evidence=evidence, **words)
 
 
+def each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings without those that say of the same thing what was said before."""
+    return tuple({(one.id, one.subject, one.message): one for one in findings}.values())
+
+
 def blockers(findings: Iterable[Finding]) -> list[Finding]:
     """The findings that stop a change."""
     return [finding for finding in findings if finding.severity is Severity.BLOCKER]

@@ -35,7 +35,7 @@ from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import File, Progress, Step
-from kafkactl.plan import Finding, Outcome, blockers
+from kafkactl.plan import Finding, Outcome, blockers, each_once
 
 Plan = Callable[[Observation, Memory], Route]
 Ask = Callable[[Route, Step], Finding | None]
@@ -393,13 +393,12 @@ class _Drive:
             if one.state is Progress.PENDING and (one.action, one.target, one.file) not in taken
         ]
         steps = [changed(one, number=number) for number, one in enumerate([*self.done, *left], start=1)]
-        unique = {(one.id, one.subject, one.message): one for one in findings}
         return RunResult(
             outcome=outcome,
             state_before=self.first,
             state_after=self.state,
             steps=tuple(steps),
-            findings=tuple(unique.values()),
+            findings=each_once(findings),
             next_action=next_action,
             interrupted=interrupted,
         )

@@ -31,7 +31,7 @@ from kafkactl.adapters.quorum_change_port import ChangeResult, Event, Goal, Pati
 from kafkactl.adapters.quorum_change_steps import after_step, before_conversion, not_caught_up, not_sent, planned_sets
 from kafkactl.adapters.quorum_change_watch import Eyes, watch_catch_up, watch_outcome, watch_until
 from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, UnreachableError
-from kafkactl.plan import Finding, Outcome, Severity, blocker, blockers
+from kafkactl.plan import Finding, Outcome, Severity, blocker, blockers, each_once
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Known, Verdict, is_applied
@@ -371,11 +371,10 @@ class _Run:
         rest = (
             tuple(one for one in self.rest if (one.action, one.key) not in taken) if outcome is not Outcome.DONE else ()
         )
-        unique = {(one.id, one.subject, one.message): one for one in (*self.told, *findings)}
         return ChangeResult(
             outcome=outcome,
             steps=numbered((*self.done, *rest)),
-            findings=tuple(unique.values()),
+            findings=each_once((*self.told, *findings)),
             before=self.before,
             after=state,
             may_happen=may_happen,

@@ -107,7 +107,7 @@ def _derived(before: Uuid) -> Uuid:
 
 def _led_by_empty(controller: ActiveController, keys: Sequence[Key]) -> Iterator[Finding]:
     if keys:
-        names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in keys]
+        names = controller.names(keys)
         yield blocker(
             "empty-replica-leads",
             f"{len(keys)} partitions",
@@ -125,7 +125,7 @@ def _still_leaderless(controller: ActiveController, back: Sequence[int]) -> Iter
     keys = controller.keys(lambda fields: fields[4] < 0 and not brokers.isdisjoint(fields[0]))
     if not keys:
         return
-    names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in keys]
+    names = controller.names(keys)
     yield blocker(
         "partition-stays-leaderless",
         f"{len(keys)} partitions",
@@ -144,7 +144,7 @@ def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[F
         lambda fields: len(fields[0]) == 1 and fields[5] == RECOVERING and not brokers.isdisjoint(fields[0])
     )
     if keys:
-        names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in keys]
+        names = controller.names(keys)
         yield note(
             "recovering-for-ever",
             f"{len(keys)} partitions",

@@ -91,6 +91,10 @@ class ActiveController:
         """The partitions that are so, by topic name and number; `wanted` is given fields in the order of Partition."""
         return [(topic.id, number) for topic, number, fields in self.all_fields() if wanted(fields)]
 
+    def names(self, keys: Iterable[Key]) -> list[str]:
+        """Partitions as people call them, `topic-0`."""
+        return [f"{self.image.topics[topic].name}-{number}" for topic, number in keys]
+
     def all_fields(self) -> Iterator[tuple[Topic, int, Any]]:
         """Every partition as it is now: topic, number, fields in the order of Partition; by topic name and number."""
         for topic in self._topics:

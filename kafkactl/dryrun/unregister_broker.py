@@ -62,7 +62,7 @@ def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding
         )
     held = controller.keys(lambda fields: broker_id in fields[0])
     if held:
-        names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in held]
+        names = controller.names(held)
         yield note(
             "replicas-stay-assigned",
             subject,
@@ -73,7 +73,7 @@ def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding
         )
     eligible = controller.with_elr(broker_id)
     if eligible:
-        names = [f"{controller.image.topics[topic].name}-{number}" for topic, number in eligible]
+        names = controller.names(eligible)
         yield note(
             "unregistered-broker-in-elr",
             subject,

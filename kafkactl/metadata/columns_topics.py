@@ -7,6 +7,7 @@ in a fraction of the time.
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +36,12 @@ class Rows:
 
     def states(self, rows: Any) -> list[PartitionState]:
         """The partitions in these rows."""
-        return list(zip(*self._fields(rows, _objects(self._lists), _objects(self._directories)), strict=True))
+        return list(zip(*self._fields(rows, *self._objects), strict=True))
+
+    @cached_property
+    def _objects(self) -> tuple[Array, Array]:
+        """The lists and the directory lists, to be taken by their numbers."""
+        return _objects(self._lists), _objects(self._directories)
 
     def texts(self) -> _Texts:
         """For the canonical text of partitions: lists as text, those that are used."""

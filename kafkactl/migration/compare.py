@@ -19,6 +19,7 @@ from kafkactl.migration.compare_configs import CLIENT_QUOTA, SCRAM
 from kafkactl.migration.compare_phase import Evidence, Phase, PhaseFacts, explained, phase_of
 from kafkactl.migration.log_facts import Mirror
 from kafkactl.migration.observation import NodeSeen, Observation
+from kafkactl.migration.password_encoder import SECRET_KEYS
 from kafkactl.migration.state_evidence import cluster_time_ms
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_parse import parse_tree
@@ -27,7 +28,6 @@ from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.values import Uuid
 
-_SECRET_KEYS: Final = ("password.encoder.secret", "password.encoder.old.secret")
 _IBP: Final = "inter.broker.protocol.version"
 # What Kafka cannot read, by the finding of the tree: the entity that is lost with it.
 _UNREADABLE: Final = {
@@ -244,7 +244,7 @@ def _cluster_ids(nodes: Iterable[NodeSeen]) -> dict[str, str]:
 
 def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
     """The encoder secrets of all nodes, for whichever encrypted a value; those that are not shown are none."""
-    given = (one.config.get(key) for one in nodes if one.config is not None for key in _SECRET_KEYS)
+    given = (one.config.get(key) for one in nodes if one.config is not None for key in SECRET_KEYS)
     return tuple(dict.fromkeys(text for text in given if text and text != REDACTED))
 
 

@@ -10,12 +10,12 @@ from kafkactl.errors import InputError
 from kafkactl.features.releases import KafkaVersion, find_release
 from kafkactl.migration.copy_forecast import CopyForecast, forecast_copy
 from kafkactl.migration.copy_rules import copy_rules
+from kafkactl.migration.password_encoder import SECRET_KEYS
 from kafkactl.migration.state_evidence import Evidence
 from kafkactl.migration.state_names import State
 from kafkactl.migration.znode import Hidden
 
 _NEWEST: Final = "3.9"
-_SECRETS: Final = ("password.encoder.secret", "password.encoder.old.secret")
 _TIMES: Final = 3
 _MORE_MS: Final = 120_000
 
@@ -45,6 +45,6 @@ def copy_deadline_ms(copy: CopyForecast) -> int:
 def _secrets(evidence: Evidence) -> tuple[str, ...] | None:
     """The controllers' encoder secrets; None where no file of a controller was seen, or it does not show them."""
     files = [one.config for one in evidence.observation.controllers if one.config is not None]
-    given = [text for config in files for key in _SECRETS if (text := config.get(key, "").strip())]
+    given = [text for config in files for key in SECRET_KEYS if (text := config.get(key, "").strip())]
     hidden = any(text == Hidden.REDACTED.value or "${" in text for text in given)
     return None if not files or hidden else tuple(dict.fromkeys(given))

@@ -18,6 +18,7 @@ from typing import Final
 
 from kafkactl.frozen import frozen
 
+SECRET_KEYS: Final = ("password.encoder.secret", "password.encoder.old.secret")  # settings of brokers and controllers
 _BLOCK: Final = 16
 _NEEDED: Final = ("keyLength", "salt", "iterations", "encryptedPassword", "passwordLength")
 _DIGESTS: Final = {"1": "sha1", "224": "sha224", "256": "sha256", "384": "sha384", "512": "sha512"}

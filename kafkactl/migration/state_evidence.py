@@ -16,7 +16,6 @@ from kafkactl.frozen import frozen
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
 from kafkactl.migration.state_brokers import FLAG, BrokerEvidence, answers, brokers_of
-from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.migration.tree_values import KafkaTree
 
@@ -169,14 +168,15 @@ class Evidence:
 def evidence_of(observation: Observation) -> Evidence:
     """The evidence of an observation. Never raises for what was observed."""
     tree = None if observation.tree is None else parse_tree(observation.tree)
-    log = _log(observation)
+    memory = _memory(observation, tree)
+    log = _log(observation, memory)
     return Evidence(
         observation=observation,
         tree=tree,
         log=log,
         quorum=observation.quorum,
         holder=_holder(observation, tree),
-        memory=_memory(observation, tree),
+        memory=memory,
         controllers=_controllers(observation),
         kraft_state=_kraft_state(observation, log),
         brokers=brokers_of(observation, tree, log, observation.quorum),
@@ -225,17 +225,18 @@ def file_has_flag(controller: NodeSeen) -> bool | None:
 # --- how each is found --------------------------------------------------------------------------------------------
 
 
-def _log(observation: Observation) -> LogFacts | None:
+def _log(observation: Observation, memory: Memory) -> LogFacts | None:
     """The newest log of the controllers that answer; of all where none does. An empty log tells nothing, nor does one
     that is not of now (`is_old`).
     """
     live = {one.id for one in observation.controllers if answers(one)}
-    every = {id: log for id, log in observation.logs.items() if log.end_offset > 0 and not is_old(log, observation)}
+    told = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
+    every = {id: log for id, log in told.items() if not is_old(log, observation, memory)}
     chosen = [log for id, log in sorted(every.items()) if id in live] or [every[id] for id in sorted(every)]
     return max(chosen, key=lambda one: (one.epoch, one.end_offset), default=None)
 
 
-def is_old(log: LogFacts, observation: Observation) -> bool:
+def is_old(log: LogFacts, observation: Observation, memory: Memory) -> bool:
     """Whether a log is an old copy, or another quorum's: it ends so long before the high watermark that two minutes of
     no-ops are not enough, or it waits for the copy while a broker runs on KRaft and `/migration` knows of one.
     """
@@ -243,7 +244,7 @@ def is_old(log: LogFacts, observation: Observation) -> bool:
     if committed is not None and committed - log.end_offset > _LAG_OF_ANY_AGE:
         return True
     waits = log.migration_state == PRE_MIGRATION
-    return waits and _runs_on_kraft(observation) and _memory_of(observation) is Memory.COPIED
+    return waits and memory is Memory.COPIED and _runs_on_kraft(observation)
 
 
 def _kraft_state(observation: Observation, log: LogFacts | None) -> int | None:
@@ -297,15 +298,6 @@ def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:
     if tree.controller is None:
         return Holder.UNKNOWN
     return Holder.KRAFT if tree.controller.is_kraft else Holder.ZOOKEEPER
-
-
-def _memory_of(observation: Observation) -> Memory:
-    """What `/migration` says, of the tree as it was read."""
-    if observation.tree is None:
-        return Memory.UNKNOWN
-    znode = observation.tree.get("/migration")
-    part = Tree(chroot=observation.tree.chroot, znodes={} if znode is None else {"/migration": znode}, names={})
-    return _memory(observation, parse_tree(part))
 
 
 def _memory(observation: Observation, tree: KafkaTree | None) -> Memory:

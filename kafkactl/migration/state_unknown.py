@@ -56,7 +56,7 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         "the state is that of znodes and brokers alone",
     ),
     (
-        lambda e: e.log is None and any(is_old(one, e.observation) for one in e.observation.logs.values()),
+        lambda e: e.log is None and any(is_old(one, e.observation, e.memory) for one in e.observation.logs.values()),
         "metadata log",
         "every log that was observed ends long before what the quorum has committed",
         "it is an old copy or that of another quorum, and tells nothing of now",

@@ -14,7 +14,7 @@ from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity, blocker, warning
+from kafkactl.plan import Finding, Severity, blocker, each_once, warning
 from kafkactl.quorum.majority import arithmetic
 from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, QuorumState, ids_of, progress
 
@@ -57,8 +57,7 @@ def weigh(findings: Iterable[Finding], overrides: Collection[str]) -> tuple[Find
 
     A blocker that could be overridden names its flag in the next step.
     """
-    told = {(one.id, one.subject, one.message): one for one in findings}
-    return tuple(_weighed(one, overrides) for one in told.values())
+    return tuple(_weighed(one, overrides) for one in each_once(findings))
 
 
 def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:

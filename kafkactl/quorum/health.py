@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.plan import Finding, Severity, warning
+from kafkactl.plan import Finding, Severity, each_once, warning
 from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.majority import arithmetic
@@ -16,8 +16,7 @@ def check_health(state: QuorumState, earlier: QuorumState | None = None) -> tupl
 
     `earlier` is a look more than half a second ago: two looks show whether commits go on.
     """
-    found = (*state.findings, *check_commits(earlier, state), *_health(state))
-    return tuple({(one.id, one.subject, one.message): one for one in found}.values())
+    return each_once((*state.findings, *check_commits(earlier, state), *_health(state)))
 
 
 def is_broken(state: QuorumState, findings: tuple[Finding, ...]) -> bool:

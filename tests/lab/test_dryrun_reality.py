@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -47,6 +47,15 @@ def played(stage: Stage, title: str, experiments: Sequence[Experiment]) -> tuple
         rows.append(Row(name, right, time.monotonic() - begun))
         print(f"{title} | {name} | {'as predicted' if right else 'NOT as predicted'}", flush=True)
     return wrong, rows
+
+
+def proved(title: str, play: Callable[[], Sequence[tuple[str, bool]]]) -> None:
+    """Play what tells of each of its experiments whether it was right; all are recorded, then held to it."""
+    begun = time.monotonic()
+    found = play()
+    each = (time.monotonic() - begun) / len(found)
+    write_section(title, [Row(name, right, each) for name, right in found])
+    assert [name for name, right in found if not right] == []
 
 
 @pytest.mark.timeout(900)
@@ -135,11 +144,7 @@ def test_voters(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
     """The scenario `controllers`, up to a quorum that never commits again."""
     cluster = new_cluster(release, controllers=3, brokers=1)
     cluster.start()
-    begun = time.monotonic()
-    played = play_voters(Stage(cluster, storage_tool))
-    each = (time.monotonic() - begun) / len(played)
-    write_section(f"{release}, voters", [Row(name, right, each) for name, right in played])
-    assert [name for name, right in played if not right] == []
+    proved(f"{release}, voters", lambda: play_voters(Stage(cluster, storage_tool)))
 
 
 @pytest.mark.campaign
@@ -149,11 +154,7 @@ def test_what_is_committed(new_cluster: ClusterOf, storage_tool: StorageToolServ
     """The commit bound of three voters' folders, with a leader that went on alone for a while."""
     cluster = new_cluster(release, controllers=3, brokers=1)
     cluster.start()
-    begun = time.monotonic()
-    found = cut_off(Stage(cluster, storage_tool))
-    each = (time.monotonic() - begun) / len(found)
-    write_section(f"{release}, commit bound", [Row(name, right, each) for name, right in found])
-    assert [name for name, right in found if not right] == []
+    proved(f"{release}, commit bound", lambda: cut_off(Stage(cluster, storage_tool)))
 
 
 @pytest.mark.campaign
