@@ -28,7 +28,7 @@ from kafkactl.adapters.migration_driver_stops import (
     not_caught_up,
     strays_found,
 )
-from kafkactl.adapters.migration_journal import FORWARD, Memory
+from kafkactl.adapters.migration_journal import BACK, FORWARD, Memory
 from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.migration.observation import NodeRole, Observation
@@ -268,7 +268,8 @@ class _Drive:
         while True:
             seen, route = self._look()
             found = blockers(route.findings)
-            if route.state in STOP_AT_ONCE and route.state != before:  # also where the plan knows a way on
+            # Also where the plan knows a way on. A way back stops the controllers itself, in the copy too.
+            if self.goal != BACK and route.state in STOP_AT_ONCE and route.state != before:
                 found = found or blockers(observed_state(seen).findings)
             stuck = self.guard.hopeless(seen) if route.state == State.M5 else None
             stuck_until = None if stuck is None else stuck_until or Deadline.after(patience.znode_ms, clock)

@@ -153,6 +153,29 @@ class CrashingCluster(FakeCluster):
                 self.kill(node.id)
 
 
+class UnendingCopy(FakeCluster):
+    """The copy was begun and goes on and on."""
+
+    is_slow = True
+
+    def _copy(self) -> None:
+        if self.is_slow:
+            self.copying = min(self.copying, 0)
+        super()._copy()
+
+
+def test_back_out_of_a_copy_that_goes_on(tmp_path: Path) -> None:
+    """Its controllers are stopped: that none is left to end the copy is what was wanted, not a crash."""
+    cluster = UnendingCopy()
+    assert forward(FakeWorld(cluster), tmp_path).state_after == "M5"
+    result = back(FakeWorld(cluster), tmp_path)
+    assert result.outcome is Outcome.DONE, result.findings
+    assert_back(cluster)
+    cluster.is_slow = False
+    assert forward(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_on_kraft(cluster)
+
+
 def test_controllers_that_end_in_the_copy_are_told_at_once_and_started_by_the_next_run(tmp_path: Path) -> None:
     """Seen on 3.9.2: `Aborting the ZK migration` by SessionExpired, and the process is gone."""
     cluster = CrashingCluster()
