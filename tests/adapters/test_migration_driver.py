@@ -88,11 +88,11 @@ def test_back_and_forward_again(tmp_path: Path) -> None:
 # --- killed ---
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("then", ["resume", "rollback"])
-@pytest.mark.parametrize(("first", "stride"), [(2, 17), pytest.param(1, 1, marks=pytest.mark.campaign)])
-def test_killed_at_an_act_the_next_run_gets_there(first: int, stride: int, then: str, tmp_path: Path) -> None:
-    """Before and after every hook, every change of a znode, and every look; all of them in `make lab`."""
-    start, act = FakeCluster(), first
+def test_killed_at_an_act_the_next_run_gets_there(then: str, tmp_path: Path) -> None:
+    """Before and after every hook, every change of a znode, and every look: samples missed one that failed."""
+    start, act = FakeCluster(), 1
     while True:
         cluster, folder = copy.deepcopy(start), tmp_path / str(act)
         if not killed_at(cluster, folder, act, forward):
@@ -101,16 +101,16 @@ def test_killed_at_an_act_the_next_run_gets_there(first: int, stride: int, then:
         result = go(FakeWorld(cluster), folder)
         assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
         check(cluster)
-        act += stride
+        act += 1
     assert act > 80
 
 
-@pytest.mark.parametrize(("first", "stride"), [(5, 13), pytest.param(1, 1, marks=pytest.mark.campaign)])
-def test_killed_while_it_finalizes_the_next_run_ends_it(first: int, stride: int, tmp_path: Path) -> None:
+@pytest.mark.timeout(300)
+def test_killed_while_it_finalizes_the_next_run_ends_it(tmp_path: Path) -> None:
     def finalize(world: FakeWorld, folder: Path) -> RunResult:
         return forward(world, folder, goal=FINALIZE)
 
-    start, act = at_phase("M8"), first
+    start, act = at_phase("M8"), 1
     while True:
         cluster, folder = copy.deepcopy(start), tmp_path / str(act)
         if not killed_at(cluster, folder, act, finalize):
@@ -119,7 +119,7 @@ def test_killed_while_it_finalizes_the_next_run_ends_it(first: int, stride: int,
         assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
         assert cluster.log.state == POST_MIGRATION and cluster.harm == []
         assert all(one.running and not one.has_flag for one in cluster.controllers)
-        act += stride
+        act += 1
     assert act > 60
 
 
