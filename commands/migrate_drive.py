@@ -14,7 +14,7 @@ from kafkactl.commands.options import Duration
 if TYPE_CHECKING:
     from kafkactl.adapters.migration_driver_port import Event, Patience, RunResult
     from kafkactl.adapters.migration_driver_steps import Crew
-    from kafkactl.adapters.migration_journal import Memory
+    from kafkactl.adapters.migration_journal_view import JournalView
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observation import Observation
 
@@ -120,7 +120,7 @@ def rehearse(
     from kafkactl.plan import Outcome, blockers
 
     seen = live_world(inventory, output.say).observe()
-    route = way(seen, memory_of(inventory, seen))
+    route = way(seen, journal_of(inventory, seen).memory)
     found = check(seen, accepted=frozenset(accepted))
     stops = (*blockers(route.findings), *blockers(found), *open_questions(found))
     last = None if until is None else State(until).place
@@ -137,24 +137,23 @@ def rehearse(
     output.emit(kind, {**result.to_dict(), **facts}, render=page, exit_code=result.outcome.exit_code)
 
 
-def memory_of(inventory: Inventory, seen: Observation) -> Memory:
-    """What the journal of this cluster remembers, which is only read; nothing where there is none.
+def journal_of(inventory: Inventory, seen: Observation) -> JournalView:
+    """The journal of this cluster, which is only read; one without a word where there is none.
 
     Raises InputError as `look_into_journal` does.
     """
     from pathlib import Path
 
     from kafkactl.adapters.migration_driver_open import cluster_id_of, journal_file
-    from kafkactl.adapters.migration_journal import Memory
-    from kafkactl.adapters.migration_journal_view import look_into_journal
+    from kafkactl.adapters.migration_journal_view import JournalView, look_into_journal
     from kafkactl.errors import UnreachableError
 
     try:
         path = journal_file(inventory, cluster_id_of(inventory, seen))
     except UnreachableError:  # the plan says itself what follows from not knowing the cluster
-        return Memory()
+        return JournalView()
     found = look_into_journal(path, inventory) if Path(path).exists() else None
-    return Memory() if found is None else found[1]
+    return found or JournalView()
 
 
 class Talk:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, memory_of, perform
+from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, journal_of, perform
 from kafkactl.commands.migrate_options import (
     ObservationArguments,
     observation_options,
@@ -17,7 +17,11 @@ from kafkactl.commands.migrate_options import (
 from kafkactl.commands.output import emit
 
 if TYPE_CHECKING:
+    from kafkactl.adapters.migration_journal_view import JournalView
     from kafkactl.migration.inventory import Inventory
+    from kafkactl.migration.observation import Observation
+    from kafkactl.migration.step import Step
+    from kafkactl.plan import Finding
 
 KIND = "migrate.rollback"
 
@@ -59,7 +63,7 @@ def command(
     from kafkactl.commands.migrate_page import plan_page
     from kafkactl.migration.rollback import plan_rollback
     from kafkactl.migration.rollback_memory import NOTHING
-    from kafkactl.plan import each_once
+    from kafkactl.plan import Outcome, each_once
 
     _refuse_unknown_ids(accepted)
     if not dry_run and source.observation is not None:
@@ -68,23 +72,40 @@ def command(
     if not dry_run and inventory is not None:
         _carry_out(inventory, accepted, arguments, yes=yes)
     observation = open_observation(source)
-    remembered = NOTHING if inventory is None else remembered_of(memory_of(inventory, observation))
+    journal = None if inventory is None else journal_of(inventory, observation)
+    remembered = NOTHING if journal is None else remembered_of(journal.memory)
     plan = plan_rollback(observation, inventory, accepted=frozenset(accepted), remembered=remembered)
+    missing: tuple[Finding, ...] = ()
+    if inventory is not None and journal is not None and source.observation is None:
+        missing = _missing(inventory, journal, plan.steps, observation)
+    outcome = Outcome.REFUSED if missing else plan.outcome
     payload = {
-        "outcome": plan.outcome.value,
+        "outcome": outcome.value,
         "state": plan.state.value,
         "state_words": plan.state.words,
         "time_ms": observation.time_ms,
         "steps": [one.to_dict() for one in plan.steps],
         "consequences": plan.consequences,
-        "findings": each_once((*observation.findings, *plan.findings)),
+        "findings": each_once((*missing, *observation.findings, *plan.findings)),
         "state_before": None,
         "cluster_id": None,
         "next_action": "",
         "journal": None,
         "interrupted": False,
     }
-    emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
+    emit(KIND, payload, render=plan_page, exit_code=outcome.exit_code)
+
+
+def _missing(
+    inventory: Inventory, journal: JournalView, steps: tuple[Step, ...], observation: Observation
+) -> tuple[Finding, ...]:
+    """The files that the real run would refuse to begin without. A node's hook is asked only for what nobody kept."""
+    from kafkactl.adapters.migration_driver_files import RenderedFiles, missing_files
+    from kafkactl.adapters.migration_driver_open import live_world
+    from kafkactl.commands import output
+
+    world = live_world(inventory, output.say)
+    return missing_files(RenderedFiles(inventory, world, journal), inventory, steps, observation)
 
 
 def _carry_out(inventory: Inventory, accepted: tuple[str, ...], arguments: DriveArguments, *, yes: bool) -> NoReturn:

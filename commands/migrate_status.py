@@ -172,10 +172,10 @@ def _remembered(given: str | None, inventory: Inventory | None) -> dict[str, Any
     found = look_into_journal(given, inventory)
     if found is None:
         return None
-    path, memory = found
+    memory = found.memory
     pending = memory.pending
     return {
-        "file": path,
+        "file": found.file,
         "state": memory.state,
         "goal": memory.goal,
         "pending": None if pending is None else f"{pending.action} {pending.target}",

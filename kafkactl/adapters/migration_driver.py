@@ -176,7 +176,7 @@ class _Drive:
         if self.state is not None:
             journal.state(self.state, {})
         if goal == FORWARD:
-            self.crew.files.keep_originals()
+            self.crew.files.keep_originals(self.crew.journal)
 
     def _may_pass(self, route: Route) -> bool:
         """Whether to look again: between two steps of ours some troubles are over soon."""

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 from kafkactl.adapters import migration_apply as apply
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.migration_apply import Place
 from kafkactl.adapters.migration_driver_port import World
-from kafkactl.adapters.migration_journal import MigrationJournal
+from kafkactl.adapters.migration_driver_steps import Files, phase_of
+from kafkactl.adapters.migration_journal import Memory, MigrationJournal
 from kafkactl.errors import KafkactlError
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.migration.render import render
 from kafkactl.migration.render_facts import ConfigPhase, NodeFile, cluster_facts, node_file
+from kafkactl.migration.step import Move, Progress, Step
 from kafkactl.plan import Finding, blocker, blockers
 
 _MARKS = (b"zookeeper.metadata.migration.enable", b"process.roles")
 
 
+class Kept(Protocol):
+    """A journal, open for a run or only looked into."""
+
+    @property
+    def memory(self) -> Memory:
+        """What it remembers."""
+        ...
+
+    def kept(self, sha256: str) -> bytes:
+        """Bytes that were kept."""
+        ...
+
+
 class RenderedFiles:
     """Files made by `kafkactl.migration.render` of the originals."""
 
-    def __init__(self, inventory: Inventory, world: World, journal: MigrationJournal) -> None:
+    def __init__(self, inventory: Inventory, world: World, journal: Kept) -> None:
         self._inventory = inventory
         self._world = world
         self._journal = journal
@@ -47,15 +63,15 @@ class RenderedFiles:
             return wrong[0]
         return made.content if made.content is not None else _unknown(node)
 
-    def keep_originals(self) -> None:
+    def keep_originals(self, journal: MigrationJournal) -> None:
         """Every node's own file, before the first of them is changed."""
-        known = self._journal.memory.originals or {}
+        known = journal.memory.originals or {}
         for node in self._inventory.nodes:
             if node.name in known:
                 continue
             current = self._read(node)
             if current is not None and is_original(node, current):
-                self._journal.keep("original", {"node": node.name}, current)
+                journal.keep("original", {"node": node.name}, current)
 
     def _read(self, node: InventoryNode) -> bytes | None:
         """By its hook, else the copy that the inventory names."""
@@ -77,6 +93,21 @@ class RenderedFiles:
         if current is None:
             current = self._read(node)
         return current if current is not None and is_original(node, current) else None
+
+
+def missing_files(
+    files: Files, inventory: Inventory, steps: Iterable[Step], observation: Observation
+) -> tuple[Finding, ...]:
+    """The files that the steps of a way back will need and that cannot be had, each node once."""
+    found: dict[tuple[str, str], Finding] = {}
+    for step in steps:
+        if step.action is Move.RESTORE_CONFIG and step.state is Progress.PENDING and step.node is not None:
+            node = inventory.node(step.node)
+            assert node is not None, step.node  # whoever plans names no other
+            made = files.content(node, phase_of(step), None, observation)
+            if isinstance(made, Finding):
+                found.setdefault((made.id, made.subject), made)
+    return tuple(found.values())
 
 
 def is_original(node: InventoryNode, content: bytes) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from kafkactl.adapters.migration_apply import Place, strays_of
-from kafkactl.adapters.migration_driver_steps import Crew, Route, phase_of
+from kafkactl.adapters.migration_driver_files import missing_files
+from kafkactl.adapters.migration_driver_steps import Crew, Route
 from kafkactl.frozen import changed
 from kafkactl.migration.checks import check
 from kafkactl.migration.compare import compare_observation
@@ -21,7 +22,7 @@ from kafkactl.migration.observation import Observation
 from kafkactl.migration.soak import election_between, soak_findings, soak_of
 from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.migration.state_names import State
-from kafkactl.migration.step import Barrier, Move, Progress, Step
+from kafkactl.migration.step import Barrier, Move, Step
 from kafkactl.migration.znode import encode_znodes
 from kafkactl.plan import Finding, Severity, blocker, blockers, warning
 
@@ -125,13 +126,9 @@ class BackGuard:
         """The files that are missing."""
         if self._is_ready:
             return ()
-        found = []
-        for step in route.steps:
-            if step.action is Move.RESTORE_CONFIG and step.state is Progress.PENDING and step.node is not None:
-                made = self._crew.files.content(self._crew.node(step.node), phase_of(step), None, seen)
-                found += [made] if isinstance(made, Finding) else []
+        found = missing_files(self._crew.files, self._crew.inventory, route.steps, seen)
         self._is_ready = not found
-        return tuple({(one.id, one.subject): one for one in found}.values())
+        return found
 
     def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
         """Nothing to do."""

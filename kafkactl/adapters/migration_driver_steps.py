@@ -45,7 +45,7 @@ class Files(Protocol):
         """The file that brings a node to a phase, or why there is none."""
         ...
 
-    def keep_originals(self) -> None:
+    def keep_originals(self, journal: MigrationJournal) -> None:
         """Keep every node's own file, before the first of them is changed."""
         ...
 

@@ -227,14 +227,24 @@ class MigrationJournal:
 
     def kept(self, sha256: str) -> bytes:
         """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""
-        path = self.folder / sha256
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise _damaged(path, error.strerror or str(error)) from error
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise _damaged(path, "its content is not what was kept")
-        return content
+        return kept_file(self.folder, sha256)
+
+
+def kept_folder(path: str) -> Path:
+    """Where a journal keeps what a rollback needs."""
+    return Path(path + ".kept")
+
+
+def kept_file(folder: Path, sha256: str) -> bytes:
+    """Bytes that a journal kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+    path = folder / sha256
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _damaged(path, error.strerror or str(error)) from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise _damaged(path, "its content is not what was kept")
+    return content
 
 
 def open_migration_journal(
@@ -259,7 +269,7 @@ def open_migration_journal(
     except BaseException:
         journal.close()
         raise
-    return MigrationJournal(journal, Path(path + ".kept"))
+    return MigrationJournal(journal, kept_folder(path))
 
 
 def _check_identity(path: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:

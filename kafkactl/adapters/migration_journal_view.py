@@ -6,12 +6,25 @@ from pathlib import Path
 
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.journal_lines import read_journal
-from kafkactl.adapters.migration_journal import SUBJECT, Memory, remembered
+from kafkactl.adapters.migration_journal import SUBJECT, Memory, kept_file, kept_folder, remembered
+from kafkactl.frozen import frozen
 from kafkactl.migration.inventory import Inventory
 
 
-def look_into_journal(given: str | None, inventory: Inventory | None) -> tuple[str, Memory] | None:
-    """The file, and what it remembers; None where none was named and the inventory's folder has none.
+@frozen
+class JournalView:
+    """A journal's file and what it remembers; `file` is empty where there is none."""
+
+    file: str = ""
+    memory: Memory = Memory()
+
+    def kept(self, sha256: str) -> bytes:
+        """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+        return kept_file(kept_folder(self.file), sha256)
+
+
+def look_into_journal(given: str | None, inventory: Inventory | None) -> JournalView | None:
+    """The journal; None where none was named and the inventory's folder has none.
 
     Raises InputError `input-file-unreadable` for a file that was named, and those of `read_journal`.
     """
@@ -20,7 +33,7 @@ def look_into_journal(given: str | None, inventory: Inventory | None) -> tuple[s
         return None
     content = read_input(path, "journal")
     entries = read_journal(content, file=str(path), subject=SUBJECT, cluster_id=None).entries
-    return str(path), remembered(entries)
+    return JournalView(file=str(path), memory=remembered(entries))
 
 
 def _newest(inventory: Inventory | None) -> Path | None:

@@ -164,15 +164,17 @@ def test_a_local_controller_is_formatted_once_and_never_over(tmp_path: Path) -> 
 
 
 def rendered(folder: Path, world: FakeWorld) -> tuple[Inventory, RenderedFiles]:
+    """The files, with every node's own one kept."""
     inventory = inventory_of(world.cluster)
     journal = open_migration_journal(str(folder / "j"), cluster_id=CLUSTER_ID, identity={})
-    return inventory, RenderedFiles(inventory, world, journal)
+    files = RenderedFiles(inventory, world, journal)
+    files.keep_originals(journal)
+    return inventory, files
 
 
 def test_files_are_made_of_the_originals_and_the_way_back_is_one(tmp_path: Path) -> None:
     world = FakeWorld(FakeCluster())
     inventory, files = rendered(tmp_path, world)
-    files.keep_originals()
     own = (world.cluster.nodes[1].file or "").encode()
     first, controller = inventory.brokers[0], inventory.controllers[0]
     nothing = Observation(time_ms=0)
@@ -191,7 +193,6 @@ def test_without_its_original_a_node_gets_no_file(tmp_path: Path) -> None:
     world = FakeWorld(FakeCluster())
     world.cluster.nodes[1].file = "process.roles=broker\nnode.id=1\n"
     inventory, files = rendered(tmp_path, world)
-    files.keep_originals()
     found = files.content(inventory.brokers[0], "original", b"process.roles=broker\n", Observation(time_ms=0))
     assert isinstance(found, Finding) and found.id == "original-file-unknown"
 

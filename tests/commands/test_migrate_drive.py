@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters import migration_driver_open
+from kafkactl.commands import migrate_rollback
 from tests.fakes.migration_crew import address_of, at_phase
 from tests.fakes.migration_hooks import FakeWorld
 from tests.fakes.migration_world import FakeCluster
@@ -22,6 +23,7 @@ def migrate(kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def run(cluster: FakeCluster, verb: str, *words: str, output: str = "json", more: str = ""):
         world = FakeWorld(cluster)
         monkeypatch.setattr(migration_driver_open, "live_world", lambda inventory, say: world)
+        monkeypatch.setattr(migrate_rollback, "open_observation", lambda _: world.observe())
         file = tmp_path / "migration.toml"
         file.write_text(more + inventory_text(cluster))
         return kafkactl("migrate", verb, "--inventory", file, *words, "-o", output)
@@ -59,8 +61,12 @@ def test_all_the_way(migrate, tmp_path: Path) -> None:
 def test_back(migrate) -> None:
     cluster = FakeCluster()
     assert migrate(cluster, "run", "--yes", "--until", "M6", *ACCEPTED).json["state"] == "M6"
+    run = migrate(cluster, "rollback", "--dry-run")
+    assert (run.code, run.json["outcome"], cluster.harm) == (0, "planned", [])
+    shown = [(one["action"], one["target"]) for one in run.json["steps"]]
     run = migrate(cluster, "rollback", "--yes")
     assert (run.code, run.json["kind"], run.json["outcome"], run.json["state"]) == (0, "migrate.rollback", "done", "M0")
+    assert {(one["action"], one["target"]) for one in run.json["steps"]} <= set(shown)  # a wait may be over at once
     actions = [one["action"] for one in run.json["steps"]]
     assert actions.count("stop-controllers") == actions.count("delete-controller-znode") == 1
     assert actions.index("stop-controllers") < actions.index("delete-controller-znode")
@@ -75,6 +81,7 @@ def test_back(migrate) -> None:
         ("run", "M0", ["--yes"], "check-unknown"),
         ("rollback", "M3", [], "confirmation-missing"),
         ("rollback", "M6", ["--yes"], "original-file-unknown"),
+        ("rollback", "M6", ["--dry-run"], "original-file-unknown"),
         ("finalize", "M8", ACCEPTED, "confirmation-missing"),
         ("finalize", "M8", ["--confirm", "qcW5mzVjTpOjVnxJ0WmYIg", *ACCEPTED], "confirmation-mismatch"),
         ("finalize", "M7", ["--confirm", CLUSTER_ID, *ACCEPTED], "too-early-to-finalize"),

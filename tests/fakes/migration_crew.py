@@ -77,7 +77,7 @@ class PlainFiles:
             )
         return text.encode()
 
-    def keep_originals(self) -> None:
+    def keep_originals(self, journal) -> None:
         """They are known."""
 
 
