@@ -78,7 +78,7 @@ def command(
     was before is searched first; what came before that nobody knows any more.
     """
     from kafkactl.commands.log_stream import RecordStream
-    from kafkactl.metadata.dump_findings import dump_findings
+    from kafkactl.metadata.dump_findings import dump_findings, gap_finding
     from kafkactl.metadata.dump_keys import KeyFilter
     from kafkactl.metadata.history import History
 
@@ -93,7 +93,8 @@ def command(
     if not found:
         output.say("No record in what was read is about that.")
     findings = dump_findings(history.problems, history.problem_count, history.tail)
-    stream.end(findings, exit_codes.PROBLEMS_FOUND if history.problems else exit_codes.DONE)
+    findings += [gap_finding(*one, then="what they said of it is not here") for one in history.gaps]
+    stream.end(findings, exit_codes.PROBLEMS_FOUND if history.problems or history.gaps else exit_codes.DONE)
 
 
 def _events(history: History, files: Iterable[LogFile]) -> Iterator[Event]:

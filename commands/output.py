@@ -129,9 +129,7 @@ def write_data(data: bytes) -> bool:
         return False
     except OSError as error:
         _silence(sys.stdout)
-        raise FailedError(
-            f"the answer could not be written to {sys.stdout.name}: {error.strerror}", id="output-not-written"
-        ) from error
+        raise _not_written(sys.stdout, error) from error
     return True
 
 
@@ -146,9 +144,16 @@ def _write(stream: TextIO, text: str) -> None:
         _silence(stream)
     except OSError as error:
         _silence(stream)
-        raise FailedError(
-            f"the answer could not be written to {stream.name}: {error.strerror}", id="output-not-written"
-        ) from error
+        raise _not_written(stream, error) from error
+
+
+def _not_written(stream: TextIO, error: OSError) -> FailedError:
+    return FailedError(
+        f"the answer could not be written to {stream.name}: {error.strerror}",
+        id="output-not-written",
+        next_step="Make room, or send the answer to another place, and look at what is there before running a change "
+        "again: only the answer is missing, not what was done.",
+    )
 
 
 def _silence(stream: TextIO) -> None:

@@ -16,7 +16,7 @@ from kafkactl.adapters.log_source import LogSource
 from kafkactl.dryrun.facts import facts_of
 from kafkactl.dryrun.fetched import fetched_folder
 from kafkactl.dryrun.loader import CONFIGS_SINCE, Started, started
-from kafkactl.dryrun.local import Loaded, load
+from kafkactl.dryrun.local import GAP, Loaded, load
 from kafkactl.dryrun.replicas import Replica, compared, farthest, proved, replica_of
 from kafkactl.dryrun.scenarios import World
 from kafkactl.errors import KafkactlError
@@ -119,7 +119,8 @@ def _world(
     )
     runs = facts.release.version
     keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE
-    found = tuple(_started(chosen.log, keeps_configs=keeps_configs)) if restarts else ()
+    is_whole = not any(one.id == GAP for one in loaded.findings)
+    found = tuple(_started(chosen.log, keeps_configs=keeps_configs, is_whole=is_whole)) if restarts else ()
     return World(loaded=loaded, facts=facts, cluster_id=chosen.cluster.cluster_id, started=found, told=chosen.findings)
 
 
@@ -132,9 +133,10 @@ def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
     return max(known, default=None)
 
 
-def _started(log: LogSource, *, keeps_configs: bool) -> Iterator[Started]:
+def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator[Started]:
+    """From the newest checkpoint, and from offset 0 where nothing is missing since."""
     yield started(log.segments, log.checkpoints, keeps_configs=keeps_configs)
-    if log.checkpoints and log.segments and log.segments[0].base_offset == 0:
+    if is_whole and log.checkpoints and log.segments and log.segments[0].base_offset == 0:
         yield started(log.segments, (), keeps_configs=keeps_configs)
 
 

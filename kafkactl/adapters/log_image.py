@@ -13,15 +13,15 @@ from typing import Final
 
 from kafkactl.adapters.log_source import CHECKPOINT, LogFile, LogSource, segments_from
 from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.dump_findings import torn_tail
+from kafkactl.metadata.dump_findings import GAP, covered_gap, gap_finding, torn_tail
 from kafkactl.metadata.dump_records import log_records
 from kafkactl.metadata.image import EMPTY, Image
 from kafkactl.metadata.replay import Leader, Position
 from kafkactl.metadata.replay_batches import BatchReplaying, no_collection
 from kafkactl.metadata.replay_fast import FastReplaying
-from kafkactl.plan import Finding, Severity
+from kafkactl.plan import Finding
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType
 
@@ -61,10 +61,19 @@ class LoadedImage:
 def load_image(source: LogSource, point: Point, *, whole: bool = False) -> LoadedImage:
     """The image of a log on disk. Raises InputError `offset-not-in-log` where the log does not reach to the point.
 
-    With `whole` as much of the log is replayed as there is, so that its findings are about all of it.
+    With `whole` as much of the log is replayed as there is, so that its findings are about all of it: where records are
+    missing, from the snapshot on that stands for them.
     """
-    files = _all_files(source) if whole else chosen_files(source, point)
-    return replay_files(files, point, name=source.name)
+    if not whole:
+        return replay_files(chosen_files(source, point), point, name=source.name)
+    loaded = replay_files(_all_files(source), point, name=source.name)
+    gaps = [one for one in loaded.findings if one.id == GAP]
+    files = chosen_files(source, point) if gaps else []
+    stands_for = next((one.base_offset or 0 for one in files if one.kind == CHECKPOINT), 0)
+    if not gaps or any(max(one.evidence["first"], one.evidence["behind"]) > stands_for for one in gaps):
+        return loaded
+    again = replay_files(files, point, name=source.name)
+    return changed(again, findings=(*(covered_gap(one, stands_for) for one in gaps), *again.findings))
 
 
 def chosen_files(source: LogSource, point: Point) -> list[LogFile]:
@@ -210,7 +219,7 @@ class _Loading:
         self._is_over = self._is_over or self._replaying.is_over
 
     def _note_gap(self, expected: int, found: int) -> None:
-        self._findings.append(_gap(self._files[-1], expected, found))
+        self._findings.append(gap_finding(self._files[-1], expected, found, then="they are not in this state"))
 
     def result(self, name: str) -> LoadedImage:
         done = self._replaying.result()
@@ -242,19 +251,6 @@ class _Loading:
             end = "is empty" if position is None else f"ends at offset {position.offset}"
             text = f"{name} {end}; the state at offset {wanted} is not in it"
             raise InputError(text, id="offset-not-in-log", next_step="Ask for an earlier point, or leave --at out.")
-
-
-def _gap(file: str, first: int, behind: int) -> Finding:
-    missing = f"The records from offset {first} to {behind - 1} were not read, so they are not in this state."
-    again = f"The records from offset {behind} on stand here again, behind those up to {first - 1}."
-    return Finding(
-        id="metadata-log-gap",
-        severity=Severity.BLOCKER,
-        subject=f"file {file}",
-        message=missing if behind > first else again,
-        evidence={"first": first, "behind": behind},
-        next_step="Name the whole folder, or all the files that belong together.",
-    )
 
 
 def _all_files(source: LogSource) -> list[LogFile]:

@@ -27,9 +27,10 @@ from kafkactl.protocol.control_records import ControlRecord, ControlType, decode
 from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_header, decode_records
 
 SEGMENT: Final = "segment"
+GAP: Final = "offset-gap"
 _OTHER_NODE: Final = "Take the log of another controller; `kafkactl log verify` tells what of this one can be trusted."
 _NEXT_STEPS: Final = {
-    "offset-gap": "Give the whole folder, or the log of another controller.",
+    GAP: "Give the whole folder, or the log of another controller.",
     "damaged-log": _OTHER_NODE,
     "damaged-checkpoint": _OTHER_NODE,
     "torn-tail": "",
@@ -181,7 +182,7 @@ class Reading:
             self.begin(base, timestamp)
             if base < self.start.end_offset:
                 self.before.take(run.data, at, run.base)
-            if base + delta < self.start.end_offset:
+            if base <= self.start.end_offset:
                 self.chain_before(base, base + delta)
         if not self.replaying.is_over:
             self.replaying.take_run(run.data, run.positions, run.base)
@@ -192,7 +193,10 @@ class Reading:
             self.first, self.first_ms = offset, timestamp_ms
 
     def chain_before(self, first: int, last: int) -> None:
-        """A batch before the start: does it follow on the one before?"""
+        """A batch before the start, or the one there: does it follow on the one before?"""
+        end = self.start.end_offset
+        if first == end and (self._next_before is None or self._next_before > end):
+            return  # nothing stood before; what stands there again the replay tells
         if self._next_before is not None and first != self._next_before:
             self.gap(self._next_before, first)
         self._next_before = last + 1
@@ -200,7 +204,11 @@ class Reading:
     def gap(self, expected: int, found: int) -> None:
         """A batch that does not begin where the one before it ended."""
         text = f"a batch begins at offset {found}, and {expected} was due: records are missing, or stand there twice"
-        self._findings.append(_finding("offset-gap", self.segment, text, expected=expected, found=found))
+        severity = Severity.BLOCKER
+        if max(expected, found) <= self.start.end_offset:
+            text += f"; the state begins with the checkpoint at {self.start.end_offset}, which stands for them"
+            severity = Severity.WARNING
+        self._findings.append(_finding(GAP, self.segment, text, severity, expected=expected, found=found))
 
     def damaged(self, damage: Damage, *, is_tail: bool = False) -> None:
         """Bytes that are no batch; `is_tail`: at the end of the log, where one may be on its way."""

@@ -21,7 +21,7 @@ from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.feature_levels import feature_levels
 from kafkactl.dryrun.growth import growth, replay_report
 from kafkactl.dryrun.loader import Started
-from kafkactl.dryrun.local import Loaded
+from kafkactl.dryrun.local import GAP, Loaded
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.reassignment import Move, reassignment
 from kafkactl.dryrun.restart import restart
@@ -89,7 +89,8 @@ def _on_what_was_read(found: Prediction, world: World) -> Prediction:
     broken = [one for one in world.loaded.findings if one.severity is Severity.BLOCKER]
     is_sound = not broken and not any(one.severity is Severity.BLOCKER for one in world.told)
     verdict = found.verdict if is_sound else heaviest([found.verdict, Verdict.UNKNOWN])
-    told = world.loaded.findings if found.scenario == "replay" else broken
+    gaps = [one for one in world.loaded.findings if one.id == GAP and one not in broken]
+    told = world.loaded.findings if found.scenario == "replay" else (*broken, *gaps)
     return replace(found, verdict=verdict, findings=(*found.findings, *world.told, *_by_id(told)))
 
 

@@ -100,9 +100,9 @@ class Planning(Reading):
             stop = base + at + LENGTH_END + length
             self.bytes += LENGTH_END + length
             self.begin(offset, timestamp)
-            if offset + delta < first:
+            if offset <= first:
                 self.chain_before(offset, offset + delta)
-            else:
+            if offset + delta >= first:
                 self._chain(base + at, offset, delta, epoch)
                 if offset < end:
                     self.last.append((self.segment, base + at, stop))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from kafkactl.errors import DecodeError
+from kafkactl.frozen import changed
 from kafkactl.plan import Finding, Severity
 
-_STEP = "`kafkactl log verify` tells what a restart would cut; do not start a node on this file before you know."
+GAP: Final = "metadata-log-gap"
+_STEP: Final = "`kafkactl log verify` tells what a restart would cut; do not start a node on this file before you know."
 
 
 def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError | None = None) -> list[Finding]:
@@ -41,6 +44,34 @@ def torn_tail(error: DecodeError) -> Finding:
         message=message,
         evidence={"position": error.offset},
     )
+
+
+def gap_finding(file: str, first: int, behind: int, *, then: str) -> Finding:
+    """Where batches do not follow on each other: the offset that was due, and the one that came.
+
+    `then` is what follows for the answer, such as "they are not in this state".
+    """
+    return Finding(
+        id=GAP,
+        severity=Severity.BLOCKER,
+        subject=f"file {file}",
+        message=f"{_gap(first, behind)}: {then}.",
+        evidence={"first": first, "behind": behind},
+        next_step="Name the whole folder, or all the files that belong together.",
+    )
+
+
+def covered_gap(gap: Finding, offset: int) -> Finding:
+    """The same where the snapshot at that offset stands for what is missing."""
+    text = _gap(gap.evidence["first"], gap.evidence["behind"])
+    message = f"{text}. The snapshot at {offset} stands for them: what is said here is of it and of what follows."
+    return changed(gap, severity=Severity.WARNING, message=message)
+
+
+def _gap(first: int, behind: int) -> str:
+    if behind > first:
+        return f"The records from offset {first} to {behind - 1} were not read"
+    return f"The records from offset {behind} on stand here again, behind those up to {first - 1}"
 
 
 def _finding(error: DecodeError) -> Finding:

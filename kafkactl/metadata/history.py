@@ -18,6 +18,7 @@ from kafkactl.metadata.image import LogRecord
 from kafkactl.protocol.batch_scan import TAIL_IDS
 
 _BEGIN, _END, _ABORT = 23, 24, 25
+_MOST = 1_000
 
 
 @frozen
@@ -48,19 +49,24 @@ class History:
     """Follows a key through a log; `problems` are what could not be read, which may have been about it.
 
     `tail` is what the log ends with where that is no whole batch, which harms nobody as long as nothing follows.
+    `gaps` are the places where records are missing, or stand there twice: file, the offset that was due, that found.
     """
 
     def __init__(self, key: KeyFilter) -> None:
         self.problems: list[DecodeError] = []
         self.problem_count = 0
         self.tail: DecodeError | None = None
+        self.gaps: list[tuple[str, int, int]] = []
         self._key = key
+        self._next: int | None = None  # of the log; not known at its beginning, and behind damage
         self._waiting: list[tuple[LogRecord, str]] | None = None  # of the open transaction
 
     def events(self, records: Iterable[LogRecord], *, file: str, is_segment: bool = True) -> Iterator[Event]:
         """The events of one file; files come in their order, then `rest`."""
         for record in records:
             found = record.record
+            if is_segment:
+                self._follow(record, file)
             if self.tail is not None:
                 self._remember(self.tail)
                 self.tail = None
@@ -75,9 +81,17 @@ class History:
         """The events of a transaction that is still open at the end of the log."""
         yield from self._close(None)
 
+    def _follow(self, record: LogRecord, file: str) -> None:
+        if isinstance(record.record, DecodeError):
+            self._next = None
+            return
+        if self._next not in (None, record.offset) and len(self.gaps) < _MOST:
+            self.gaps.append((file, self._next or 0, record.offset))
+        self._next = record.offset + 1
+
     def _remember(self, error: DecodeError) -> None:
         self.problem_count += 1
-        if len(self.problems) < 1000:
+        if len(self.problems) < _MOST:
             self.problems.append(error)
 
     def _take(self, record: LogRecord, found: MetadataRecord, file: str) -> Iterator[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+from kafkactl.protocol.record_batch import decode_batches
 from tests.metadata.goldens import GOLDEN
 
 IMAGES = GOLDEN / "images"
@@ -18,3 +19,13 @@ def unpacked(release: str, root: Path, name: str = "disk") -> Path:
     for file in sorted((IMAGES / release).glob("*.gz")):
         (folder / file.name.removesuffix(".gz")).write_bytes(gzip.decompress(file.read_bytes()))
     return folder
+
+
+def with_hole(folder: Path, first: int, behind: int) -> None:
+    """Make two segments of the one, and leave the batches between these offsets out."""
+    segment = folder / f"{0:020d}.log"
+    data = segment.read_bytes()
+    starts = {one.header.base_offset: one.header.position for one in decode_batches(data)}
+    begin, end = min(at for at in starts if at >= first), min(at for at in starts if at >= behind)
+    segment.write_bytes(data[: starts[begin]])
+    (folder / f"{end:020d}.log").write_bytes(data[starts[end] :])

@@ -12,7 +12,7 @@ import yaml
 from kafkactl.metadata.frame import encode_record
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
 from kafkactl.schema.definitions import message
-from tests.commands.captured import RELEASES, unpacked
+from tests.commands.captured import RELEASES, unpacked, with_hole
 
 SEGMENT = "00000000000000000000.log"
 SECRETS = ("Salt", "StoredKey", "ServerKey")
@@ -133,6 +133,36 @@ def test_what_is_missing_or_damaged_is_never_silent(kafkactl, log: Path):
     alone.write_bytes(encode_batch([(None, b"\1\x14\0\0")], base_offset=500, timestamp_ms=1))
     gap = kafkactl("log", "image", alone, "-o", "json")
     assert (gap.code, gap.json["findings"][0]["id"]) == (7, "metadata-log-gap")
+
+
+@pytest.fixture
+def holed(log: Path) -> Path:
+    with_hole(log, 40, 60)
+    return log
+
+
+def test_records_that_are_missing_below_a_snapshot(kafkactl, holed: Path):
+    """The state is known all the same, and that they are missing is told wherever they would count."""
+    whole = image(kafkactl, holed)
+    lint = kafkactl("log", "lint", holed, "-o", "json")
+    assert (lint.code, lint.json["snapshot"]) == (0, whole["snapshot"])
+    gap = next(one for one in lint.json["findings"] if one["id"] == "metadata-log-gap")
+    assert gap["severity"] == "warning"
+    history = kafkactl("log", "history", holed, "--feature", "metadata.version")
+    assert history.code == 7 and "metadata-log-gap" in history.stderr + history.stdout
+    dry = kafkactl("dryrun", "restart", holed, "-o", "json")
+    assert (dry.code, dry.json["verdict"]) == (0, "ok")
+    assert "offset-gap" in {one["id"] for one in dry.json["findings"]}
+
+
+def test_records_that_are_missing_and_nothing_stands_for_them(kafkactl, holed: Path):
+    for one in holed.glob("*.checkpoint"):
+        one.unlink()
+    lint = kafkactl("log", "lint", holed, "-o", "json")
+    assert lint.code == 7
+    assert "blocker" in {one["severity"] for one in lint.json["findings"] if one["id"] == "metadata-log-gap"}
+    dry = kafkactl("dryrun", "replay", holed, "-o", "json")
+    assert (dry.code, dry.json["verdict"]) == (6, "unknown")
 
 
 def test_two_folders_are_two_logs(kafkactl, log: Path):

@@ -11,13 +11,14 @@ import pytest
 from bench.log_generator import LogGenerator, Shape
 from bench.log_state import expected_of
 from bench.make_metadata_log import write_log
-from kafkactl.dryrun.local import Loaded, load
+from kafkactl.dryrun.local import GAP, Loaded, load
 from kafkactl.errors import InputError
 from kafkactl.metadata.image import EMPTY
 from kafkactl.metadata.image_json import image_sha256
 from kafkactl.metadata.lint import lint
 from kafkactl.metadata.replay import replay
 from kafkactl.metadata.snapshot_writer import encode_snapshot
+from kafkactl.plan import Severity
 
 SMALL = Shape(records=4_000, partitions=300, brokers=5, epochs=3)
 
@@ -73,8 +74,13 @@ def cut(data: bytes, offset: int) -> int:
     return at
 
 
+def offset(data: bytes, at: int) -> int:
+    """The offset of the batch there."""
+    return int.from_bytes(data[at : at + 8], "big")
+
+
 def checkpoint(data: bytes, at: int) -> tuple[File, int]:
-    end = int.from_bytes(data[at : at + 8], "big")
+    end = offset(data, at)
     state = load([File(data[:at])], [])
     written = encode_snapshot(
         state.image, epoch=state.last_epoch, last_contained_log_timestamp_ms=state.last_timestamp_ms, now_ms=1
@@ -109,7 +115,13 @@ def test_what_stands_before_the_checkpoint_is_counted_and_its_damage_told() -> N
     assert (found.last_offset, found.snapshot_offset) == (end - 1, end)
     hole, middle = cut(data, 500), cut(data, 900)
     split = load([File(data[:hole]), File(data[middle:], base_offset=900)], [snapshot])
-    assert "offset-gap" in ids(split)
+    assert gaps(split) == [(Severity.WARNING, offset(data, hole), offset(data, middle))]
+    assert image_sha256(split.image) == image_sha256(load([File(data)], []).image)
+    before = load([File(data[:hole]), File(data[begin:], base_offset=end)], [snapshot])
+    assert gaps(before) == [(Severity.WARNING, offset(data, hole), end)]
+    assert gaps(load([File(data[begin:], base_offset=end)], [snapshot])) == []
+    over = load([File(data[:hole]), File(data[cut(data, 2_500) :], base_offset=2_500)], [snapshot])
+    assert {severity for severity, _, _ in gaps(over)} == {Severity.BLOCKER}
     broken = load([File(data[: hole + 70] + bytes([data[hole + 70] ^ 1]) + data[hole + 71 :])], [snapshot])
     assert "damaged-log" in ids(broken)
     assert image_sha256(broken.image) == image_sha256(load([File(data)], []).image)
@@ -148,6 +160,11 @@ def test_a_late_log_without_checkpoint() -> None:
 
 def ids(found: Loaded) -> set[str]:
     return {one.id for one in found.findings} - {"aborted-transaction"}
+
+
+def gaps(found: Loaded) -> list[tuple[Severity, int, int]]:
+    told = [one for one in found.findings if one.id == GAP]
+    return [(one.severity, one.evidence["expected"], one.evidence["found"]) for one in told]
 
 
 def test_damage_is_told_and_read_past() -> None:

@@ -20,7 +20,7 @@ from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.dryrun.local import Loaded, load
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.metadata.image_json import image_sha256
-from tests.commands.captured import RELEASES, unpacked
+from tests.commands.captured import RELEASES, unpacked, with_hole
 from tests.dryrun.odd_logs import CASES, damaged, encoded, generated
 from tests.lab.ports import free_port
 
@@ -62,6 +62,11 @@ def _logs(folder: Path) -> Iterator[tuple[str, LogSource, int | None]]:
         if log.checkpoints:
             at = (log.checkpoints[0].base_offset or 0) + 5
             yield f"{release} at {at}", log, at
+
+    holed = unpacked("4.4.0", folder, "holed")
+    with_hole(holed, 40, 60)
+    yield "a hole below a checkpoint", open_source(str(holed)), None
+    yield "a hole and no checkpoint yet", open_source(str(holed)), 70
 
 
 def _parent(_: int) -> str:
