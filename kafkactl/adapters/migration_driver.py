@@ -34,7 +34,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
-from kafkactl.migration.step import File, Progress, Step
+from kafkactl.migration.step import File, Move, Progress, Step
 from kafkactl.plan import Finding, Outcome, blockers, each_once
 
 Plan = Callable[[Observation, Memory], Route]
@@ -260,7 +260,7 @@ class _Drive:
             self.seen_done.add(key)
             return None
         patience, clock = self.crew.patience, self.crew.world.clock
-        limit_ms = patience.copy_ms if key[0] == "wait-copy" else patience.gate_ms
+        limit_ms = self._limit_ms(step)
         until = Deadline.after(patience.operator_ms if asked else limit_ms, clock)
         opened_ms: float | None = None
         before = self.state
@@ -291,6 +291,17 @@ class _Drive:
                 return gate_stays_closed(step, closed, asked=asked)
             self.crew.tell(Event(kind="wait", text=f"{step.gate}: {closed[0]}", state=route.state))
             clock.sleep_ms(patience.look_every_ms)
+
+    def _limit_ms(self, step: Step) -> int:
+        """How long a gate is waited for. Brokers elect in milliseconds, or the next run has to start one of them anew:
+        that is not done unasked, for without a controller a broker may have to be killed to stop.
+        """
+        patience = self.crew.patience
+        if step.action is Move.WAIT_COPY:
+            return patience.copy_ms
+        if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER:
+            return min(patience.znode_ms, patience.gate_ms)
+        return patience.gate_ms
 
     def _closed(self, step: Step, route: Route, seen: Observation) -> tuple[str, ...]:
         """Why the gate of a step is not open, empty where it is."""

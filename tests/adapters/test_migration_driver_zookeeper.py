@@ -153,6 +153,29 @@ class CrashingCluster(FakeCluster):
                 self.kill(node.id)
 
 
+class Deaf(FakeCluster):
+    """No broker that runs hears that `/controller` is gone."""
+
+    is_deaf = False
+
+    def _elect_in_zookeeper(self) -> None:
+        if not self.is_deaf:
+            super()._elect_in_zookeeper()
+
+
+def test_a_zookeeper_election_that_does_not_come_is_told_soon_and_gone_on_with(tmp_path: Path) -> None:
+    cluster = Deaf()
+    assert forward(FakeWorld(cluster), tmp_path, until="M6").state_after == "M6"
+    began_ms, cluster.is_deaf = cluster.now_ms, True
+    result = back(FakeWorld(cluster), tmp_path)
+    assert _ended(result) == (Outcome.PARTIAL, "gate-stays-closed", "failed")
+    assert cluster.now_ms - began_ms < 240_000
+    cluster.is_deaf = False
+    cluster.tick()
+    assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_back(cluster)
+
+
 class UnendingCopy(FakeCluster):
     """The copy was begun and goes on and on."""
 
