@@ -141,7 +141,8 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     from kafkactl.commands.log_stream import time_text
 
     if answer["offset"] is None:
-        page.heading("The log is empty", "warn")
+        is_damaged = any(one["severity"] == "blocker" for one in answer["findings"])
+        page.heading("Nothing of the log could be read" if is_damaged else "The log is empty", "warn")
     else:
         page.heading(f"The state after offset {answer['offset']}, {time_text(answer['timestamp_ms'])} UTC")
     page.fields(

@@ -64,6 +64,8 @@ def run(scenario: str, world: World, asked: Input) -> Prediction:
         )
     try:
         found = SCENARIOS[scenario](world, asked)
+    except InputError as error:
+        raise _on_damage(error, world) from None
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"the input of scenario {scenario} is not understood: {error!r}",
@@ -92,6 +94,15 @@ def _on_what_was_read(found: Prediction, world: World) -> Prediction:
     gaps = [one for one in world.loaded.findings if one.id == GAP and one not in broken]
     told = world.loaded.findings if found.scenario == "replay" else (*broken, *gaps)
     return replace(found, verdict=verdict, findings=(*found.findings, *world.told, *_by_id(told)))
+
+
+def _on_damage(error: InputError, world: World) -> InputError:
+    """What the log does not have may be in what could not be read of it."""
+    broken = next((one for one in world.loaded.findings if one.severity is Severity.BLOCKER), None)
+    if broken is None:
+        return error
+    cause = f"This log was not read whole: {broken.message}."
+    return InputError(error.message, id=error.id, cause=error.cause or cause, next_step=error.next_step)
 
 
 def _by_id(findings: Iterable[Finding]) -> Iterator[Finding]:

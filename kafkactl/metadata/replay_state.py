@@ -54,7 +54,7 @@ class Findings:
         self._counts[id] += 1
         if self._counts[id] <= SHOWN_OF_EACH:
             self._severity[id] = severity
-            text = f"record {offset}: {message}"
+            text = f"record {offset}: {message}" if offset >= 0 else message
             self._shown.append(
                 Finding(id=id, severity=severity, subject=subject, message=text, evidence={"offset": offset})
             )

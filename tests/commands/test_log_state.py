@@ -170,6 +170,16 @@ def test_two_folders_are_two_logs(kafkactl, log: Path):
     assert (run.code, run.error["id"]) == (2, "several-logs")
 
 
+def test_a_file_of_which_nothing_can_be_read_is_not_empty(kafkactl, tmp_path: Path):
+    (tmp_path / SEGMENT).write_bytes(b"\xfe" * 4_000)
+    run = kafkactl("log", "image", tmp_path)
+    assert run.code == 7 and "empty" not in run.stdout
+    assert "Nothing of the log could be read" in run.stdout and "record -1" not in run.stdout
+    run = kafkactl("dryrun", "broker-loss", tmp_path, "--brokers", "1", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "unknown-broker")
+    assert "not read whole" in run.error["cause"]
+
+
 def test_an_empty_log(kafkactl, tmp_path: Path):
     (tmp_path / SEGMENT).write_bytes(b"")
     answer = image(kafkactl, tmp_path)
