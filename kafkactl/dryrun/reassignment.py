@@ -113,8 +113,25 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
         changes=changes,
         operations=tuple(controller.operations),
         effects={"results": results, "steps": steps, "completes": not stuck, "records_at_once": before},
-        assumptions=("every live replica that is added catches up and joins the ISR",),
+        assumptions=("every live replica that is added catches up and joins the ISR", *_reports(image, moves)),
     )
+
+
+def _reports(image: Image, moves: Sequence[Move]) -> Iterator[str]:
+    """Of a broker with several log directories nobody can tell which one it takes, nor when it says so."""
+    added = [
+        broker_id
+        for move in moves
+        if move.replicas is not None and (topic := image.topic(move.topic)) and move.partition in topic.partitions
+        for broker_id in set(move.replicas) - set(topic.partitions[move.partition].replicas)
+        if broker_id in image.brokers and len(image.brokers[broker_id].directories) > 1
+    ]
+    if added:
+        yield (
+            f"brokers with several log directories choose one for each replica that is added there ({len(added)} on "
+            f"{some([f'broker {one}' for one in sorted(set(added))])}) and report it: up to one more "
+            "PartitionChangeRecord each, which is not counted here"
+        )
 
 
 def _start(controller: ActiveController, move: Move) -> tuple[int, str | None, list[Any]]:

@@ -16,7 +16,8 @@ from kafkactl.dryrun.election import Election
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.reassignment import Move, parse_plan, reassignment
 from kafkactl.errors import InputError
-from tests.dryrun.clusters import cluster
+from kafkactl.frozen import changed
+from tests.dryrun.clusters import cluster, uuid
 
 ELR = "levels eligible.leader.replicas.version=1\n"
 
@@ -134,6 +135,16 @@ def test_a_move_ends() -> None:
     change = found.changes[0]
     assert (change.replicas_after, change.isr_after, change.leader_after) == ((3, 2), (2, 3), 3)
     assert (found.verdict, found.effects["completes"]) == (Verdict.OK, True)
+
+
+def test_brokers_with_several_directories_report_which_one_they_took() -> None:
+    image, facts = cluster(FOUR)
+    assert "directories" not in " ".join(reassignment(image, facts, [Move("a", 0, (3, 2))]).assumptions)
+    three = changed(image.brokers[3], directories=(uuid(503), uuid(603)))
+    image = changed(image, brokers={**image.brokers, 3: three})
+    told = " ".join(reassignment(image, facts, [Move("a", 0, (3, 2)), Move("a", 1, (2, 3))]).assumptions)
+    assert "2 on broker 3" in told
+    assert "directories" not in " ".join(reassignment(image, facts, [Move("a", 0, (2, 1))]).assumptions)
 
 
 def test_a_broker_that_is_down_is_accepted_and_never_ends() -> None:
