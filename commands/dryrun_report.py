@@ -75,7 +75,7 @@ def _scenarios(world: World) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    from kafkactl.report.build import title_of
+    from kafkactl.report.build import heaviest, title_of
 
     verdict, source = answer["verdict"], answer["source"]
     page.heading(f"report: {verdict}", TONES[verdict])
@@ -86,9 +86,15 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         ]
     )
     page.table(
-        ("scenario", "verdict", "blockers", "warnings"),
+        ("scenario", "verdict", "blockers", "warnings", "first of them"),
         [
-            (title_of(one), Word(one["verdict"], TONES[one["verdict"]]), _count(one, "blocker"), _count(one, "warning"))
+            (
+                title_of(one),
+                Word(one["verdict"], TONES[one["verdict"]]),
+                _count(one, "blocker"),
+                _count(one, "warning"),
+                heaviest(one["findings"]),
+            )
             for one in answer["predictions"]
         ],
     )

@@ -7,7 +7,7 @@ comes as `Cluster`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.frozen import frozen
@@ -41,13 +41,20 @@ def report_of(
     return Report(
         title="Dry-run report" if several else f"Dry run: {title_of(first)}",
         verdict=verdict,
-        meaning=MEANINGS[verdict],
+        meaning=" ".join([MEANINGS[verdict], *(_decided_by(sections, verdict) if several else ())]),
         source=_source(first, before),
         sections=sections,
         cluster=tuple(one for one in (*now(before), timeline) if one is not None),
         assumptions=tuple(shared),
         written_by=written_by,
     )
+
+
+def _decided_by(sections: Iterable[Section], verdict: str) -> Iterator[str]:
+    """Which scenarios make the verdict what it is, where it is not a good one."""
+    heavy = [one.title for one in sections if one.verdict == verdict != _WEIGHTS[0]]
+    if heavy:
+        yield f"Decided by: {'; '.join(heavy)}."
 
 
 def title_of(answer: Mapping[str, Any]) -> str:
@@ -138,12 +145,30 @@ def overview(report: Report) -> Table:
         (
             Cell(one.title),
             Cell(one.verdict, TONES[one.verdict]),
-            Cell(str(sum(found["severity"] == "blocker" for found in one.findings))),
-            Cell(str(sum(found["severity"] == "warning" for found in one.findings))),
+            Cell(_findings_in_short(one.findings)),
         )
         for one in report.sections
     )
-    return Table(title="Scenarios", columns=("scenario", "verdict", "blockers", "warnings"), rows=tuple(rows))
+    return Table(title="Scenarios", columns=("scenario", "verdict", "findings"), rows=tuple(rows))
+
+
+def _findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
+    """How many of each sort, and the first: "2 warnings, first leaderless-partition: partition a-0"."""
+    counts = Counter(one["severity"] for one in findings)
+    told = [f"{counts[one]} {one}{'s' if counts[one] > 1 else ''}" for one in ("blocker", "warning") if counts[one]]
+    return f"{', '.join(told)}, first {heaviest(findings)}" if told else "none"
+
+
+def heaviest(findings: Iterable[Mapping[str, Any]]) -> str:
+    """The first of the gravest findings in a few words; "" where there is nothing but remarks.
+
+    >>> heaviest([{"severity": "warning", "id": "restart-differs", "subject": "11 things"}])
+    'restart-differs: 11 things'
+    """
+    heavy = sorted(
+        (one for one in findings if one["severity"] != "info"), key=lambda one: _SEVERITIES.index(one["severity"])
+    )
+    return f"{heavy[0]['id']}: {heavy[0]['subject']}" if heavy else ""
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.report.build import Played, report_of
+from kafkactl.report.build import Played, overview, report_of
 from kafkactl.report.cluster import cluster_of
 from kafkactl.report.events import FEATURES, Event, events_of
 from kafkactl.report.html import MARK, render_html
@@ -95,6 +95,20 @@ def test_a_report_of_several_scenarios_takes_the_heaviest_verdict() -> None:
     links = {found["href"] for tag, found in page.seen if tag == "a"}
     assert links == {f"#{one.anchor}" for one in several.sections}
     assert {f"#{found.get('id')}" for tag, found in page.seen if tag == "section"} >= links
+
+
+def test_the_first_screen_says_what_decides_and_why() -> None:
+    heavy = [
+        finding("small", "info"),
+        finding("odd", "warning"),
+        finding("bad", "blocker"),
+        finding("odder", "warning"),
+    ]
+    shown = report(answer(), answer(scenario="restart", verdict="degraded", findings=heavy), answer(scenario="growth"))
+    assert shown.meaning.endswith("Decided by: restart brokers 1.")
+    rows = [[cell.text for cell in row][1:] for row in overview(shown).rows]
+    assert rows == [["ok", "none"], ["degraded", "1 blocker, 2 warnings, first bad: bad"], ["ok", "none"]]
+    assert "Decided" not in report(answer(), answer(scenario="growth")).meaning
 
 
 def test_assumptions_that_all_share_are_told_once() -> None:
