@@ -112,14 +112,14 @@ def _files(
     sources: tuple[str, ...], connection: ConnectionArguments, from_cluster: bool
 ) -> Iterator[Iterable[LogFile]]:
     """All that can say something of the past: see `log_image.history_files`."""
-    from kafkactl.adapters.log_image import history_files, joined
+    from kafkactl.adapters.log_image import history_files, joined, without_needless
 
     check_sources(sources, from_cluster)
     if not from_cluster:
         yield history_files(joined(opened_sources(sources)))
         return
-    with log_files((), connection, from_cluster=True, checkpoints=True) as files:
-        yield files
+    with log_files((), connection, from_cluster=True, checkpoints=True, whole=True) as files:
+        yield without_needless(files)
 
 
 def _key(keys: dict[str, str | None], partition: int | None) -> Key:

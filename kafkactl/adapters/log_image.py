@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kafkactl.adapters.log_source import CHECKPOINT, LogFile, LogSource, segments_from
@@ -267,6 +267,24 @@ def history_files(source: LogSource) -> list[LogFile]:
     before = [one for one in source.checkpoints if (one.base_offset or 0) <= begins and not _is_first(one)]
     after = [one for one in source.checkpoints if (one.base_offset or 0) > begins]
     return [*(before[-1:] or after[:1]), *source.segments]
+
+
+def without_needless(files: Iterable[LogFile]) -> Iterator[LogFile]:
+    """A live log (`log_source.cluster_files`) without its snapshot, where it still has its beginning.
+
+    Offset 0, which a controller with a snapshot gives no more, holds a LeaderChange and nothing of the state.
+    """
+    snapshot: LogFile | None = None
+    for file in files:
+        if file.kind == CHECKPOINT:
+            snapshot = file
+            continue
+        if snapshot is not None and (file.base_offset or 0) > 1:
+            yield snapshot
+        snapshot = None
+        yield file
+    if snapshot is not None:
+        yield snapshot
 
 
 def joined(sources: Sequence[LogSource]) -> LogSource:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters import log_source
-from kafkactl.adapters.log_source import CHECKPOINT, SEGMENT, open_source, read_pieces
+from kafkactl.adapters.log_image import without_needless
+from kafkactl.adapters.log_source import CHECKPOINT, SEGMENT, LogFile, open_source, read_pieces
 from kafkactl.errors import KafkactlError
 from kafkactl.protocol.record_batch import encode_batch
 from tests.metadata.goldens import GOLDEN, golden
@@ -136,3 +137,14 @@ def test_every_golden_is_taken_for_what_it_is():
         assert open_source(str(path)).segments
     for path in GOLDEN.glob("*.checkpoint.bin"):
         assert open_source(str(path)).checkpoints
+
+
+@pytest.mark.parametrize(
+    ("begins", "left"), [(0, ["segment"]), (1, ["segment"]), (7, ["checkpoint", "segment"]), (None, ["checkpoint"])]
+)
+def test_a_live_log_needs_its_snapshot_only_where_its_beginning_is_gone(begins: int | None, left: list[str]) -> None:
+    def file(kind: str, offset: int) -> LogFile:
+        return LogFile(name="f", kind=kind, base_offset=offset, pieces=list)
+
+    files = [file(CHECKPOINT, 40), *([] if begins is None else [file(SEGMENT, begins)])]
+    assert [one.kind for one in without_needless(files)] == left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +62,21 @@ def test_the_nodes_agree(kafkactl, cluster: KafkaCluster):
     assert run.json["divergences"] == []
     assert {one["cluster_id"] for one in run.json["sources"]} == {cluster.cluster_id}
     assert len({one["first_offset"] for one in run.json["sources"]}) == 1
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
+def test_what_came_before_the_newest_snapshot_is_told(kafkactl, new_cluster: ClusterOf, release: str):
+    """As long as the controller's log has it; what a node of the same cluster has on disk is the same."""
+    often = {"metadata.log.max.snapshot.interval.ms": "2000"}
+    cluster = new_cluster(release, controllers=1, brokers=1, settings=often)
+    cluster.start()
+    disk = folder(cluster, cluster.controller_ids[0])
+    until = time.monotonic() + 60
+    while not [one for one in disk.glob("*.checkpoint") if int(one.name[:20]) > 10]:
+        assert time.monotonic() < until, sorted(disk.iterdir())
+        time.sleep(1)
+    broker = ("--broker", cluster.broker_ids[0])
+    live = kafkactl("log", "history", "--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, *broker)
+    assert lines(live.stdout) == lines(kafkactl("log", "history", disk, *broker).stdout)
+    assert lines(live.stdout)[0]["type"] == "RegisterBrokerRecord" and "checkpoint" not in live.stdout
