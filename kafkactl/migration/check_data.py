@@ -243,7 +243,7 @@ def _is_own(holder: ZkController, quorum: QuorumSeen) -> bool:
 def _persistent_controller(case: CheckCase) -> Iterator[Finding]:
     """C-59. A ZooKeeper controller's znode belongs to its session."""
     holder = None if case.tree is None else case.tree.controller
-    if holder is not None and not holder.is_kraft and not holder.ephemeral:
+    if holder is not None and not holder.is_kraft and holder.ephemeral is False:
         yield blocker(
             "persistent-controller-znode",
             "/controller",

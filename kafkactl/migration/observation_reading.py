@@ -64,11 +64,11 @@ def observation_of(
     """
     found = [*raw.findings, *findings]
     nodes = []
-    for one in raw.nodes:
+    for one in sorted(raw.nodes, key=lambda one: (one.role.value, one.id)):  # a file may have them in any order
         node, troubles = node_seen(one)
         nodes.append(node)
         found += troubles
-    chroot = _chroot(raw)
+    chroot = chroot_of(raw)
     tree = None if znodes is None else _tree(znodes, chroot, found)
     if tree is not None:
         tree = changed(tree, zxid_before=raw.zxid_before, zxid_after=raw.zxid_after)
@@ -89,7 +89,7 @@ def observation_of(
     return changed(observation, logs=told, findings=tuple(found))
 
 
-def _chroot(raw: RawObservation) -> str | None:
+def chroot_of(raw: RawObservation) -> str | None:
     """As it was told, else the end of zookeeper.connect, else to be found."""
     if raw.chroot is not None:
         return raw.chroot.rstrip("/")

@@ -227,7 +227,7 @@ def _znodes(e: Evidence) -> Iterator[Step]:
             gate="the persistent /controller of KRaft is gone",
             why="it is persistent, so no ZooKeeper broker is elected while it is there",
             path="/controller",
-            version=e.tree.controller.version,
+            version=_version(e, "/controller"),
         )
     if e.memory in _PRESENT or (e.observation.tree is not None and e.observation.tree.get("/migration") is not None):
         yield Step(
@@ -242,7 +242,7 @@ def _znodes(e: Evidence) -> Iterator[Step]:
 
 def _version(e: Evidence, path: str) -> int | None:
     znode = None if e.observation.tree is None else e.observation.tree.get(path)
-    return None if znode is None else znode.version
+    return None if znode is None or "version" in znode.untold else znode.version
 
 
 def _elected(e: Evidence) -> Step:

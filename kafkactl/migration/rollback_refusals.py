@@ -100,7 +100,8 @@ def _perhaps_final(e: Evidence, _: Situation) -> Iterator[Finding]:
     if e.kraft_state is not None or e.holder is not Holder.KRAFT or e.controllers in (Quorum.DOWN, Quorum.MINORITY):
         return
     flagged = any(has_flag(one) for one in e.observation.controllers)
-    if flagged or all(one.in_zookeeper if one.runs_as is None else one.runs_as is not Mode.KRAFT for one in e.brokers):
+    on_zookeeper = [one.in_zookeeper if one.runs_as is None else one.runs_as is not Mode.KRAFT for one in e.brokers]
+    if flagged or (on_zookeeper and all(on_zookeeper)):
         return
     yield blocker(
         "finalization-not-excluded",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkactl.frozen import frozen
-from kafkactl.migration.observation import Mode, Observation
+from kafkactl.migration.observation import Mode, NodeSeen, Observation
 from kafkactl.migration.state_evidence import (
     MIGRATION,
     NONE,
@@ -94,9 +94,16 @@ def _all_controllers_final(e: Evidence) -> bool:
     return not any(
         has_flag(one)
         or state_metric(one) in (MIGRATION, PRE_MIGRATION)
-        or (has_flag(one) is None and file_has_flag(one))
+        or (has_flag(one) is None and _may_have(one, e))
         for one in e.observation.controllers
     )
+
+
+def _may_have(controller: NodeSeen, e: Evidence) -> bool | None:
+    """Whether a controller that does not say so itself has the flag: by its file, else by its last registration."""
+    in_file = file_has_flag(controller)
+    held = None if e.log is None else e.log.controllers.get(controller.id)
+    return (held is not None and held.zk_migration_ready) if in_file is None else in_file
 
 
 def _gone(e: Evidence) -> bool:
@@ -199,8 +206,14 @@ def _lost_memory(e: Evidence) -> bool:
         return False
     if e.memory is not Memory.NOT_COPIED or e.tree is None or e.tree.migration is None:
         return True
-    made_anew = e.holder is Holder.KRAFT and e.tree.migration.version == 0
+    made_anew = e.holder is Holder.KRAFT and e.tree.migration.version == 0 and not _is_version_untold(e)
     return _since_copy(e) > (_WINDOW if made_anew else _WINDOW_OF_A_LOOK)
+
+
+def _is_version_untold(e: Evidence) -> bool:
+    """Whether the saved tree leaves out how often `/migration` was written."""
+    znode = None if e.observation.tree is None else e.observation.tree.get("/migration")
+    return znode is not None and "version" in znode.untold
 
 
 def _entering(e: Evidence) -> bool:
@@ -237,7 +250,19 @@ def _some_left(e: Evidence) -> bool:
     """Brokers that are still registered as migrating, or where no log tells, that run so."""
     if e.log is None and e.migrating_count is not None:
         return e.migrating_count > 0
-    return any(one.on_kraft is False for one in e.brokers) or (e.log is None and not e.on_kraft)
+    if any(one.on_kraft is False for one in e.brokers):
+        return True
+    return e.log is None and not e.on_kraft and (not _by_tree_alone(e) or any(one.in_zookeeper for one in e.brokers))
+
+
+def _some_on_kraft(e: Evidence) -> bool:
+    return bool(e.on_kraft) or (_by_tree_alone(e) and not all(one.in_zookeeper for one in e.brokers))
+
+
+def _by_tree_alone(e: Evidence) -> bool:
+    """Only ZooKeeper tells of the brokers: one that is not in it any more, and not seen to be down, is on KRaft."""
+    tells = e.tree is not None and e.tree.knows_brokers
+    return tells and e.log is None and all(one.on_kraft is None and one.answers is not False for one in e.brokers)
 
 
 # --- the table ------------------------------------------------------------------------------------------------------
@@ -343,7 +368,7 @@ _ROWS: Final = (
     ),
     _Row(
         State.M7,
-        lambda e: _copied(e) and bool(e.on_kraft),
+        lambda e: _copied(e) and _some_on_kraft(e),
         "the copy is done, and some brokers are on KRaft, others not",
     ),
     _Row(State.M6, _copied, "the copy is done, and all brokers are in ZooKeeper mode"),

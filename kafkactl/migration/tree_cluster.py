@@ -56,7 +56,7 @@ def _controller(znode: Znode) -> ZkController:
     return ZkController(
         broker_id=needed(fields, "brokerid", as_int),
         kraft_epoch=given(fields, "kraftControllerEpoch", as_int),
-        ephemeral=znode.ephemeral_owner != 0,
+        ephemeral=None if "ephemeral_owner" in znode.untold else znode.ephemeral_owner != 0,
         version=znode.version,
     )
 

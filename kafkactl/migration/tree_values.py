@@ -17,11 +17,14 @@ from kafkactl.values import Uuid
 
 @frozen
 class ZkController:
-    """`/controller`. `kraft_epoch` is None for a znode of version 1, -1 or None for a ZooKeeper controller."""
+    """`/controller`. `kraft_epoch` is None for a znode of version 1, -1 or None for a ZooKeeper controller.
+
+    `ephemeral` is None where a saved tree does not tell the znode's owner.
+    """
 
     broker_id: int
     kraft_epoch: int | None
-    ephemeral: bool
+    ephemeral: bool | None
     version: int
 
     @property

@@ -58,7 +58,8 @@ class Znode:
     """A znode: its data and what ZooKeeper's Stat says. Times in milliseconds since the epoch.
 
     `data` is None for null data (ZooKeeper tells null from empty) and where it is `hidden`. `ephemeral_owner` is the
-    session of an ephemeral znode, 0 for a persistent one.
+    session of an ephemeral znode, 0 for a persistent one. `untold` names the numbers that a file leaves out: the 0 that
+    stands for each is unknown.
     """
 
     path: str
@@ -74,6 +75,7 @@ class Znode:
     num_children: int = 0
     acl: tuple[ZnodeAcl, ...] = ()
     hidden: Hidden | None = None
+    untold: frozenset[str] = frozenset()
 
 
 @frozen
@@ -103,7 +105,7 @@ def render_znode(znode: Znode) -> str:
     line = {
         "path": znode.path,
         "data": _data_text(znode),
-        **{name: getattr(znode, name) for name in _NUMBERS},
+        **{name: None if name in znode.untold else getattr(znode, name) for name in _NUMBERS},
         "acl": [[one.perms, one.scheme, one.id] for one in znode.acl],
     }
     return json.dumps(line, separators=(",", ":"))
@@ -152,6 +154,7 @@ def parse_znode(line: bytes) -> Znode:
         data=data,
         hidden=hidden,
         acl=_read_acl(fields.get("acl")),
+        untold=frozenset(name for name in _NUMBERS if fields.get(name) is None),
         **{name: _read_number(fields, name) for name in _NUMBERS},
     )
 
