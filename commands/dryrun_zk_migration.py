@@ -56,13 +56,15 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     static = read_config(common)
     named = None if common.kafka_version is None else find_release(common.kafka_version)
     source = read_copy_source(common.sources[0], chroot=chroot, properties=static or {}, timeout_ms=_limit_ms())
-    release = named or find_release(source.release or _NEWEST)
-    forecast = forecast_of(source, release, static)
+    release = named or seen_release(source)
+    forecast = forecast_of(source, release, static, is_named=named is not None)
     loaded = replayed(forecast, engine, common.master)
     found = prediction_of(source, forecast, release, loaded, chroot or source.tree.chroot or None)
     found = changed(
         found,
-        assumptions=tuple(assumptions_of(forecast, release, static, told=named is None and source.release is not None)),
+        assumptions=tuple(
+            assumptions_of(forecast, release, static, told=named is None and source.release == release.version_text)
+        ),
     )
     payload = {
         "engine": engine,
@@ -99,20 +101,35 @@ def read_config(common: Common) -> Mapping[str, str] | None:
     return read_static(common.config)
 
 
-def forecast_of(source: CopySource, release: Release, static: Mapping[str, str] | None) -> CopyForecast:
-    """The copy of a release, played on the tree."""
+def seen_release(source: CopySource) -> Release:
+    """What the observation says; the last one with ZooKeeper where it says nothing, or a release that nobody knows."""
+    from kafkactl.errors import InputError
+    from kafkactl.features.releases import find_release
+
+    try:
+        return find_release(source.release or _NEWEST)
+    except InputError:
+        return find_release(_NEWEST)
+
+
+def forecast_of(
+    source: CopySource, release: Release, static: Mapping[str, str] | None, *, is_named: bool
+) -> CopyForecast:
+    """The copy of a release, played on the tree; one whose copy is not known is a wrong word only where it `is_named`
+    by the operator.
+    """
     from kafkactl.frozen import changed
     from kafkactl.migration.copy_forecast import forecast_copy
-    from kafkactl.migration.copy_rules import copy_rules
+    from kafkactl.migration.copy_rules import copy_rules, rules_seen
     from kafkactl.migration.tree_parse import parse_tree
 
-    rules = copy_rules(release.version)
+    rules, told = (copy_rules(release.version), ()) if is_named else rules_seen(release.version)
     secrets = None
     if static is not None:
         secrets = tuple(static[name] for name in _SECRETS if static.get(name))
         size = static.get(_MIN_BATCH, "").strip()
         rules = changed(rules, min_batch_size=int(size)) if size.isascii() and size.isdigit() else rules
-    return forecast_copy(parse_tree(source.tree), rules, secrets=secrets, findings=source.findings)
+    return forecast_copy(parse_tree(source.tree), rules, secrets=secrets, findings=(*source.findings, *told))
 
 
 def prediction_of(

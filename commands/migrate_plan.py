@@ -15,10 +15,11 @@ from kafkactl.commands.migrate_options import (
 from kafkactl.commands.output import emit
 
 if TYPE_CHECKING:
-    from kafkactl.migration.state_evidence import Evidence
+    from kafkactl.migration.copy_forecast import CopyForecast
     from kafkactl.migration.step import Way
 
 KIND = "migrate.plan"
+_OF_RELEASE = "migration-release-unknown"  # the other findings of the copy are those of `migrate check`
 
 
 @leaf_command(
@@ -43,6 +44,7 @@ def command(*, source: ObservationArguments) -> None:
     """
     from kafkactl.commands.migrate_page import plan_page
     from kafkactl.migration.afterwards import afterwards
+    from kafkactl.migration.copy_expected import expected_copy
     from kafkactl.migration.procedure import forward_of
     from kafkactl.migration.state import situation_of
     from kafkactl.migration.state_evidence import evidence_of
@@ -54,6 +56,8 @@ def command(*, source: ObservationArguments) -> None:
     evidence = evidence_of(observation)
     plan = forward_of(evidence, situation_of(evidence), inventory)
     then = afterwards(observation) if plan.state is State.M11 else ()
+    copy = expected_copy(evidence, plan.state)
+    release = () if copy is None else tuple(one for one in copy.findings if one.id == _OF_RELEASE)
     payload = {
         "outcome": plan.outcome.value,
         "state": plan.state.value,
@@ -61,9 +65,9 @@ def command(*, source: ObservationArguments) -> None:
         "time_ms": observation.time_ms,
         "steps": [one.to_dict() for one in plan.steps],
         "restarts": _restarts(plan),
-        "prediction": _prediction(evidence, plan),
+        "prediction": _prediction(copy),
         "consequences": plan.consequences,
-        "findings": each_once((*observation.findings, *plan.findings, *then)),
+        "findings": each_once((*observation.findings, *plan.findings, *release, *then)),
     }
     emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
 
@@ -76,11 +80,8 @@ def _restarts(plan: Way) -> dict[str, int]:
     return {"brokers": roles.count(NodeRole.BROKER), "controllers": roles.count(NodeRole.CONTROLLER)}
 
 
-def _prediction(evidence: Evidence, plan: Way) -> dict[str, Any] | None:
+def _prediction(found: CopyForecast | None) -> dict[str, Any] | None:
     """The copy of the tree as it is now; None once it is done."""
-    from kafkactl.migration.copy_expected import expected_copy
-
-    found = expected_copy(evidence, plan.state)
     if found is None:
         return None
     return {

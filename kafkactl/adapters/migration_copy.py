@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,17 +11,19 @@ from typing import Final
 
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.log_source import LogSource, open_source
+from kafkactl.adapters.migration_files import OBSERVATION, ZNODES
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.frame import MetadataRecord, encode_record
+from kafkactl.migration.observation import NodeRole
+from kafkactl.migration.observation_raw import parse_observation
+from kafkactl.migration.observation_reading import chroot_of, node_seen
 from kafkactl.migration.tree import Tree, tree_of
 from kafkactl.migration.znode import decode_znodes
 from kafkactl.plan import Finding
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import message
 
-SAVED_TREE: Final = "zk.jsonl.gz"
-OBSERVATION: Final = "observation.json"
 _NO_ZOOKEEPER: Final = (4,)
 _PLAIN: Final = re.compile(r"\d+\.\d+(\.\d+)?").fullmatch
 _MOST_IN_A_BATCH: Final = 10_000
@@ -48,9 +49,11 @@ def read_copy_source(
     `properties` are those of a node, for TLS and SASL. Raises InputError, and UnreachableError for a live one.
     """
     path = Path(source)
-    release = _observed_release(path) if path.is_dir() else None
+    release = None
     if path.is_dir():
-        path = path / SAVED_TREE
+        release, told = _observed(path)
+        chroot = told if chroot is None else chroot
+        path = next((path / name for name in ZNODES if (path / name).exists()), path / ZNODES[0])
     if path.exists() or not _is_connect(source):
         saved = decode_znodes(read_input(path, "saved ZooKeeper tree"), file=str(path))
         tree = tree_of(saved.znodes, chroot)
@@ -58,19 +61,19 @@ def read_copy_source(
     return CopySource(name=source, tree=_live(source, chroot, properties, timeout_ms))
 
 
-def _observed_release(folder: Path) -> str | None:
-    """What the nodes run, as observation.json says; a file that cannot be read says nothing."""
+def _observed(folder: Path) -> tuple[str | None, str | None]:
+    """What the nodes run and the chroot, as observation.json says; a file that cannot be read says nothing."""
     try:
-        found = json.loads((folder / OBSERVATION).read_bytes())
-        nodes = [(one["role"], str(one["kafka_version"])) for one in found["nodes"] if one.get("kafka_version")]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    for role in ("controller", "broker"):
-        versions = [tuple(map(int, text.split("."))) for kind, text in nodes if kind == role and _PLAIN(text)]
+        raw, _ = parse_observation((folder / OBSERVATION).read_bytes(), file=str(folder / OBSERVATION))
+    except (OSError, InputError):
+        return None, None
+    seen = [(one.role, node_seen(one)[0].kafka_version or "") for one in raw.nodes]
+    for role in (NodeRole.CONTROLLER, NodeRole.BROKER):
+        versions = [tuple(map(int, text.split("."))) for kind, text in seen if kind is role and _PLAIN(text)]
         if versions:
             oldest = min(versions)
-            return ".".join(map(str, oldest)) if oldest < _NO_ZOOKEEPER else None
-    return None
+            return ".".join(map(str, oldest)) if oldest < _NO_ZOOKEEPER else None, chroot_of(raw)
+    return None, chroot_of(raw)
 
 
 def _is_connect(source: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from kafkactl.errors import InputError
 from kafkactl.features.releases import KafkaVersion, find_release
 from kafkactl.migration.copy_forecast import CopyForecast, forecast_copy
-from kafkactl.migration.copy_rules import copy_rules
+from kafkactl.migration.copy_rules import rules_seen
 from kafkactl.migration.password_encoder import SECRET_KEYS
 from kafkactl.migration.state_evidence import Evidence
 from kafkactl.migration.state_names import State
@@ -28,7 +28,8 @@ def expected_copy(evidence: Evidence, state: State) -> CopyForecast | None:
         return None
     told = {one.kafka_version for one in evidence.observation.nodes if one.kafka_version}
     version = min((one for text in told for one in _known(text)), default=find_release(_NEWEST).version)
-    return forecast_copy(evidence.tree, copy_rules(version), secrets=_secrets(evidence))
+    rules, told_of_release = rules_seen(version)
+    return forecast_copy(evidence.tree, rules, secrets=_secrets(evidence), findings=told_of_release)
 
 
 def _known(text: str) -> Iterator[KafkaVersion]:

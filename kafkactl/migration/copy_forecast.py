@@ -39,7 +39,8 @@ class CopyOutcome(StrEnum):
     """How a copy would end; the later a word stands here, the more it weighs.
 
     LOSES: it ends, and something of the tree is missing or changed. NEVER_STARTS: the controllers wait for ever, or
-    take the copy for done. NOT_KNOWN: the tree does not show all. DIES: the controllers take over, and each dies of it.
+    take the copy for done. NOT_KNOWN: the tree does not show all, or it is not known
+    what the release copies. DIES: the controllers take over, and each dies of it.
     """
 
     COMPLETES = "completes"
@@ -82,7 +83,12 @@ _BY_FINDING: Final[Mapping[CopyOutcome, tuple[str, ...]]] = {
         "partition-state-ignored",
         "unreadable-topic-znode",
     ),
-    CopyOutcome.NOT_KNOWN: ("no-kafka-tree", "saved-tree-damaged", "znode-line-unreadable"),
+    CopyOutcome.NOT_KNOWN: (
+        "migration-release-unknown",
+        "no-kafka-tree",
+        "saved-tree-damaged",
+        "znode-line-unreadable",
+    ),
 }
 _OUTCOMES: Final = {id_: outcome for outcome, ids in _BY_FINDING.items() for id_ in ids}
 _COPIED: Final = (

@@ -11,6 +11,7 @@ from typing import Final
 from kafkactl.errors import InputError
 from kafkactl.features.releases import KafkaVersion
 from kafkactl.frozen import frozen
+from kafkactl.plan import Finding, blocker
 
 
 @frozen
@@ -74,3 +75,15 @@ def copy_rules(version: KafkaVersion) -> CopyRules:
             next_step="Bring the cluster to the newest 3.9 first: its migration has the fewest faults.",
         )
     return found[-1]
+
+
+def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
+    """The rules of a release that nodes were seen to run. Where its copy is not told of here, those of the nearest one,
+    and a finding that says so: what is predicted by them is not known.
+    """
+    try:
+        return copy_rules(version), ()
+    except InputError as error:
+        row = _ROWS[-1] if (version.major, version.minor) > _LAST else _ROWS[0]
+        text = f"{error.message}; the numbers are those of {row.since}"
+        return row, (blocker("migration-release-unknown", f"Kafka {version}", text, error.next_step or ""),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +13,8 @@ import pytest
 from kafkactl.frozen import changed
 from kafkactl.metadata.frame import MetadataRecord, encode_record
 from kafkactl.migration.tree_redact import redact_znodes
-from kafkactl.migration.znode import Hidden, Znode, decode_znodes, encode_znodes
+from kafkactl.migration.znode import Hidden, Znode, decode_znodes, encode_znodes, render_znode
+from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.record_batch import HEADER_BYTES, record_size
 from kafkactl.schema.definitions import message
 from tests.conftest import Run
@@ -145,7 +147,10 @@ def test_a_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
     assert found["input"]["chroot"] == "/kafka"
     _, named = predicted(kafkactl, tmp_path, "--chroot", "/kafka")
     assert named["effects"] == found["effects"]
-    nodes = [{"role": "broker", "kafka_version": "3.9.2"}, {"role": "controller", "kafka_version": "3.7.2"}, {}]
+    nodes = [
+        {"id": 1, "role": "broker", "kafka_version": "3.9.2"},
+        {"id": 2, "role": "controller", "kafka_version": "3.7.2"},
+    ]
     (tmp_path / "observation.json").write_text(json.dumps({"nodes": nodes}), encoding="utf-8")
     _, told = predicted(kafkactl, tmp_path)
     assert told["input"]["kafka_version"] == "3.7.2"
@@ -174,3 +179,30 @@ def test_the_page_and_the_tables(kafkactl: Kafkactl, tmp_path: Path) -> None:
     assert run.code == 0 and "3 batches" in run.stdout
     assert "zk-migration" in html.read_text(encoding="utf-8")
     assert [one.name for one in details.iterdir()] == ["records.parquet"]
+
+
+def test_a_folder_names_its_chroot_and_its_release_and_may_hold_the_tree_unpacked(
+    kafkactl: Kafkactl, tmp_path: Path
+) -> None:
+    tree = decode_znodes((GOLDENS / "3.7.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
+    chroot = next(one.path for one in tree if one.path.endswith("/brokers/ids")).removesuffix("/brokers/ids")
+    beside = [changed(one, path="/other" + one.path.removeprefix(chroot)) for one in tree if one.path != "/"]
+    lines = "".join(render_znode(one) + "\n" for one in (*tree, *beside))
+    (tmp_path / "zk.jsonl").write_text(lines, encoding="utf-8")
+    # ApiVersions 3 of a broker on ZooKeeper: Produce 9, Fetch 13, LeaderAndIsr 7, AddPartitionsToTxn 3 are of 3.4.
+    keys = [(0, 9), (1, 13), (4, 7), (24, 3)]
+    listed = [{"ApiKey": key, "MinVersion": 0, "MaxVersion": highest} for key, highest in keys]
+    body = encode_message(message("ApiVersionsResponse"), 3, {"ErrorCode": 0, "ApiKeys": listed, "ThrottleTimeMs": 0})
+    answer = {"version": 3, "body": base64.b64encode(body).decode()}
+    told = {
+        "kind": "migrate.observation",
+        "schema_version": 1,
+        "time_ms": 1,
+        "zookeeper": {"connect": f"zk:2181{chroot}", "chroot": chroot},
+        "nodes": [{"id": 1, "role": "broker", "alive": True, "api_versions": answer}],
+    }
+    (tmp_path / "observation.json").write_text(json.dumps(told), encoding="utf-8")
+    code, answer = predicted(kafkactl, tmp_path)
+    assert code == 6
+    assert answer["input"]["kafka_version"].startswith("3.4")
+    assert "migration-release-unknown" in {one["id"] for one in answer["findings"]}

@@ -163,6 +163,13 @@ def test_the_plan_goes_to_the_end_and_predicts_the_copy(migrate) -> None:
     assert [one["target"] for one in answer["steps"] if one["barrier"] == "last-broker"] == ["broker 1"] * 3
 
 
+@pytest.mark.parametrize("version", ["3.4.1", "3.3.2"])
+def test_a_release_whose_copy_is_not_known_has_a_plan_all_the_same(migrate, version: str) -> None:
+    run = migrate("plan", HEALTHY["M3"].but(version=version), "-o", "json")
+    assert run.json["prediction"]["outcome"] == "not-known"
+    assert "migration-release-unknown" in [one["id"] for one in run.json["findings"]]
+
+
 def test_behind_the_copy_nothing_is_predicted(migrate) -> None:
     assert migrate("plan", _M6, "-o", "json").json["prediction"] is None
 
