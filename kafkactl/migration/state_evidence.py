@@ -178,7 +178,7 @@ def evidence_of(observation: Observation) -> Evidence:
         holder=_holder(observation, tree),
         memory=memory,
         controllers=_controllers(observation),
-        kraft_state=_kraft_state(observation, log),
+        kraft_state=_kraft_state(observation, log, memory),
         brokers=brokers_of(observation, tree, log, observation.quorum),
         dual_write=_dual_write(observation, tree, log),
     )
@@ -247,20 +247,30 @@ def is_old(log: LogFacts, observation: Observation, memory: Memory) -> bool:
     return waits and memory is Memory.COPIED and _runs_on_kraft(observation)
 
 
-def _kraft_state(observation: Observation, log: LogFacts | None) -> int | None:
+def _kraft_state(observation: Observation, log: LogFacts | None, memory: Memory) -> int | None:
     """What the newest log and every live controller say; POST_MIGRATION counts wherever it stands.
 
     Kafka 4 neither migrates nor keeps the record in its snapshots: a cluster that runs it, or has a metadata.version of
     it, has no migration before it any more.
     """
     told = [state_metric(one) for one in observation.controllers]
-    told.append(None if log is None else log.migration_state)
+    told.append(_state_in_log(observation, log, memory))
     if any(one.migration_state == POST_MIGRATION for one in observation.logs.values()):  # also in an old one
         return POST_MIGRATION
     found = max((one for one in told if one is not None), key=lambda one: _ADVANCE.get(one, 0), default=None)
     if found is None and _is_of_kafka_4(observation, log):
         return POST_MIGRATION
     return _by_brokers_on_kraft(observation) if found is None else found
+
+
+def _state_in_log(observation: Observation, log: LogFacts | None, memory: Memory) -> int | None:
+    """Kafka 3.4 writes one state alone, where the copy begins: PRE_MIGRATION, whose number it takes to be 1
+    (`ZkMigrationRecord.json`). So there 1 is MIGRATION only once `/migration` says that the copy is done.
+    """
+    if log is None or log.migration_state != MIGRATION or memory not in (Memory.NOT_COPIED, Memory.BROKEN):
+        return None if log is None else log.migration_state
+    is_of_3_4 = any(version.startswith("3.4") for one in observation.nodes if (version := one.kafka_version))
+    return PRE_MIGRATION if is_of_3_4 else MIGRATION
 
 
 def _by_brokers_on_kraft(observation: Observation) -> int | None:

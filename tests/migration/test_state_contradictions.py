@@ -148,3 +148,19 @@ def test_brokers_of_another_cluster_than_zookeeper(name: str) -> None:
     assert plan_forward(seen).outcome is Outcome.REFUSED
     evidence = evidence_of(seen)
     assert next_step(evidence, situation_of(evidence)) is None
+
+
+# --- Kafka 3.4, which writes no state but one, and numbers that differently ---
+
+
+@pytest.mark.parametrize(
+    ("controllers", "migration", "state"),
+    [(True, -1, State.M5), (False, -1, State.COPY_CRASHED), (True, 118, State.M6)],
+)
+def test_where_the_copy_begins_3_4_writes_what_others_write_at_its_end(
+    controllers: bool, migration: int, state: State
+) -> None:
+    seen = _M6.but(controllers={3001: controllers}, end=120, copy=(None, None), migration=migration)
+    observation = seen.but(version="3.4.1").observation()
+    logs = {id: changed(log, migration_states=((41, 1),)) for id, log in observation.logs.items()}
+    assert observed_state(changed(but(observation, metrics=None), logs=logs)).state is state
