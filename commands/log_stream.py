@@ -89,8 +89,9 @@ class RecordStream:
 
     def end_jsonl(self, findings: list[dict[str, Any]]) -> None:
         """Findings are no records: they go to stderr, one a line."""
-        for finding in findings:
-            sys.stderr.write(json.dumps({"kind": "finding", "schema_version": SCHEMA_VERSION, **finding}) + "\n")
+        from kafkactl.commands.output import tell_findings
+
+        tell_findings(findings)
 
 
 def _json(record: Mapping[str, Any], count: int) -> str:

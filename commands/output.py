@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import Any, NoReturn, TextIO
@@ -37,7 +37,7 @@ def emit(
 
     `payload` holds what stands beside `kind` and `schema_version`; values may be enums, tuples, or have `to_dict()`.
     `render(page, payload)` fills the page for people. `listing` names the list in the payload whose items `jsonl`
-    prints one a line.
+    prints one a line; the findings beside it are none of them and go to stderr.
     """
     stop_clock()
     settings = current_settings()
@@ -46,10 +46,19 @@ def emit(
         page = Page()
         render(page, answer)
         _show(page, settings)
+    elif settings.output == "jsonl" and listing is not None:
+        _write(sys.stdout, "".join(serialised(item, "jsonl") for item in _each(answer, listing)))
+        if listing != "findings":
+            tell_findings(answer.get("findings", []))
     else:
-        items = [answer] if listing is None or settings.output != "jsonl" else _each(answer, listing)
-        _write(sys.stdout, "".join(serialised(item, settings.output) for item in items))
+        _write(sys.stdout, serialised(answer, settings.output))
     raise click.exceptions.Exit(exit_code)
+
+
+def tell_findings(findings: Sequence[Mapping[str, Any]]) -> None:
+    """Findings beside a listing, one a line on stderr: they are none of its objects, and must not be lost."""
+    lines = (serialised({"kind": "finding", "schema_version": SCHEMA_VERSION, **one}, "jsonl") for one in findings)
+    _write(sys.stderr, "".join(lines))
 
 
 def say(text: str, tone: str = "plain") -> None:

@@ -116,10 +116,12 @@ class Page:
 
 # What a node or a file says may hold them; on a screen they would move the cursor, or worse. Tabs and line ends stay.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))}
+# Bytes of a file name that are no text (PEP 383).
+_CONTROLS |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(128, 256)}
 
 
 def visible(text: str) -> str:
-    """The text with control characters written out (`\\x1b`), for people to read."""
+    """The text with control characters and bytes that are no text written out (`\\x1b`), for people to read."""
     return text if text.isprintable() else text.translate(_CONTROLS)
 
 

@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from typing import Any
 
 from kafkactl._version import __version__
 
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
+def _open_closed_streams() -> None:
+    """Where a standard stream was closed by whoever started us (`>&-`), open one in its place.
+
+    Otherwise the first file that is opened takes its number, and what is printed goes there. Nothing is read from a
+    closed stdin, and nothing said on a closed stderr is missed; but an answer that cannot be printed has to fail, so
+    stdout is opened for reading.
+    """
+    places = (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
+    for number, (name, flags, mode) in enumerate(places):
+        if getattr(sys, name) is None:
+            found = os.open(os.devnull, flags)
+            if found != number:
+                os.dup2(found, number)
+                os.close(found)
+            stream: Any = os.fdopen(number, mode)
+            stream.buffer.raw.name = f"<{name}>"
+            setattr(sys, name, stream)
+
+
 def run() -> None:
     """Run the command line of this process and exit. `--version` alone is answered before click is imported."""
+    _open_closed_streams()
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
         sys.stdout.write(f"kafkactl {__version__}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,13 @@ def test_damage_in_the_middle(kafkactl, node):
     assert cut["segments_dropped"] == ["00000000000000000030.log"]
     assert cut["readable_batches"] == len(STARTS) - 6 + 1
     assert "bytes from offset" in kafkactl("log", "verify", log).stdout
+
+
+def test_as_lines_the_findings_are_not_lost(kafkactl, node):
+    log = node("gap", {FIRST: SEGMENT, "00000000000000000040.log": noops(40)})
+    run = kafkactl("log", "verify", log, "-o", "jsonl")
+    assert (run.code, json.loads(run.stdout)["path"]) == (7, str(log))
+    assert [json.loads(line)["id"] for line in run.stderr.splitlines()] == ["metadata-log-gap"]
 
 
 def test_missing_offsets(kafkactl, node):

@@ -41,6 +41,12 @@ def test_jsonl_prints_a_listing_one_object_a_line(sample):
     assert all(line["kind"] == "sample" and line["schema_version"] == 1 for line in lines)
 
 
+def test_findings_beside_a_listing_are_not_lost(sample):
+    told = [json.loads(line) for line in sample("-o", "jsonl", "-q").stderr.splitlines()]
+    assert [one["id"] for one in told] == ["a-note", "cluster-id-mismatch"]
+    assert all(one["kind"] == "finding" and one["schema_version"] == 1 for one in told)
+
+
 def test_talk_goes_to_stderr_and_obeys_quiet_and_verbose(sample):
     assert sample().stderr == "talking\n"
     assert sample("-q").stderr == ""
@@ -114,6 +120,15 @@ def test_an_answer_that_cannot_be_written_is_a_failure():
     assert run.returncode == 1
     assert "No space left on device" in run.stderr
     assert "output-not-written" in run.stderr
+
+
+@pytest.mark.parametrize("closed, code", [(">&-", 1), ("2>&-", 0), ("<&-", 0), (">&- 2>&-", 1)])
+def test_streams_that_were_closed(closed, code):
+    script = f"{sys.executable} -m kafkactl explain cluster-id-mismatch {closed} 3>&-"
+    run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=_root(), check=False)
+    assert run.returncode == code
+    assert ("output-not-written" in run.stderr) == (closed == ">&-")
+    assert "bug" not in run.stderr
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
