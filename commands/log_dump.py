@@ -89,10 +89,16 @@ def command(
 
 
 def _print_all(stream: RecordStream, files: Iterable[LogFile], maker: LineMaker, wanted: Wanted) -> list[Finding]:
-    """Print what the files hold; what is wrong with them."""
-    from kafkactl.metadata.dump_findings import dump_findings
+    """Print what the files hold; what is wrong with them. Each folder is a log of its own."""
+    from pathlib import PurePath
 
+    from kafkactl.metadata.dump_findings import dump_findings, torn_tail
+
+    folder: PurePath | None = None
     for file in files:
+        if folder not in (None, PurePath(file.name).parent):
+            maker.end_log()
+        folder = PurePath(file.name).parent
         if file.kind == "segment" and wanted.none(file.base_offset or 0, 2**63):
             continue
         maker.begin(file.kind, file.base_offset)
@@ -104,7 +110,8 @@ def _print_all(stream: RecordStream, files: Iterable[LogFile], maker: LineMaker,
             for record in maker.objects(file.pieces(), file=file.name):
                 if not stream.write_record(record):
                     return []
-    return dump_findings(maker.problems, maker.problem_count, maker.tail)
+    maker.end_log()
+    return [*dump_findings(maker.problems, maker.problem_count), *map(torn_tail, maker.tails)]
 
 
 def _types(names: tuple[str, ...]) -> frozenset[str] | None:

@@ -15,7 +15,7 @@ from kafkactl.adapters.log_source import CHECKPOINT, LogFile, LogSource, segment
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.dump_findings import GAP, covered_gap, gap_finding, torn_tail
+from kafkactl.metadata.dump_findings import GAP, covered_damage, covered_gap, gap_finding, torn_tail
 from kafkactl.metadata.dump_records import log_records
 from kafkactl.metadata.image import EMPTY, Image
 from kafkactl.metadata.replay import Leader, Position
@@ -25,6 +25,7 @@ from kafkactl.plan import Finding
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType
 
+_OFFSET: Final = struct.Struct(">q")  # a batch begins with that of its first record
 _TIME: Final = struct.Struct(">27xq")  # a batch's base timestamp; its records have no other in this log
 
 
@@ -146,6 +147,7 @@ class _Loading:
         self._snapshot: str | None = None
         self._leader: Leader | None = None
         self._torn: Damage | None = None  # a batch that is not whole, and nothing behind it yet
+        self._covered: list[Damage] = []  # what the snapshot may stand for: the next batch tells
         self._is_over = False
 
     def _started(self, image: Image, first_offset: int) -> BatchReplaying:
@@ -196,16 +198,33 @@ class _Loading:
         """The batches of a segment. One that is cut is damage only if something comes behind it."""
         for found in walk_runs(file.pieces(), file=file.name):
             if self._torn is not None:
-                self._replaying.take_damage(self._torn)
+                self._take_damage(self._torn)
                 self._torn = None
             if isinstance(found, BatchRun):
+                self._tell_covered(found)
                 self._take_run(found, file)
             elif found.may_be_tail:
                 self._torn = found
             else:
-                self._replaying.take_damage(found)
+                self._take_damage(found)
             if self._is_over:
                 return
+
+    def _take_damage(self, damage: Damage) -> None:
+        if self._base is None or self._replaying.position is not None:
+            self._replaying.take_damage(damage)
+        else:
+            self._covered.append(damage)
+
+    def _tell_covered(self, run: BatchRun | None) -> None:
+        """What was damaged lies before the batch that comes now: does the state begin behind it?"""
+        begins = 0 if self._base is None else self._base.offset + 1
+        for damage in self._covered:
+            if run is not None and _OFFSET.unpack_from(run.data, run.positions[0])[0] <= begins:
+                self._findings.append(covered_damage(damage.error, begins))
+            else:
+                self._replaying.take_damage(damage)
+        self._covered.clear()
 
     def _take_run(self, run: BatchRun, file: LogFile) -> None:
         """The batches up to the point."""
@@ -222,6 +241,7 @@ class _Loading:
         self._findings.append(gap_finding(self._files[-1], expected, found, then="they are not in this state"))
 
     def result(self, name: str) -> LoadedImage:
+        self._tell_covered(None)
         done = self._replaying.result()
         if self._torn is not None:
             self._findings.append(torn_tail(self._torn.error))

@@ -46,6 +46,18 @@ def torn_tail(error: DecodeError) -> Finding:
     )
 
 
+def covered_damage(error: DecodeError, offset: int) -> Finding:
+    """Bytes that are no sound batch, where the snapshot at that offset stands for all that was in them."""
+    return Finding(
+        id="undecodable-record",
+        severity=Severity.WARNING,
+        subject=f"file {error.file}",
+        message=f"byte {error.offset}: {error.reason}. The snapshot at {offset} stands for what was there.",
+        evidence={"position": error.offset},
+        next_step=_STEP,
+    )
+
+
 def gap_finding(file: str, first: int, behind: int, *, then: str) -> Finding:
     """Where batches do not follow on each other: the offset that was due, and the one that came.
 

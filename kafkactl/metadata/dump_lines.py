@@ -71,7 +71,8 @@ def record_type_names() -> tuple[str, ...]:
 class LineMaker:
     """Turns files into lines; `problems` collects what could not be read (the first thousand), `count` records told.
 
-    `tail` is what the log ends with where that is no whole batch, which harms nobody as long as nothing follows.
+    `tail` is what the log ends with where that is no whole batch, which harms nobody as long as nothing follows;
+    `tails` are those of the logs before it.
     With `hide` secrets are left out of the lines.
     """
 
@@ -79,6 +80,7 @@ class LineMaker:
         self.problems: list[DecodeError] = []
         self.problem_count = 0
         self.tail: DecodeError | None = None
+        self.tails: list[DecodeError] = []
         self.count = 0
         self.next_offset: int | None = None  # the offset that must come next; None where nobody knows
         self._in_checkpoint = False
@@ -88,6 +90,12 @@ class LineMaker:
         self._takes_all = wanted.key is None and wanted.from_offset is None and wanted.to_offset is None
         self._hide = hide
         self._makers = _Makers(wanted.types, hide)
+
+    def end_log(self) -> None:
+        """What comes next, if anything does, is another log and follows on nothing."""
+        if self.tail is not None:
+            self.tails.append(self.tail)
+        self.tail = self.next_offset = None
 
     def begin(self, kind: str, base_offset: int | None) -> None:
         """The next file is a segment or a checkpoint; `base_offset` is what its name says, None where it says nothing.

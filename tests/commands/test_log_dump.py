@@ -51,6 +51,17 @@ def test_a_folder_and_its_checkpoints(kafkactl, folder: Path):
     assert both[-len(plain) :] == plain
 
 
+def test_each_folder_is_a_log_of_its_own(kafkactl, folder: Path, tmp_path: Path):
+    """Nothing is missing between the end of one and the beginning of the next; a torn end stays one."""
+    data = (folder / "00000000000000000000.log").read_bytes()
+    other = tmp_path / "other" / "00000000000000000000.log"
+    other.parent.mkdir()
+    other.write_bytes(data[:-3])
+    run = kafkactl("log", "dump", other, folder, "-o", "json")
+    assert (run.code, [one["id"] for one in run.json["findings"]]) == (0, ["torn-tail"])
+    assert len(run.json["records"]) == 2 * len(lines(kafkactl("log", "dump", folder))) - 1
+
+
 def test_in_a_table_offsets_of_a_checkpoint_are_told_from_those_of_the_log(kafkactl, folder: Path):
     table = kafkactl("log", "dump", folder, "--checkpoints", "-o", "table").stdout
     offsets = [line.split()[0] for line in table.splitlines()[1:]]

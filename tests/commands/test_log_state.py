@@ -135,6 +135,21 @@ def test_what_is_missing_or_damaged_is_never_silent(kafkactl, log: Path):
     assert (gap.code, gap.json["findings"][0]["id"]) == (7, "metadata-log-gap")
 
 
+def test_damage_below_a_snapshot_does_not_harm_the_state(kafkactl, log: Path):
+    whole = image(kafkactl, log)
+    hurt = bytearray((log / SEGMENT).read_bytes())
+    starts = [(one.header.base_offset, one.header.position) for one in decode_batches(bytes(hurt))]
+    hurt[next(at for offset, at in starts if offset >= 100) + 70] ^= 1
+    (log / SEGMENT).write_bytes(bytes(hurt))
+    run = kafkactl("log", "image", log, "-o", "json")
+    assert (run.code, run.json["sha256"]) == (0, whole["sha256"])
+    (told,) = run.json["findings"]
+    assert (told["id"], told["severity"]) == ("undecodable-record", "warning")
+    assert "stands for what was there" in told["message"]
+    earlier = kafkactl("log", "image", log, "--at", "120", "-o", "json")
+    assert (earlier.code, earlier.json["findings"][0]["severity"]) == (7, "blocker")
+
+
 @pytest.fixture
 def holed(log: Path) -> Path:
     with_hole(log, 40, 60)
