@@ -7,6 +7,7 @@ broker returns (measured on 4.0.2 and 4.3.1). Source: `ConfigurationControlManag
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from kafkactl.dryrun.appended import record, records_of
 from kafkactl.dryrun.chain import replayed
 from kafkactl.dryrun.compare import change_of, counts_of
 from kafkactl.dryrun.controller import ActiveController
-from kafkactl.dryrun.facts import MIN_ISR, Facts
+from kafkactl.dryrun.facts import MIN_ISR, UNCLEAN, Facts
 from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict, some
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
@@ -24,6 +25,8 @@ from kafkactl.metadata.redact import redacted_configs
 from kafkactl.plan import Finding, blocker, warning
 
 INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION = 40, 3
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_MOST = 2**31 - 1
 _SCOPES = {"topic": TOPIC_CONFIG, "broker": BROKER_CONFIG, "cluster": BROKER_CONFIG}
 
 
@@ -100,6 +103,9 @@ def alter_config(
 def _refusal(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None]) -> ServerError | None:
     if entity.kind == "topic" and image.topic(entity.name) is None:
         return ServerError(code=UNKNOWN_TOPIC_OR_PARTITION, message=f"The topic '{entity.name}' does not exist.")
+    if entity.kind == "topic":
+        wrong = next(_wrong_values(wanted), None)
+        return None if wrong is None else ServerError(code=INVALID_CONFIG, message=wrong)
     if not facts.rules.elections.elr or MIN_ISR not in wanted:
         return None
     if entity.kind == "broker":
@@ -109,6 +115,20 @@ def _refusal(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, st
         message = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
         return ServerError(code=INVALID_CONFIG, message=message)
     return None
+
+
+def _wrong_values(wanted: Mapping[str, str | None]) -> Iterator[str]:
+    """What the controller says of values that a prediction has to understand (`LogConfig`, `ConfigDef.parseType`).
+
+    Those of brokers it does not look at; a broker that passes the request on does.
+    """
+    least, unclean = wanted.get(MIN_ISR), wanted.get(UNCLEAN)
+    if least is not None and not (_INTEGER.fullmatch(least.strip()) and abs(int(least)) <= _MOST):
+        yield f"Invalid value {least} for configuration {MIN_ISR}: Not a number of type INT"
+    elif least is not None and int(least) < 1:
+        yield f"Invalid value {int(least)} for configuration {MIN_ISR}: Value must be at least 1"
+    if unclean is not None and unclean.strip().lower() not in ("true", "false"):
+        yield f"Invalid value {unclean} for configuration {UNCLEAN}: Expected value to be either true or false"
 
 
 def _records(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None]) -> Iterator[MetadataRecord]:

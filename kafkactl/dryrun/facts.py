@@ -93,7 +93,7 @@ def topic_setting(image: Image, facts: Facts, topic: str, name: str) -> str:
 
 def min_isr_of(image: Image, facts: Facts, topic: str) -> int:
     """min.insync.replicas of a topic; what cannot be read as a number counts as Kafka's default."""
-    text = topic_setting(image, facts, topic, MIN_ISR).strip()
+    text = topic_setting(image, facts, topic, MIN_ISR).strip().removeprefix("+")
     return int(text) if text.isascii() and text.isdigit() else int(_DEFAULTS[MIN_ISR])
 
 

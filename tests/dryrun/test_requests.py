@@ -117,6 +117,33 @@ def test_refusals(entity: str, settings: dict[str, str], deleted: list[str], cod
     assert (found.verdict, found.effects["server_error"]["code"]) == (Verdict.REFUSED, code)
 
 
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("min.insync.replicas", "abc", "Not a number of type INT"),
+        ("min.insync.replicas", "", "Not a number of type INT"),
+        ("min.insync.replicas", "99999999999", "Not a number of type INT"),
+        ("min.insync.replicas", "0", "Value must be at least 1"),
+        ("min.insync.replicas", "-3", "Value must be at least 1"),
+        ("unclean.leader.election.enable", "maybe", "Expected value to be either true or false"),
+    ],
+)
+def test_values_that_the_controller_refuses(name: str, value: str, message: str) -> None:
+    """Texts of 4.3.1."""
+    image, facts = cluster(ELR + "brokers 1\ntopic t\n  1 | 1 | 1")
+    found = alter_config(image, facts, parse_entity("topic:t"), {name: value})
+    assert found.verdict is Verdict.REFUSED
+    error = found.effects["server_error"]
+    assert (error["code"], error["message"]) == (40, f"Invalid value {value} for configuration {name}: {message}")
+
+
+@pytest.mark.parametrize("name, value", [("min.insync.replicas", " +2 "), ("unclean.leader.election.enable", "TRUE")])
+def test_values_that_it_takes_as_they_are(name: str, value: str) -> None:
+    image, facts = cluster("brokers 1 2\ntopic t\n  1 | 1 2 | 1")
+    found = alter_config(image, facts, parse_entity("topic:t"), {name: value})
+    assert found.verdict is (Verdict.DEGRADED if "min" in name else Verdict.OK)
+
+
 @pytest.mark.parametrize("text", ["topic:", "broker:x", "cluster:1", "group:g", ""])
 def test_entities(text: str) -> None:
     with pytest.raises(InputError) as caught:
