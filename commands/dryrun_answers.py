@@ -192,13 +192,14 @@ def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoRet
                 raise one
             payload, verdict = play(one)
         except KafkactlError as error:
-            say(f"{chosen.cluster.title}: {error.message}", "bad")
             failed.append((chosen, error))
         else:
             answers.append({"kind": kind, "schema_version": SCHEMA_VERSION, **payload})
             verdicts.append(verdict)
     if not answers:
-        raise failed[0][1]
+        raise _none_answered(failed)
+    for chosen, why in failed:
+        say(f"{chosen.cluster.title}: {why.message}", "bad")
     verdict = heaviest(verdicts)
     payload = {
         "engine": opened.engine,
@@ -213,6 +214,13 @@ def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoRet
         exit_code=exit_codes.PARTLY_DONE if failed else verdict.exit_code,
         listing=_LISTINGS[kind],
     )
+
+
+def _none_answered(failed: Sequence[tuple[Chosen, KafkactlError]]) -> KafkactlError:
+    """The first of the errors, its message told of every cluster: there is one object on stderr, and nothing else."""
+    first = failed[0][1]
+    first.message = "; ".join(f"{chosen.cluster.title}: {one.message}" for chosen, one in failed)
+    return first
 
 
 def _names(chosen: Chosen) -> dict[str, Any]:
@@ -256,22 +264,34 @@ def tagged(path: str | None, tag: str) -> str | None:
 
 def _events(path: str) -> list[tuple[str, Mapping[str, Any]]]:
     """The scenarios in a file, in their order. Raises InputError `invalid-after-file`."""
+    import tomli
+
     from kafkactl.adapters.input_files import read_input
     from kafkactl.errors import InputError
 
     text = read_input(Path(path), "file of earlier predictions").decode("utf-8", "replace")
     try:
-        if path.endswith(".toml"):
-            import tomli
-
-            found: Any = tomli.loads(text)["scenario"]
-            return [(one.pop("name"), one) for one in found]
-        found = json.loads(text)
-        events = [*found.get("after", []), found]
-        return [(one["scenario"], one["input"]) for one in events]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _in_toml(tomli.loads(text)) if path.endswith(".toml") else _in_json(json.loads(text))
+    except ValueError as error:
         raise InputError(
-            f"{path} holds no scenarios: {error!r}",
+            f"{path} holds no scenarios: {error}",
             id="invalid-after-file",
             next_step='Give an answer of `kafkactl dryrun` in JSON, or TOML tables [[scenario]] with a "name".',
         ) from error
+
+
+def _in_toml(found: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    tables = found.get("scenario")
+    if not isinstance(tables, list) or not all(isinstance(one, Mapping) for one in tables):
+        raise ValueError("there is no table [[scenario]] in it")
+    nameless = [number for number, one in enumerate(tables, start=1) if not isinstance(one.get("name"), str)]
+    if nameless:
+        raise ValueError(f"table {nameless[0]} of [[scenario]] has no name")
+    return [(one["name"], {key: value for key, value in one.items() if key != "name"}) for one in tables]
+
+
+def _in_json(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    events = [*found.get("after", []), found] if isinstance(found, Mapping) else []
+    if not events or not all(isinstance(one.get("input"), Mapping) and "scenario" in one for one in events):
+        raise ValueError("it is not the answer of one scenario on one cluster")
+    return [(one["scenario"], one["input"]) for one in events]

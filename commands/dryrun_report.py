@@ -63,12 +63,13 @@ def report(*, common: Common) -> None:
 
 
 def _scenarios(world: World) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    live = sum(not one.fenced for one in world.loaded.image.brokers.values())
+    brokers = world.loaded.image.brokers
+    live = sum(not one.fenced for one in brokers.values())
     yield "replay", {"at": None}
     yield "restart", {"node": None}
     yield "growth", {"days": 30}
     yield "controllers", {}
-    if live:
+    if brokers:
         yield "rolling-restart", {"order": "auto"}
         yield "elect-leaders", {"type": "preferred", "topics": []}
     yield from (("broker-loss", {"worst": size}) for size in (1, 2) if size <= live)

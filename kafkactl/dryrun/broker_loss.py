@@ -78,6 +78,9 @@ def lose(controller: ActiveController, broker_id: int, mode: LossMode) -> None:
 def checked(image: Image, brokers: Sequence[int]) -> list[int]:
     """The brokers named, once each. Raises InputError where there are none or one is not registered."""
     named = list(dict.fromkeys(brokers))
+    if not named and not image.brokers:
+        step = "Take a log that reaches to where brokers are registered."
+        raise InputError("no broker is registered in this log", id="too-few-brokers", next_step=step)
     if not named:
         raise InputError("no broker was named", id="no-brokers-named", next_step="Name one: --brokers 3.")
     unknown = [one for one in named if one not in image.brokers]

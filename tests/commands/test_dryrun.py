@@ -213,6 +213,25 @@ def test_files_of_scenarios_that_cannot_be_read(
 
 
 @pytest.mark.parametrize(
+    "name, text, told",
+    [
+        ("a.toml", "x = [", "Invalid value (at end of document)"),
+        ("a.toml", "", "there is no table [[scenario]] in it"),
+        ("a.toml", "[scenario]\nname = 'replay'", "there is no table [[scenario]] in it"),
+        ("a.toml", "[[scenario]]\nname = 'growth'\n[[scenario]]\nbrokers = [1]", "table 2 of [[scenario]] has no name"),
+        ("a.json", '{"kind": "dryrun.report", "after": []}', "it is not the answer of one scenario on one cluster"),
+        ("a.json", "[1]", "it is not the answer of one scenario on one cluster"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_scenarios(
+    kafkactl: Kafkactl, log: Path, tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    run = kafkactl("dryrun", "replay", log, "--after", tmp_path / name, "-o", "json")
+    assert (run.code, run.error["message"]) == (2, f"{tmp_path / name} holds no scenarios: {told}")
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["broker-loss"],

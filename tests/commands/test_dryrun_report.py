@@ -12,6 +12,7 @@ import pytest
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.adapters import whole_file
+from tests.commands.captured import unpacked
 from tests.conftest import Run
 from tests.metadata.goldens import golden
 
@@ -73,6 +74,17 @@ def test_a_log_without_brokers_has_a_report(kafkactl: Kafkactl, tmp_path: Path) 
     segment.write_bytes(golden("segment-4.4.0-standalone.log.bin"))
     run = kafkactl("dryrun", "report", segment, "--html", tmp_path / "page.html", "-o", "json")
     assert "broker-loss" not in [one["scenario"] for one in run.json["predictions"]]
+
+
+def test_where_all_brokers_are_down_nothing_is_left_out(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    """A rolling restart brings them back first; there is nobody left to lose."""
+    log = unpacked("4.4.0", tmp_path)
+    run = kafkactl("dryrun", "report", log, "-o", "json")
+    played = {one["scenario"]: one["verdict"] for one in run.json["predictions"]}
+    assert list(played)[-2:] == ["rolling-restart", "elect-leaders"]
+    alone = kafkactl("dryrun", "rolling-restart", log, "-o", "json")
+    assert played["rolling-restart"] == alone.json["verdict"] == run.json["verdict"] == "unavailable"
+    assert (run.code, alone.code) == (7, 7)
 
 
 def test_an_earlier_report_is_replaced_and_nothing_else(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:

@@ -153,6 +153,14 @@ def test_one_cluster_without_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path:
     assert (run.code, run.error["id"]) == (2, "log-begins-late")
 
 
+def test_no_cluster_with_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    """One object on stderr, and nothing beside it."""
+    places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
+    run = kafkactl("dryrun", "broker-loss", *places, "--brokers", "99", "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (2, "", "unknown-broker")
+    assert all(f"{id}: broker 99 is not registered" in run.error["message"] for id in IDS)
+
+
 def test_names_by_a_pattern(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, "a", tmp_path / "prod" / str(number)) for number in (1, 2)]
     places.append(node(logs, "b", tmp_path / "test" / "1"))

@@ -17,6 +17,7 @@ from kafkactl.dryrun.prediction import Change, Prediction, Verdict
 from kafkactl.dryrun.rolling_restart import rolling_restart, safest_order
 from kafkactl.dryrun.rules import rules_of
 from kafkactl.dryrun.unregister_broker import unregister_broker
+from kafkactl.errors import InputError
 from kafkactl.features.releases import find_release
 from kafkactl.metadata.image import Image
 from kafkactl.metadata.replay import Replaying
@@ -146,6 +147,12 @@ def test_loss_and_return_replay(known: tuple[Image, Facts], data: st.DataObject)
         assert not replaying.result().findings
         image, facts = after(image, found)
     assert not any(image.brokers[one].fenced for one in lost)
+
+
+def test_a_rolling_restart_of_nobody() -> None:
+    with pytest.raises(InputError, match="no broker is registered in this log") as caught:
+        rolling_restart(*cluster(""))
+    assert caught.value.id == "too-few-brokers"
 
 
 def test_rolling_restart_goes_from_the_least_harm_to_the_most() -> None:
