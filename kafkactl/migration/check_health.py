@@ -22,7 +22,7 @@ from kafkactl.migration.check_case import (
 )
 from kafkactl.migration.check_settings import is_kraft_file, is_on
 from kafkactl.migration.observation import Mode
-from kafkactl.migration.state_evidence import metric
+from kafkactl.migration.state_evidence import Quorum, metric
 from kafkactl.plan import Finding, Severity, blocker, note, warning
 from kafkactl.protocol.java_text import parse_int
 
@@ -118,11 +118,13 @@ def _split_brain(case: CheckCase) -> Iterator[Finding]:
 def _quorum_leads(case: CheckCase) -> Said:
     """C-31, of the quorum: it has a leader, and that is who holds /controller."""
     unasked = [one.name for one in case.controllers if one.alive is not False and one.quorum is None]
-    if case.quorum is None and (unasked or not case.controllers):
+    has_majority = case.evidence.controllers not in (Quorum.MINORITY, Quorum.DOWN)
+    if case.quorum is None and has_majority and (unasked or not case.controllers):
         yield Unknown(f"who leads the quorum was not observed ({', '.join(unasked) or 'no controller'})")
         return
     if case.quorum is None:
-        state = "none of the controllers answers" if case.controllers_down else "none of those that answer leads"
+        some = "none of those that answer leads" if has_majority else "a majority of the controllers does not answer"
+        state = "none of the controllers answers" if case.controllers_down else some
         yield blocker(
             "quorum-without-leader",
             "controllers",

@@ -21,7 +21,7 @@ from kafkactl.migration.state_names import State
 from kafkactl.migration.state_unknown import several_clusters
 from kafkactl.migration.step import Barrier, File, Move, Progress, Step, Way
 from kafkactl.migration.step_brokers import copy_step, entering_steps, kraft_steps
-from kafkactl.migration.step_controllers import final_steps, quorum_steps, started
+from kafkactl.migration.step_controllers import final_steps, ids_down, quorum_steps, started
 from kafkactl.plan import Finding, Outcome, Severity, blockers, warning
 
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
@@ -34,6 +34,8 @@ _BY_THE_WAY_BACK: Final = (
     State.SPLIT_BRAIN,
     State.INCOMPLETE_ROLLBACK,
 )
+# A controller that is down comes up before anything else is restarted: the next one may be the majority.
+_WITH_A_QUORUM: Final = (State.M5, State.M6, State.M7, State.M8)
 _Steps = Callable[[Evidence, tuple[int, ...]], Iterable[Step]]
 # A stage with the last state that it can be in: what lies behind is not shown again.
 _STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
@@ -137,6 +139,8 @@ def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> It
     if place is None:
         yield from started(e, ids, State.M5)
         place = State.M5.place or 0
+    elif situation.state in _WITH_A_QUORUM:
+        yield from started(e, ids_down(e, ids), situation.state)
     for last, steps in _STAGES:
         if place <= (last.place or 0):
             yield from steps(e, ids)

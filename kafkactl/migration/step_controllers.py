@@ -70,6 +70,14 @@ def started(e: Evidence, ids: tuple[int, ...], phase: State) -> Iterator[Step]:
         )
 
 
+def ids_down(e: Evidence, ids: tuple[int, ...]) -> tuple[int, ...]:
+    """The controllers that were seen to be down, but for those whose file is the final one already."""
+    nodes = ((id, e.observation.node(id, NodeRole.CONTROLLER)) for id in ids)
+    return tuple(
+        id for id, node in nodes if node is not None and node.alive is False and file_has_flag(node) is not False
+    )
+
+
 def final_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     """M9 to M11: one controller after the other, the leader last; the first one is the point of no return."""
     leader = None if e.quorum is None else e.quorum.leader_id

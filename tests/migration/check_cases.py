@@ -179,6 +179,8 @@ HEALTH = (
     Case("C-31", "quorum-without-leader", "M6", lambda one: one.but(leader=-1)),
     Case("C-31", "check-unknown", "M6", lambda one: one.but(leader=None), "warning"),
     Case("C-31", "quorum-without-leader", "M8", lambda one: one.but(controllers={3001: False})),
+    Case("C-31", "quorum-without-leader", "M6", lambda one: one.but(
+        leader=None, controllers={3001: True, 3002: False, 3003: False})),
     Case("C-31", "controller-znode-of-former-leader", "M6", lambda one: one.but(leader=3002), "warning"),
     Case("C-31", "controller-down", "M6", lambda one: one.but(controllers={3001: True, 3002: False}), "warning"),
     Case("C-31", "few-controllers", "M6", lambda one: one, "info"),

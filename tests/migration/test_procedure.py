@@ -61,6 +61,16 @@ WAYS: dict[str, tuple[Seen, list[str]]] = {
         ["restart-node 2", "wait-broker-registered 2", *_enter(3), *_FINAL],
     ),
     "M8": (_M8, _FINAL),
+    "M8, a controller is down": (
+        _M8.but(controllers={3001: True, 3002: False, 3003: True}),
+        ["start-node 3002", *(f"{word} {id}" for id in (3002, 3003, 3001) for word in ("put-config", "restart-node")),
+         "wait-finalized"],
+    ),
+    "M7, a controller is down": (
+        HEALTHY["M7"].but(controllers={3001: True, 3002: True, 3003: False}),
+        ["start-node 3003", *_enter(2), *_enter(3),
+         *(f"{word} {id}" for id in (3002, 3003, 3001) for word in ("put-config", "restart-node")), "wait-finalized"],
+    ),
     "M10": (HEALTHY["M10"], ["put-config 3002", "restart-node 3002"]),
     "killed in the copy": (
         HEALTHY["M5"].but(controllers={3001: False}), ["start-node 3001", "wait-copy", *_KRAFT, *_FINAL],
