@@ -7,7 +7,7 @@ Sources: `alterPartitionReassignment` in `ReplicationControlManager.java`, `Part
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkactl.dryrun.broker_return import catch_up
@@ -41,10 +41,13 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
     Raises InputError `invalid-reassignment-plan`, `no-partitions-named`, `partition-named-twice`.
     """
     try:
-        moves = tuple(_move(one) for one in json.loads(text)["partitions"])
-    except (ValueError, TypeError, KeyError) as error:
+        found = json.loads(text)
+        if not isinstance(found, Mapping) or not isinstance(found.get("partitions"), list):
+            raise ValueError('there is no list "partitions" in it')
+        moves = tuple(map(_move, found["partitions"]))
+    except ValueError as error:
         raise InputError(
-            f"{file} is no reassignment plan: {error!r}",
+            f"{file} is no reassignment plan: {error}",
             id="invalid-reassignment-plan",
             next_step='It has the form {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}.',
         ) from error
@@ -63,12 +66,15 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
 
 
 def _move(one: Any) -> Move:
-    replicas = one["replicas"]
-    if not isinstance(one["topic"], str) or type(one["partition"]) is not int:
-        raise ValueError(f"{one!r}")
-    if replicas is not None and not all(type(broker_id) is int for broker_id in replicas):
-        raise ValueError(f"{one!r}")
-    return Move(one["topic"], one["partition"], None if replicas is None else tuple(replicas))
+    shown = json.dumps(one, ensure_ascii=False)
+    if not isinstance(one, Mapping) or not {"topic", "partition", "replicas"} <= set(one):
+        raise ValueError(f"a partition has topic, partition and replicas, and not {shown}")
+    topic, partition, replicas = one["topic"], one["partition"], one["replicas"]
+    if not isinstance(topic, str) or type(partition) is not int:
+        raise ValueError(f"no partition is named in {shown}")
+    if replicas is not None and not (isinstance(replicas, list) and all(type(one) is int for one in replicas)):
+        raise ValueError(f"replicas are a list of broker ids, and not as in {shown}")
+    return Move(topic, partition, None if replicas is None else tuple(replicas))
 
 
 def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Prediction:
@@ -96,6 +102,7 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
     before = len(items)
     stuck = _finish(controller, started)
     changes = changes_of(controller)
+    completes = not stuck and before <= MOST_RECORDS and all(one["error_code"] == NONE for one in results)
     steps = [_state(controller, key, stuck) for key in started]
     findings = [
         *_refused(results),
@@ -112,7 +119,7 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
         counts=counts_of(controller, changes),
         changes=changes,
         operations=tuple(controller.operations),
-        effects={"results": results, "steps": steps, "completes": not stuck, "records_at_once": before},
+        effects={"results": results, "steps": steps, "completes": completes, "records_at_once": before},
         assumptions=("every live replica that is added catches up and joins the ISR", *_reports(image, moves)),
     )
 

@@ -26,6 +26,7 @@ from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.reassignment import Move, reassignment
 from kafkactl.dryrun.restart import restart
 from kafkactl.dryrun.rolling_restart import rolling_restart
+from kafkactl.dryrun.scenario_input import check_input
 from kafkactl.dryrun.unregister_broker import unregister_broker
 from kafkactl.dryrun.worst import worst_losses
 from kafkactl.errors import InputError
@@ -62,16 +63,11 @@ def run(scenario: str, world: World, asked: Input) -> Prediction:
         raise InputError(
             f"there is no scenario {scenario!r}", id="unknown-scenario", next_step=f"Scenarios are: {known}."
         )
+    check_input(scenario, asked)
     try:
-        found = SCENARIOS[scenario](world, asked)
+        found = SCENARIOS[scenario](world, {name: value for name, value in asked.items() if value is not None})
     except InputError as error:
         raise _on_damage(error, world) from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"the input of scenario {scenario} is not understood: {error!r}",
-            id="invalid-scenario-input",
-            next_step="It has the fields of `input` in the answer of `kafkactl dryrun`.",
-        ) from error
     return _on_what_was_read(found, world)
 
 
@@ -120,7 +116,7 @@ def _by_id(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _replay(world: World, asked: Input) -> Prediction:
-    return replay_report(world.loaded, world.facts, asked)
+    return replay_report(world.loaded, world.facts, {"at": asked.get("at")})
 
 
 def _restart(world: World, asked: Input) -> Prediction:
@@ -224,7 +220,7 @@ def _wish(asked: Input | None) -> VoterWish | None:
 def _features(world: World, asked: Input) -> Prediction:
     request = FeatureRequest(
         operation=Operation(asked["operation"]),
-        levels=asked["levels"],
+        levels=asked.get("levels", {}),
         unsafe=asked.get("unsafe", False),
         release_version=asked.get("release_version"),
     )

@@ -229,3 +229,26 @@ def test_plans_that_cannot_be_read(text: str, error: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_plan(text, file="plan.json")
     assert caught.value.id == error
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("[]", 'there is no list "partitions" in it'),
+        ('{"partitions": {}}', 'there is no list "partitions" in it'),
+        ('{"partitions": [3]}', "a partition has topic, partition and replicas, and not 3"),
+        ('{"partitions": [{"topic": "a", "partition": "0", "replicas": [1]}]}', "no partition is named in"),
+        ('{"partitions": [{"topic": "a", "partition": 0, "replicas": "1"}]}', "replicas are a list of broker ids"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_what_is_wrong_with_a_plan(text: str, told: str) -> None:
+    with pytest.raises(InputError, match=r"plan\.json is no reassignment plan") as caught:
+        parse_plan(text, file="plan.json")
+    assert told in caught.value.message
+
+
+def test_what_is_refused_does_not_complete() -> None:
+    moves = [Move("a", 0, (2, 1)), Move("a", 1, (9,))]
+    assert reassignment(*cluster(FOUR), moves).effects["completes"] is False
+    assert reassignment(*cluster(FOUR), moves[:1]).effects["completes"] is True
