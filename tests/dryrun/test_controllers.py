@@ -16,6 +16,7 @@ from kafkactl.features.releases import find_release
 from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.metadata.image import Controller, FeatureRange, Image
 from kafkactl.metadata.voters import Voter
+from kafkactl.values import Endpoint
 from tests.dryrun.clusters import cluster, uuid
 
 
@@ -48,7 +49,7 @@ def error(found: Prediction) -> int | None:
         ((1, 2, 3, 4), ControllerEvent(down=ids(4), remove=VoterWish(node_id=3)), Verdict.OK),
         ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterWish(node_id=3)), Verdict.OK),
         ((1, 2, 3), ControllerEvent(add=VoterWish(node_id=4, directory_id=uuid(4))), Verdict.OK),
-        ((1, 2, 3), ControllerEvent(down=ids(3, 4), add=VoterWish(node_id=4)), Verdict.WEDGED),
+        ((1, 2, 3), ControllerEvent(down=ids(3), add=VoterWish(node_id=4)), Verdict.OK),
     ],
 )
 def test_majorities(voters: tuple[int, ...], event: ControllerEvent, verdict: Verdict) -> None:
@@ -68,6 +69,7 @@ def test_the_sum_is_told() -> None:
         (ControllerEvent(remove=VoterWish(node_id=9)), 127, "Cannot remove voter ReplicaKey(id=9"),
         (ControllerEvent(remove=VoterWish(node_id=2, directory_id=uuid(9))), 127, "Cannot remove voter"),
         (ControllerEvent(remove=VoterWish(node_id=2), cluster_id="a", own_cluster_id="b"), 104, "doesn't match"),
+        (ControllerEvent(down=ids(3, 4), add=VoterWish(node_id=4)), 7, "BROKER_NOT_AVAILABLE"),
         (ControllerEvent(down=ids(1, 2), remove=VoterWish(node_id=2)), 7, "nobody leads"),
     ],
 )
@@ -75,6 +77,43 @@ def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
     found = controllers(*quorum(1, 2, 3), event)
     assert (found.verdict, error(found)) == (Verdict.REFUSED, code)
     assert words in found.effects["server_error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "release, id, shown",
+    [
+        ("4.3", 9, "directoryId=<undefined>)"),
+        ("3.9", 9, "directoryId=Optional.empty)"),
+        ("4.3", 1, f"directoryId={uuid(1)})"),
+    ],
+)
+def test_a_directory_that_was_not_named(release: str, id: int, shown: str) -> None:
+    image, facts = quorum(1)
+    found = controllers(
+        image, replace(facts, release=find_release(release)), ControllerEvent(remove=VoterWish(node_id=id))
+    )
+    assert f"Cannot remove voter ReplicaKey(id={id}, {shown} from" in found.effects["server_error"]["message"]
+
+
+@pytest.mark.parametrize("kraft_version", [0, 1])
+def test_the_listener_of_a_new_voter(kraft_version: int) -> None:
+    """Measured on 3.9.2 and 4.3.1: names in any case, and looked at before kraft.version."""
+    image, facts = quorum(1, kraft_version=kraft_version)
+    endpoint = Endpoint(listener="CONTROLLER", host="h", port=9093)
+    image = replace(image, voters=(replace(image.voters[0], endpoints=(endpoint,)),) if image.voters else None)
+    for known in (
+        replace(facts, leader_id=1),
+        replace(facts, static={"controller.listener.names": "CONTROLLER,OTHER"}),
+    ):
+        found = controllers(image, known, ControllerEvent(add=VoterWish(node_id=5, endpoint="foo://nohost:9093")))
+        assert found.effects["server_error"] == {
+            "code": 42,
+            "name": "INVALID_REQUEST",
+            "message": "Add voter request didn't include the endpoint (Endpoints(endpoints={ListenerName(FOO)=nohost/"
+            "<unresolved>:9093})) for the default listener ListenerName(CONTROLLER)",
+        }
+        right = controllers(image, known, ControllerEvent(add=VoterWish(node_id=5, endpoint="Controller://h:9093")))
+        assert error(right) == (None if kraft_version else 35)
 
 
 def test_the_last_voter_and_a_static_quorum() -> None:
@@ -98,7 +137,7 @@ def test_wishes() -> None:
     assert parse_wish("3") == VoterWish(node_id=3)
     text = f"3:{uuid(3)}@CONTROLLER://h:9093"
     assert parse_wish(text) == VoterWish(node_id=3, directory_id=uuid(3), endpoint="CONTROLLER://h:9093")
-    for wrong in ("", "x", "3:"):
+    for wrong in ("", "x", "3:", "3:AAAAAAAAAAAAAAAAAAAAAw@h:9093", "3@CONTROLLER://h"):
         with pytest.raises(InputError):
             parse_wish(wrong)
 
