@@ -279,7 +279,7 @@ def _sum(side: Side) -> str:
 
 def _assumptions(event: ControllerEvent) -> Iterator[str]:
     yield "voters that are not named as down or lost are alive and caught up"
-    if event.add is not None:
+    if event.add is not None and event.add.node_id not in event.down:
         yield f"controller {event.add.node_id} runs, has caught up, and its endpoint answers"
 
 

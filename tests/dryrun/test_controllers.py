@@ -75,6 +75,8 @@ def test_the_sum_is_told() -> None:
 )
 def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
     found = controllers(*quorum(1, 2, 3), event)
+    answers = event.add is not None and event.add.node_id not in event.down
+    assert ("runs, has caught up" in str(found.assumptions)) is answers
     assert (found.verdict, error(found)) == (Verdict.REFUSED, code)
     assert words in found.effects["server_error"]["message"]
 
