@@ -24,6 +24,7 @@ from kafkactl.migration.state_evidence import cluster_time_ms
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.migration.tree_settings import DEFAULT_NAME, desanitize
+from kafkactl.migration.tree_values import KafkaTree
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.values import Uuid
@@ -47,7 +48,8 @@ _UNREADABLE: Final = {
     "broken-broker-znode": compare_cluster.BROKER,
 }
 _NAMED: Final = 5
-_ENTITIES: Final[tuple[Callable[[Case], Iterator[Answer]], ...]] = (
+Look = Callable[[Case], Iterator[Answer]]
+_ENTITIES: Final[tuple[Look, ...]] = (
     compare_cluster.cluster_id,
     compare_cluster.features,
     compare_cluster.brokers,
@@ -60,6 +62,15 @@ _ENTITIES: Final[tuple[Callable[[Case], Iterator[Answer]], ...]] = (
     compare_access.acls,
     compare_access.tokens,
     compare_cluster.producer_ids,
+)
+# What lies outside of the topics: few in any cluster, so that they are compared at every look.
+BESIDE_TOPICS: Final[tuple[Look, ...]] = (
+    compare_topics.topic_configs,
+    compare_configs.broker_configs,
+    compare_configs.quotas,
+    compare_configs.scram_credentials,
+    compare_access.acls,
+    compare_access.tokens,
 )
 
 
@@ -112,15 +123,22 @@ def compare(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> t
     return compared(tree, image, facts).differences
 
 
-def compared(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> Comparison:  # noqa: B008
-    """The differences, and what could not be compared."""
-    case = _case(tree, image, facts)
-    answers = list(_answers(case))
+def compared(
+    tree: Tree,
+    image: Image,
+    facts: CompareFacts = CompareFacts(),  # noqa: B008
+    *,
+    values: KafkaTree | None = None,
+    looks: tuple[Look, ...] = _ENTITIES,
+) -> Comparison:
+    """The differences, and what could not be compared; `values` are those of the tree, where it was read already."""
+    case = _case(tree, image, facts, values)
+    answers = list(_answers(case, looks))
     differences = [one for one in answers if isinstance(one, Difference)]
     evidence = Evidence()
     if differences:
         evidence = Evidence(
-            at_mirror=_at_mirror(case, facts.mirror),
+            at_mirror=_at_mirror(case, facts.mirror, looks),
             behind_ms=0 if facts.mirror is None else facts.mirror.behind_ms,
             written_ms={path: one.mtime_ms for path, one in tree.znodes.items()},
         )
@@ -135,14 +153,16 @@ def compared(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> 
     )
 
 
-def _at_mirror(case: Case, mirror: Mirror | None) -> frozenset[tuple[str, str]] | None:
+def _at_mirror(case: Case, mirror: Mirror | None, looks: tuple[Look, ...]) -> frozenset[tuple[str, str]] | None:
     if mirror is None:
         return None
-    earlier = _answers(changed(case, image=mirror.image))
+    earlier = _answers(changed(case, image=mirror.image), looks)
     return frozenset((one.entity, one.key) for one in earlier if isinstance(one, Difference))
 
 
-def compare_observation(observation: Observation) -> Comparison:
+def compare_observation(
+    observation: Observation, *, values: KafkaTree | None = None, looks: tuple[Look, ...] = _ENTITIES
+) -> Comparison:
     """The same for what was observed of a cluster: the one answer for `compare`, a way back, and the end."""
     log = observation.log
     missing = [what for what, held in (("znodes", observation.tree), ("metadata log", log)) if held is None]
@@ -165,11 +185,13 @@ def compare_observation(observation: Observation) -> Comparison:
             cluster_ids=_cluster_ids(observation.controllers),
             secrets=encoder_secrets(observation.nodes),
         ),
+        values=values,
+        looks=looks,
     )
 
 
-def _case(tree: Tree, image: Image, facts: CompareFacts) -> Case:
-    values = parse_tree(tree)
+def _case(tree: Tree, image: Image, facts: CompareFacts, values: KafkaTree | None = None) -> Case:
+    values = parse_tree(tree) if values is None else values
     closed = (path for path, one in tree.znodes.items() if one.hidden is Hidden.NO_PERMISSION)
     return Case(
         raw=tree,
@@ -186,12 +208,14 @@ def _case(tree: Tree, image: Image, facts: CompareFacts) -> Case:
     )
 
 
-def _answers(case: Case) -> Iterator[Answer]:
+def _answers(case: Case, looks: tuple[Look, ...]) -> Iterator[Answer]:
     told = set()
-    for entity in _ENTITIES:
+    for entity in looks:
         for one in entity(case):
             told.add(one.znode if isinstance(one, Difference) else None)
             yield one
+    if looks is not _ENTITIES:
+        return
     # What neither side has because nobody can read it; somebody once wrote it.
     for finding in case.tree.findings:
         if finding.id in _UNREADABLE and finding.subject not in told:
@@ -266,7 +290,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
     if phase is Phase.UNKNOWN:
         text = "the log does not say where the migration stands, so no phase explains a difference"
         yield warning("comparison-phase-unknown", "comparison", text, state=facts.state)
-    escaped = _escaped(told)
+    escaped = [one.key for one in copied_escaped(told)]
     if escaped:
         text = (
             f"{len(escaped)} names of users and clients are in KRaft as ZooKeeper writes them ({escaped[0]} …): their"
@@ -288,11 +312,11 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
         )
 
 
-def _escaped(told: Iterable[Difference]) -> list[str]:
-    """What only KRaft has, and only ZooKeeper has without the escapes (a default: as an empty name)."""
+def copied_escaped(told: Iterable[Difference]) -> list[Difference]:
+    """What only KRaft has, and only ZooKeeper has without the escapes (a default: as an empty name; KAFKA-16222)."""
     named = [one for one in told if one.entity in (CLIENT_QUOTA, SCRAM) and one.znode is not None]
     lost = {one.znode for one in named if one.kraft is None}
-    return [one.key for one in named if one.zookeeper is None and _unescaped(one.znode or "") in lost]
+    return [one for one in named if one.zookeeper is None and _unescaped(one.znode or "") in lost]
 
 
 def _unescaped(path: str) -> str:

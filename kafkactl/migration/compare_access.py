@@ -41,6 +41,11 @@ _TYPE_WORDS: Final = _words(RESOURCE_TYPES)
 def acls(case: Case) -> Iterator[Answer]:
     """The entries of each resource that only one side has."""
     zookeeper, kraft = _by_resource(case.tree.acls), _by_resource(case.image.acls.values())
+    for pattern, store in _STORES.items():
+        unseen = [one for one in kraft if one[2] == pattern] if not case.is_kept(_top(store)) else []
+        if unseen:
+            yield Unknown(entity=ACL, key="*", reason=f"{_top(store)} is not in the observation")
+            kraft = {one: entries for one, entries in kraft.items() if one not in unseen}
     hidden = {path for path in case.hidden if path.startswith(tuple(f"{one}/" for one in _STORES.values()))}
     for resource in sorted({*zookeeper, *kraft}):
         path = acl_path(resource)
@@ -54,6 +59,11 @@ def acls(case: Case) -> Iterator[Answer]:
             )
     yield from (Unknown(entity=ACL, key=path, reason="its znode is not shown") for path in sorted(hidden))
     yield from _unread(case)
+
+
+def _top(path: str) -> str:
+    """The first part of a path, which stays when all below it is gone."""
+    return "/" + path.split("/")[1]
 
 
 def _unread(case: Case) -> Iterator[Answer]:
@@ -96,6 +106,9 @@ def _shown(entries: set[_Entry]) -> list[str] | None:
 
 def tokens(case: Case) -> Iterator[Answer]:
     """Tokens by id. Renewers are a set."""
+    if case.image.delegation_tokens and not case.is_kept(_top(_TOKENS)):
+        yield Unknown(entity=TOKEN, key="*", reason=f"{_top(_TOKENS)} is not in the observation")
+        return
     hidden = {path for path in case.hidden if path.startswith(f"{_TOKENS}/")}
     for id in sorted({*case.tree.delegation_tokens, *case.image.delegation_tokens}):
         path = f"{_TOKENS}/{id}"

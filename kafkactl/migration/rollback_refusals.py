@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kafkactl.frozen import changed
-from kafkactl.migration.compare import compare_observation
+from kafkactl.migration.compare import compare_observation, copied_escaped
 from kafkactl.migration.observation import Mode
 from kafkactl.migration.rollback_epoch import epoch_gate
 from kafkactl.migration.state import Situation
@@ -40,6 +40,19 @@ ACCEPTABLE: Final = frozenset(
 )
 _MIRRORED: Final = (State.M6, State.M7, State.M8, State.LOST_QUORUM, State.LOST_MIGRATION_ZNODE)
 _NO_WAY: Final = (State.BORN_IN_KRAFT, State.NOT_ENOUGH_EVIDENCE)
+_KEPT_BY_BOTH: Final = frozenset(
+    {
+        "topic",
+        "partition",
+        "topic-config",
+        "broker-config",
+        "client-quota",
+        "scram-credential",
+        "acl",
+        "delegation-token",
+        "producer-ids",
+    }
+)
 _NAMED: Final = 5
 
 
@@ -280,8 +293,9 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
     """What KRaft has and ZooKeeper has not is lost by a way back (measured: a topic re-created while it was away)."""
     if e.holder is not Holder.KRAFT or situation.state not in _MIRRORED or e.tree is None or e.log is None:
         return
-    seen = [one for one in compare_observation(e.observation).unexplained if one.entity in ("topic", "partition")]
-    missing = [one for one in seen if one.zookeeper is None]
+    seen = [one for one in compare_observation(e.observation).unexplained if one.entity in _KEPT_BY_BOTH]
+    misspelt = {(one.entity, one.key) for one in copied_escaped(seen)}  # by their right names they are in ZooKeeper
+    missing = [one for one in seen if one.zookeeper is None and (one.entity, one.key) not in misspelt]
     if missing:
         names = _some(f"{one.entity} {one.key}" for one in missing)
         yield blocker(
@@ -292,7 +306,7 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
             count=len(missing),
         )
     if len(seen) > len(missing):
-        other = [one for one in seen if one.zookeeper is not None]
+        other = [one for one in seen if one.zookeeper is not None or (one.entity, one.key) in misspelt]
         names = _some(f"{one.entity} {one.key}" for one in other)
         # With an old ISR a replica that lacks acked messages may lead. Once the controllers are gone nothing mends it.
         may_be_mended = situation.state in (State.M6, State.M7, State.M8)

@@ -327,6 +327,10 @@ MEASURED = (
     Case("X-3-D2", "topic-not-mirrored", "M6", lambda one: one.no_znode(
         ORDERS, STATE_0, f"{ORDERS}/partitions/1/state")),
     Case("X-3-D2", "topic-only-in-zookeeper", "M6", lambda one: one.but(image=Image())),
+    Case("X-3", "zookeeper-and-kraft-differ", "M6", lambda one: one.replayed(("UserScramCredentialRecord", {
+        "Name": "eve", "Mechanism": 1, "Salt": b"s", "StoredKey": b"k", "ServerKey": b"v", "Iterations": 4096}))),
+    Case("X-3", "zookeeper-and-kraft-differ", "M6", lambda one: one.replayed(("ConfigRecord", {
+        "ResourceType": 2, "ResourceName": "orders", "Name": "segment.ms", "Value": "1"}))),
     Case("C-18", "topic-too-large-for-zookeeper", "M6", lambda one: one.replayed(
         ("TopicRecord", {"Name": "wide", "TopicId": _id(7)}),
         *(("PartitionRecord", {"TopicId": _id(7), "PartitionId": at, "Replicas": [1, 2] * 400, "Isr": [1, 2],

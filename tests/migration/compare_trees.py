@@ -105,6 +105,7 @@ def trees(draw: st.DrawFn) -> dict[str, bytes | None]:
     found: dict[str, bytes | None] = {
         "/cluster/id": text({"version": "1", "id": "Some-cluster-id_22char"}),
         "/controller_epoch": b"4",
+        "/kafka-acl": None,
         "/latest_producer_id_block": text({"version": 1, "broker": 2, "block_start": "4000", "block_end": "4999"}),
     }
     roots = ("/brokers/ids", "/brokers/topics", "/config/topics", "/config/brokers", "/config/users", "/config/clients")

@@ -46,7 +46,7 @@ def test_a_path_that_was_closed_hides_what_is_below_it(path):
     "root",
     [
         "/brokers/ids", "/brokers/topics", "/config/topics", "/config/brokers", "/config/users", "/config/clients",
-        "/latest_producer_id_block", "/cluster/id",
+        "/latest_producer_id_block", "/cluster/id", "/kafka-acl", "/kafka-acl-extended", "/delegation_token",
     ],
 )  # fmt: skip
 def test_a_part_that_was_not_saved_is_unknown(root):

@@ -8,8 +8,10 @@ from kafkactl.migration.rollback import plan_rollback
 from kafkactl.migration.state import observed_state
 from kafkactl.plan import Outcome, Severity
 from tests.migration.observations import state, world
+from tests.migration.zk_trees import text
 
 ID = "zookeeper-differs-from-kraft"
+MISSES = "zookeeper-misses-metadata"
 STATE = "/brokers/topics/orders/partitions/1/state"
 
 
@@ -47,3 +49,32 @@ def test_where_no_controller_could_write_it_anew_the_way_back_goes_on() -> None:
     plan = plan_rollback(seen)
     assert plan.outcome is Outcome.PLANNED
     assert (ID, Severity.WARNING) in [(one.id, one.severity) for one in plan.findings]
+
+
+# --- what lies outside of the topics ---
+
+
+def test_a_credential_that_only_kraft_has_is_not_lost_without_a_word() -> None:
+    credential = {"Mechanism": 1, "Salt": b"s", "StoredKey": b"k", "ServerKey": b"v", "Iterations": 4096}
+    seen = world("M6").replayed(("UserScramCredentialRecord", {"Name": "eve", **credential})).observation()
+    plan = plan_rollback(seen)
+    assert plan.outcome is Outcome.REFUSED
+    assert "scram-credential eve" in next(one.message for one in plan.findings if one.id == MISSES)
+    assert plan_rollback(seen, accepted=frozenset({MISSES})).outcome is Outcome.PLANNED
+
+
+def test_a_quota_that_only_zookeeper_has_comes_back_with_it_and_that_is_told() -> None:
+    seen = world("M6").znode("/config/clients/slow", text({"version": 1, "config": {"producer_byte_rate": "9"}}))
+    plan = plan_rollback(seen.observation())
+    assert plan.outcome is Outcome.PLANNED
+    assert (ID, Severity.WARNING) in [(one.id, one.severity) for one in plan.findings]
+
+
+def test_a_name_that_was_copied_with_its_escapes_is_in_zookeeper_by_its_right_name() -> None:
+    """KAFKA-16222: the way back is the cure."""
+    quota = {"Entity": [{"EntityType": "user", "EntityName": "eve%40x"}], "Key": "producer_byte_rate", "Value": 9.0}
+    seen = world("M6").znode("/config/users/eve%40x", text({"version": 1, "config": {"producer_byte_rate": "9"}}))
+    plan = plan_rollback(seen.replayed(("ClientQuotaRecord", quota)).observation())
+    assert (ID, Severity.WARNING) in [(one.id, one.severity) for one in plan.findings]
+    assert MISSES not in [one.id for one in plan.findings]
+    assert plan.outcome is Outcome.PLANNED
