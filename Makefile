@@ -1,5 +1,5 @@
 # make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
-# make check  what needs no Kafka, under 2 minutes  make lab    the long campaigns; figures go to docs/proof/
+# make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
 # make docs   what is generated in docs/            make bench  ratios against Kafka's own tools
 .PHONY: setup system check format test lab bench demo docs clean
 
@@ -22,7 +22,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg --no-logo
-	$(BIN)/python -m pytest -q -m "not lab and not campaign"
+	$(BIN)/python -m pytest -q -m "not lab and not campaign and not slow" -n 2
 
 format: setup
 	$(BIN)/ruff check --fix .

@@ -27,6 +27,7 @@ def play_all(cases: Sequence[Case], folder: Path) -> list[Ended]:
         return list(pool.map(play, cases, [folder / str(number) for number in range(len(cases))]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [one for one in EVERY_CHANGE if one.name in SAMPLE], ids=lambda change: change.name)
 def test_a_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> None:
     faults = (Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.RESET, Fault.AGAIN)

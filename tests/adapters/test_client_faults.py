@@ -43,6 +43,7 @@ def client_of(network: FaultyProxy, role: Role) -> Client:
     return Client([network.address], role, limits=LIMITS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("fault", Fault)
 @pytest.mark.parametrize("name", CHANGES)
@@ -62,6 +63,7 @@ def test_a_change_is_there_at_most_once_and_its_outcome_is_not_guessed(name: str
         client.ask_active_controller("DescribeQuorum", QUESTIONS["DescribeQuorum"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", Fault)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_question_is_asked_again_until_it_is_answered(name: str, fault: Fault) -> None:

@@ -81,6 +81,7 @@ def test_a_snapshot_that_is_a_folder(tmp_path, folder):
     assert scan_metadata_log(str(tmp_path)).first_checkpoint.error == "Is a directory"
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_a_piece(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(metadata_log, "PIECE_BYTES", 64 * 1024)
     batches = b"".join(noop(6 + index) for index in range(1000))

@@ -88,6 +88,7 @@ def test_back_and_forward_again(tmp_path: Path) -> None:
 # --- killed ---
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("then", ["resume", "rollback"])
 def test_killed_at_an_act_the_next_run_gets_there(then: str, tmp_path: Path) -> None:
@@ -105,6 +106,7 @@ def test_killed_at_an_act_the_next_run_gets_there(then: str, tmp_path: Path) -> 
     assert act > 80
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_killed_while_it_finalizes_the_next_run_ends_it(tmp_path: Path) -> None:
     def finalize(world: FakeWorld, folder: Path) -> RunResult:

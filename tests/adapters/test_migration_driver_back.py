@@ -49,6 +49,7 @@ def test_back_from_every_phase(phase: str, tmp_path: Path) -> None:
     assert go_back(FakeWorld(cluster), tmp_path).outcome is Outcome.NOTHING_TO_DO
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("phase", PHASES)
 def test_killed_at_an_act_the_next_run_gets_there(phase: str, tmp_path: Path) -> None:

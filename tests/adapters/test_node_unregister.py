@@ -36,6 +36,7 @@ def test_a_dead_node_is_unregistered_and_looked_for_twice(listener: Listener, no
     assert cluster.reads_after >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "outcome", "ids"),
     [

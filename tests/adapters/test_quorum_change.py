@@ -290,6 +290,7 @@ JOURNEYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("journey", JOURNEYS)
 @pytest.mark.parametrize("reaction", [Reaction(), Reaction(answer=LOST), Reaction(answer=TIMED_OUT, taken=False)])
 def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journey, reaction):

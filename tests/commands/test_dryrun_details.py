@@ -92,6 +92,7 @@ def test_all_changes_and_all_records(kafkactl: Kafkactl, generated: tuple[Path, 
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
+@pytest.mark.slow
 def test_a_report_has_a_folder_for_each_scenario(
     kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path
 ) -> None:

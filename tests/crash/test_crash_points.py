@@ -293,6 +293,7 @@ def run_unformat_points(root: Path, scenario: Scenario, every: int = 1) -> Count
     return ran
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
 def test_a_format_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
     assert run_format_points(root, scenario, SAMPLE_EVERY)

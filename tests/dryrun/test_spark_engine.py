@@ -52,6 +52,7 @@ def same(log: LogSource, found: object, at: int | None = None) -> bool:
     return image_sha256(ours.image) == image_sha256(found.image)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "few, split_bytes, piece_bytes", [(0, 700, 300), (1 << 30, 1_500, None), (1 << 30, 1 << 20, 900)]
 )

@@ -48,6 +48,7 @@ def test_every_data_file_is_declared():
             assert any(path.match(pattern) for pattern in declared.get(package, [])), shown(path)
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_file_and_nothing_else(tmp_path):
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -89,6 +89,7 @@ def test_values_with_wrong_bytes_in_them(seed, changed):
     assert_same(log_of(map(bytes, values), rng))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 50), changes=st.lists(st.tuples(PLACES, st.integers(1, 255)), min_size=1, max_size=4))
 def test_flipped_bytes(seed, changes):
     data = bytearray(generated(seed, 800))
@@ -97,6 +98,7 @@ def test_flipped_bytes(seed, changes):
     assert_same(bytes(data), piece=9_000)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 50), order=st.randoms(use_true_random=False), dropped=st.integers(0, 5))
 def test_batches_that_are_missing_or_stand_elsewhere(seed, order, dropped):
     batches = list(LogGenerator(Shape(records=800, partitions=150, seed=seed)).batches())

@@ -167,6 +167,7 @@ def test_what_may_be_wanted_is_accepted_though_it_blocks():
     assert [one for one in found if one.severity is Severity.BLOCKER] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_a_healthy_cluster_of_which_little_is_seen_is_not_alarmed(data):

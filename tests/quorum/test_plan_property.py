@@ -80,6 +80,7 @@ TARGETS = [
 CASES = [(world, target) for world in WORLDS for target in TARGETS if target <= world.voters | world.alive]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_it_refuses_exactly_what_cannot_be_reached(part):
     for world, target in CASES[part::PARTS]:
@@ -112,6 +113,7 @@ INTERRUPTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_interrupted_anywhere_with_anybody_lost_it_goes_on_or_refuses(part):
     for world, target in INTERRUPTED[part::PARTS]:
