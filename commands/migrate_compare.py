@@ -231,7 +231,10 @@ def _show_copy(page: Page, copy: Mapping[str, Any]) -> None:
     if not copy["differences_total"]:
         page.line(Word("The copy is the predicted one, record by record", "good"))
         return
-    page.line(f"The copy differs from its prediction in {copy['differences_total']} records")
+    if copy["unexplained"]:
+        page.line(f"The copy differs from its prediction in {copy['differences_total']} records")
+    else:
+        page.line(f"The copy is the predicted one, but for {copy['differences_total']} records that are explained")
     page.table(
         ("record", "key", "predicted", "copied", "because"),
         (

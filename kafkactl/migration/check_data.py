@@ -203,11 +203,14 @@ def _copy(case: CheckCase) -> Said:
             "Look again until ZkMigrationState is 1.",
         )
     elif log.copy_begin is not None or log.aborted_copies:
+        count = len(log.aborted_copies)
+        often = "once" if count == 1 else f"{count} times"
+        what = f"the copy was taken back {often}" if count else "no controller is left that would end the copy"
         yield blocker(
             "copy-failed",
             "metadata log",
-            f"/controller is taken, and the copy was taken back {len(log.aborted_copies)} times or its controller died"
-            " in it: each controller ends at the same znode, and the cluster has none until then",
+            f"/controller is taken, and {what}: each controller ends at the same znode, and the cluster has none"
+            " until it is put right",
             "Read the controllers' logs for `Aborting the ZK migration`, correct the znode or setting that is named"
             " there, and start them again; or roll back.",
             aborted=len(log.aborted_copies),

@@ -24,7 +24,8 @@ def expected_copy(evidence: Evidence, state: State) -> CopyForecast | None:
     """The copy of the tree as it is now, by the rules of the brokers' release; None where there is no tree, or the
     copy is done.
     """
-    if evidence.tree is None or state.place is None or state.place > (State.M5.place or 0):
+    is_before = state is State.COPY_CRASHED or (state.place is not None and state.place <= (State.M5.place or 0))
+    if evidence.tree is None or not is_before:
         return None
     told = {one.kafka_version for one in evidence.observation.nodes if one.kafka_version}
     version = min((one for text in told for one in _known(text)), default=find_release(_NEWEST).version)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kafkactl.frozen import changed
+from kafkactl.migration.copy_expected import expected_copy
+from kafkactl.migration.copy_forecast import CopyOutcome
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.rollback import rollback_of, wipes
@@ -56,7 +58,7 @@ def plan_forward(observation: Observation, inventory: Inventory | None = None) -
 def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Way:
     """The same from evidence that was gathered already."""
     findings = (
-        *(_repairable(one, situation) for one in situation.findings),
+        *(_repairable(one, situation, e) for one in situation.findings),
         *(changed(one, severity=Severity.BLOCKER) for one in situation.leftovers if one.id in _FATAL_LEFTOVERS),
         *_unnamed(e, situation, inventory),
     )
@@ -121,11 +123,15 @@ def _unnamed(e: Evidence, situation: Situation, inventory: Inventory | None) -> 
         )
 
 
-def _repairable(finding: Finding, situation: Situation) -> Finding:
-    """Controllers that are merely down are started: the copy begins again from zero, the dual write goes on."""
-    if situation.state in _RESTARTABLE and finding.id == situation.state.value:
-        return changed(finding, severity=Severity.WARNING)
-    return finding
+def _repairable(finding: Finding, situation: Situation, e: Evidence) -> Finding:
+    """Controllers that are merely down are started: the copy begins again from zero, the dual write goes on. Not where
+    each of them would end at the same znode again.
+    """
+    if situation.state not in _RESTARTABLE or finding.id != situation.state.value:
+        return finding
+    copy = expected_copy(e, situation.state)
+    dies = copy is not None and copy.outcome is CopyOutcome.DIES
+    return finding if dies else changed(finding, severity=Severity.WARNING)
 
 
 def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Step]:

@@ -7,15 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.frozen import changed
+from kafkactl.migration.copy_expected import expected_copy
 from kafkactl.migration.gate import gates_of, is_open
 from kafkactl.migration.observation import Observation
-from kafkactl.migration.procedure import next_actions, plan_forward
-from kafkactl.migration.state import State
+from kafkactl.migration.procedure import next_actions, next_step, plan_forward
+from kafkactl.migration.state import State, situation_of
+from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.migration.step import Barrier, File, Move, Way
 from kafkactl.plan import Outcome
 from kafkactl.schema.explanations import explanations
+from tests.migration.observations import world
 from tests.migration.states_seen import HEALTHY, KR, MIG, ZK, Seen
 from tests.migration.test_state import SITUATIONS, partial
+from tests.migration.zk_trees import text
 
 _M3, _M4, _M6, _M8 = (HEALTHY[name] for name in ("M3", "M4", "M6", "M8"))
 
@@ -102,6 +106,17 @@ def test_what_is_broken_is_not_gone_on_with(name: str) -> None:
     plan = plan_forward(seen.observation())
     assert plan.outcome is (Outcome.PLANNED if state in ("copy-crashed", "lost-quorum") else Outcome.REFUSED)
     assert plan.findings[0].id == state
+
+
+def test_a_controller_is_not_started_to_end_at_the_same_znode_again() -> None:
+    seen = world("M5").but(controllers={3001: False})
+    assert pending(plan_forward(seen.observation()))[0] == "start-node 3001"
+    seen.znode("/config/clients/slow", text({"version": 1, "config": {"producer_byte_rate": "abc"}}))
+    evidence = evidence_of(seen.observation())
+    plan, copy = plan_forward(seen.observation()), expected_copy(evidence, State.COPY_CRASHED)
+    assert (plan.outcome, plan.steps, plan.findings[0].id) == (Outcome.REFUSED, (), "copy-crashed")
+    assert copy is not None and copy.outcome == "dies"
+    assert next_step(evidence, situation_of(evidence)) is None
 
 
 @pytest.mark.parametrize(
