@@ -64,10 +64,11 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     findings += [*facts.findings, *each_once(one for made in rendered for one in made.findings)]
     outcome = _outcome(findings, dry_run)
     manifest = None
+    withheld = frozenset(made.node for made in rendered if _is_redacted(made))
     if outcome in (Outcome.DONE, Outcome.PARTIAL) and out is not None:
-        withheld = frozenset(made.node for made in rendered if _is_redacted(made))
         manifest = write_rendered(Path(out), files, rendered, withheld=withheld)
-    answer = _answer(files, rendered, written=manifest is not None)
+    written = frozenset() if manifest is None else frozenset(made.node for made in rendered) - withheld
+    answer = _answer(files, rendered, written=written)
     where = {"folder": out if manifest else None, "manifest": str(manifest) if manifest else None}
     payload = {"outcome": outcome, **where, **answer, "findings": findings}
     emit("migrate.render", payload, render=_show, exit_code=outcome.exit_code, listing="files")
@@ -149,7 +150,7 @@ def _parsed(
 # --- the answer -----------------------------------------------------------------------------------------------------
 
 
-def _answer(files: Iterable[NodeFile], rendered: Iterable[Rendered], *, written: bool) -> dict[str, Any]:
+def _answer(files: Iterable[NodeFile], rendered: Iterable[Rendered], *, written: frozenset[int]) -> dict[str, Any]:
     from kafkactl.adapters.migration_render import diffs, file_of, sha256
 
     files, rendered = tuple(files), tuple(rendered)
@@ -161,7 +162,7 @@ def _answer(files: Iterable[NodeFile], rendered: Iterable[Rendered], *, written:
                 "id": one.node,
                 "role": one.role,
                 "phase": one.phase,
-                "path": file_of(one) if written and one.content is not None and not _is_redacted(one) else None,
+                "path": file_of(one) if one.node in written and one.content is not None else None,
                 "sha256": None if one.content is None else sha256(one.content),
                 "set": one.set,
                 "removed": one.removed,

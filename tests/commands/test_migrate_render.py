@@ -140,6 +140,7 @@ def test_files_whose_secrets_were_taken_out_are_for_looking_at(kafkactl, tmp_pat
     assert answer["outcome"] == "partial"
     assert {one["id"] for one in answer["findings"]} == {"render-file-redacted", "render-secret-not-shown"}
     assert not list(out.glob("broker-*/*.properties"))
+    assert {one["path"] for one in answer["files"] if one["path"] and not (out / one["path"]).exists()} == set()
     assert f"+{FLAG}=true" in (out / "broker-1/migration.diff").read_text()
 
 
