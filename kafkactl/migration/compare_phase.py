@@ -17,7 +17,7 @@ from kafkactl.migration.compare_case import Difference
 from kafkactl.migration.compare_cluster import BROKER, CLUSTER_ID, FEATURE
 from kafkactl.migration.compare_configs import OTHER_CONFIGS
 
-MIGRATION, PRE_MIGRATION, POST_MIGRATION = 1, 2, 3
+NONE, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)
 MIRROR_LAG, LOG_BEHIND = "younger-than-the-mirror", "younger-than-the-log"
 LAG_ALLOWED_MS: Final = 10_000  # a healthy mirror is behind by parts of a second; more is a mirror that stands still
 # What the mirror does not write: its offset says nothing about them.
@@ -62,7 +62,9 @@ def phase_of(facts: PhaseFacts) -> Phase:
     if facts.state == PRE_MIGRATION:
         stale = bool(facts.kraft_holds) and (facts.migration_offset or -1) > 0
         return Phase.STALE_MIRROR if stale else Phase.BEFORE_COPY
-    return Phase.UNKNOWN
+    # A quorum that was started without the flag copies nothing; one of Kafka 3.4 says nothing before it has.
+    waits = facts.state == NONE or (facts.state is None and facts.migration_offset == -1)
+    return Phase.BEFORE_COPY if waits and facts.kraft_holds is False else Phase.UNKNOWN
 
 
 _TEXTS: Final[Mapping[Phase, str]] = {

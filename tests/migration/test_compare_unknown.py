@@ -127,6 +127,10 @@ EMPTY = copied(tree_from({path: None for path in small() if path.count("/") <= 2
         (PhaseFacts(state=1, kraft_holds=True, controllers_gone=True), Phase.DUAL_WRITE, False),
         (PhaseFacts(state=3), Phase.FINALIZED, True),
         (PhaseFacts(state=0), Phase.UNKNOWN, False),
+        (PhaseFacts(state=0, kraft_holds=True), Phase.UNKNOWN, False),
+        (PhaseFacts(state=0, kraft_holds=False), Phase.BEFORE_COPY, True),  # burnt
+        (PhaseFacts(kraft_holds=False, migration_offset=-1), Phase.BEFORE_COPY, True),  # 3.4
+        (PhaseFacts(kraft_holds=False, migration_offset=133), Phase.UNKNOWN, False),
         (PhaseFacts(), Phase.UNKNOWN, False),
     ],
 )
