@@ -47,7 +47,7 @@ def open_clusters(
     `several-clusters`, and what `open_source` raises.
     """
     pattern = _pattern(cluster_of)
-    sources = [_Source(log=log, name=_name(pattern, log.name)) for log in _joined(_opened(paths))]
+    sources = [_Source(log=log, name=_name(pattern, log.name), paths=given) for log, given in _joined(_opened(paths))]
     if same_cluster:
         return (_same(sources),)
     groups: list[list[_Source]] = []
@@ -63,6 +63,7 @@ def open_clusters(
 class _Source:
     log: LogSource
     name: str | None
+    paths: tuple[str, ...]
 
 
 def _belong(one: _Source, other: _Source) -> bool:
@@ -101,7 +102,7 @@ def _cluster(group: Sequence[_Source], *, alone: bool) -> Cluster:
             ),
         )
     return Cluster(
-        paths=tuple(log.name for log in logs),
+        paths=tuple(path for one in group for path in one.paths),
         logs=logs,
         cluster_id=next(iter(ids), None),
         name=group[0].name,
@@ -125,7 +126,7 @@ def _same(sources: Sequence[_Source]) -> Cluster:
             ),
         )
     return Cluster(
-        paths=tuple(log.name for log in logs),
+        paths=tuple(path for one in sources for path in one.paths),
         logs=logs,
         cluster_id=ids[0] if len(ids) == 1 else None,
         name=sources[0].name,
@@ -175,20 +176,22 @@ def _opened(paths: Mapping[str, str]) -> Iterator[LogSource]:
             yield log
 
 
-def _joined(logs: Iterator[LogSource]) -> list[LogSource]:
-    """Single files of one folder as one log, at the place of the first."""
-    found: list[LogSource] = []
+def _joined(logs: Iterator[LogSource]) -> list[tuple[LogSource, tuple[str, ...]]]:
+    """Single files of one folder as one log, at the place of the first; each log with the paths that named it."""
+    found: list[tuple[LogSource, tuple[str, ...]]] = []
     places: dict[Path, int] = {}
     for log in logs:
+        given = (log.name,)
         if log.is_folder:
-            found.append(log)
+            found.append((log, given))
             continue
         folder = Path((*log.segments, *log.checkpoints)[0].name).resolve().parent
         if folder not in places:
             places[folder] = len(found)
-            found.append(log)
+            found.append((log, given))
         else:
-            found[places[folder]] = _together(found[places[folder]], log)
+            before, names = found[places[folder]]
+            found[places[folder]] = (_together(before, log), names + given)
     return found
 
 

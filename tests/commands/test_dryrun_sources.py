@@ -210,6 +210,7 @@ def test_files_of_a_folder_are_one_log(kafkactl: Kafkactl, tmp_path: Path) -> No
     assert len(files) > 2
     _, answer = asked(kafkactl, *files)
     assert answer["effects"] == asked(kafkactl, folder)[1]["effects"]
+    assert answer["source"]["paths"] == [str(file) for file in files]
 
 
 def test_a_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
