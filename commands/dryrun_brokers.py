@@ -11,6 +11,14 @@ from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.options import Choice
 
 
+class _Order(NodeIds):
+    """Node ids, or the word auto."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The ids in their order, or "auto"."""
+        return value if value == "auto" else super().convert(value, param, ctx)
+
+
 @leaf_command(
     "broker-loss",
     examples=(
@@ -34,6 +42,8 @@ def broker_loss(*, common: Common, brokers: list[int] | None, mode: str, in_orde
     """
     if (brokers is None) == (worst is None):
         raise click.UsageError("Give --brokers, or --worst.")
+    if worst is not None and (in_order or mode != "crash"):
+        raise click.UsageError("--worst looks for crashes in every order; --mode and --in-order go with --brokers.")
     asked: dict[str, Any] = {"brokers": brokers, "mode": mode, "in_order": in_order}
     answer(common, "broker-loss", asked if worst is None else {"worst": worst})
 
@@ -66,11 +76,12 @@ def broker_return(*, common: Common, brokers: list[int], empty_disks: bool) -> N
     timeout="1h",
 )
 @scenario_options
-@click.option("--order", default="auto", metavar="IDS|auto", show_default=True, help="The brokers in their order.")
-def rolling_restart(*, common: Common, order: str) -> None:
+@click.option(
+    "--order", type=_Order(), default="auto", metavar="IDS|auto", show_default=True, help="The brokers in their order."
+)
+def rolling_restart(*, common: Common, order: list[int] | str) -> None:
     """What each step of a rolling restart does, and the safest order."""
-    chosen = order if order == "auto" else NodeIds().convert(order, None, None)
-    answer(common, "rolling-restart", {"order": chosen})
+    answer(common, "rolling-restart", {"order": order})
 
 
 @leaf_command(

@@ -56,6 +56,9 @@ def alter_config(*, common: Common, entity: str, settings: tuple[str, ...], dele
         raise click.UsageError(f"{wrong[0]!r} sets nothing: write KEY=VALUE.")
     if not settings and not deleted:
         raise click.UsageError("Give --set or --delete.")
+    both = [key for key, _, _ in split if key in deleted]
+    if both:
+        raise click.UsageError(f"{both[0]!r} is both set and deleted.")
     answer(
         common,
         "alter-config",

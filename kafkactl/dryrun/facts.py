@@ -64,6 +64,8 @@ def facts_of(
         assumptions.append(
             f"the controller's properties file was not given (--config): where the log says nothing, {defaults}"
         )
+    elif not _is_number(static.get(MIN_ISR, _DEFAULTS[MIN_ISR])):
+        assumptions.append(f"{MIN_ISR} in the properties file is no number; it was taken as {_DEFAULTS[MIN_ISR]}")
     migrating = (static or {}).get("zookeeper.metadata.migration.enable", "").strip().lower() == "true"
     return Facts(
         release=found,
@@ -93,8 +95,13 @@ def topic_setting(image: Image, facts: Facts, topic: str, name: str) -> str:
 
 def min_isr_of(image: Image, facts: Facts, topic: str) -> int:
     """min.insync.replicas of a topic; what cannot be read as a number counts as Kafka's default."""
-    text = topic_setting(image, facts, topic, MIN_ISR).strip().removeprefix("+")
-    return int(text) if text.isascii() and text.isdigit() else int(_DEFAULTS[MIN_ISR])
+    text = topic_setting(image, facts, topic, MIN_ISR)
+    return int(text) if _is_number(text) else int(_DEFAULTS[MIN_ISR])
+
+
+def _is_number(text: str) -> bool:
+    digits = text.strip().removeprefix("+")
+    return digits.isascii() and digits.isdigit()
 
 
 def unclean_allowed(image: Image, facts: Facts, topic: str) -> bool:

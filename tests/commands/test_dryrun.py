@@ -237,7 +237,11 @@ def test_what_is_wrong_with_a_file_of_scenarios(
         ["broker-loss"],
         ["broker-loss", "--brokers", "1", "--worst", "2"],
         ["broker-loss", "--brokers", "one"],
+        ["broker-loss", "--worst", "1", "--mode", "controlled"],
+        ["broker-loss", "--worst", "1", "--in-order"],
+        ["rolling-restart", "--order", "1,x"],
         ["alter-config", "--entity", "cluster"],
+        ["alter-config", "--entity", "cluster", "--set", "a=1", "--delete", "a"],
         ["alter-config", "--entity", "cluster", "--set", "a"],
         ["features"],
         ["features", "--upgrade", "group.version=1", "--disable", "share.version"],
@@ -247,4 +251,15 @@ def test_what_is_wrong_with_a_file_of_scenarios(
 )
 def test_usage(kafkactl: Kafkactl, log: Path, arguments: list[str]) -> None:
     scenario, *options = arguments
-    assert kafkactl("dryrun", scenario, log, *options).code == 2
+    run = kafkactl("dryrun", scenario, log, *options, "-o", "json")
+    assert (run.code, run.error["id"]) in [(2, "wrong-usage"), (2, "invalid-option-value")]
+    assert "'--order'" in run.error["message"] or scenario != "rolling-restart"
+
+
+def test_a_file_of_settings_with_a_number_that_is_none(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    for value, told in (("two", True), ("+2", False)):
+        (tmp_path / "server.properties").write_text(f"min.insync.replicas={value}\n")
+        _, answer = predicted(
+            kafkactl, "broker-loss", log, "--brokers", "1", "--config", tmp_path / "server.properties"
+        )
+        assert ("min.insync.replicas in the properties file is no number" in str(answer["assumptions"])) is told
