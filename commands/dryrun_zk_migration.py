@@ -41,7 +41,8 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
 
     SOURCE is a ZooKeeper as in zookeeper.connect (host:port,host:port/chroot), a saved zk.jsonl.gz, or
     the folder of an observation. With --config (a controller's file) its zookeeper.* settings are used,
-    and its password.encoder.secret is tried on the encrypted passwords. Nothing is written.
+    and its password.encoder.secret is tried on the encrypted passwords; without it, that of the
+    controllers' files in the observation. Nothing is written.
     """
     from kafkactl.adapters.migration_copy import read_copy_source
     from kafkactl.features.releases import find_release
@@ -63,7 +64,12 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     found = changed(
         found,
         assumptions=tuple(
-            assumptions_of(forecast, release, static, told=named is None and source.release == release.version_text)
+            assumptions_of(
+                forecast,
+                release,
+                knows_secrets=static is not None or source.secrets is not None,
+                told=named is None and source.release == release.version_text,
+            )
         ),
     )
     payload = {
@@ -124,7 +130,7 @@ def forecast_of(
     from kafkactl.migration.tree_parse import parse_tree
 
     rules, told = (copy_rules(release.version), ()) if is_named else rules_seen(release.version)
-    secrets = None
+    secrets = source.secrets
     if static is not None:
         secrets = tuple(static[name] for name in _SECRETS if static.get(name))
         size = static.get(_MIN_BATCH, "").strip()
@@ -172,9 +178,7 @@ def _verdict(outcome: CopyOutcome) -> Verdict:
     }[outcome]
 
 
-def assumptions_of(
-    forecast: CopyForecast, release: Release, static: Mapping[str, str] | None, *, told: bool
-) -> list[str]:
+def assumptions_of(forecast: CopyForecast, release: Release, *, knows_secrets: bool, told: bool) -> list[str]:
     """What the forecast takes for granted; `told`: the observation says what the nodes run."""
     runs = "the nodes run, as the observation says," if told else "the controllers run"
     texts = [
@@ -186,7 +190,7 @@ def assumptions_of(
         "the order within topics, users and ACLs is that of Kafka's hash sets, which moves the borders of batches",
         "the seconds are those of a small machine; most of them are reads of ZooKeeper, one a partition",
     ]
-    if static is None:
+    if not knows_secrets:
         texts.append("the controllers have the brokers' password.encoder.secret (--config was not given)")
     if not forecast.is_exact:
         texts.append("values that are not shown, and passwords that were not opened, make the bytes a rough figure")

@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +16,9 @@ from kafkactl.adapters.migration_files import OBSERVATION, ZNODES
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.frame import MetadataRecord, encode_record
-from kafkactl.migration.observation import NodeRole
-from kafkactl.migration.observation_raw import parse_observation
+from kafkactl.migration.copy_expected import shown_secrets
+from kafkactl.migration.observation import NodeRole, NodeSeen
+from kafkactl.migration.observation_raw import RawObservation, parse_observation
 from kafkactl.migration.observation_reading import chroot_of, node_seen
 from kafkactl.migration.tree import Tree, tree_of
 from kafkactl.migration.znode import decode_znodes
@@ -32,13 +34,15 @@ _MOST_IN_A_BATCH: Final = 10_000
 @frozen
 class CopySource:
     """A tree and what there is to say of the file that it came from. `name` is the source as it was named; `release`
-    the oldest one of the controllers of an observation, or of its brokers, None where it does not tell.
+    the oldest one of the controllers of an observation, or of its brokers, None where it does not tell. `secrets` are
+    the encoder secrets in the controllers' files that the observation shows; None where it shows none of the files.
     """
 
     name: str
     tree: Tree
     findings: tuple[Finding, ...] = ()
     release: str | None = None
+    secrets: tuple[str, ...] | None = field(default=None, repr=False)
 
 
 def read_copy_source(
@@ -49,31 +53,38 @@ def read_copy_source(
     `properties` are those of a node, for TLS and SASL. Raises InputError, and UnreachableError for a live one.
     """
     path = Path(source)
-    release = None
+    release = secrets = None
     if path.is_dir():
-        release, told = _observed(path)
-        chroot = told if chroot is None else chroot
+        raw = _observed(path)
+        seen = () if raw is None else tuple(node_seen(one)[0] for one in raw.nodes)
+        release = _release(seen)
+        secrets = shown_secrets(one for one in seen if one.role is NodeRole.CONTROLLER)
+        chroot = chroot_of(raw) if chroot is None and raw is not None else chroot
         path = next((path / name for name in ZNODES if (path / name).exists()), path / ZNODES[0])
     if path.exists() or not _is_connect(source):
         saved = decode_znodes(read_input(path, "saved ZooKeeper tree"), file=str(path))
         tree = tree_of(saved.znodes, chroot)
-        return CopySource(name=source, tree=tree, findings=saved.findings, release=release)
+        return CopySource(name=source, tree=tree, findings=saved.findings, release=release, secrets=secrets)
     return CopySource(name=source, tree=_live(source, chroot, properties, timeout_ms))
 
 
-def _observed(folder: Path) -> tuple[str | None, str | None]:
-    """What the nodes run and the chroot, as observation.json says; a file that cannot be read says nothing."""
+def _observed(folder: Path) -> RawObservation | None:
+    """What observation.json says; a file that cannot be read says nothing."""
     try:
-        raw, _ = parse_observation((folder / OBSERVATION).read_bytes(), file=str(folder / OBSERVATION))
+        return parse_observation((folder / OBSERVATION).read_bytes(), file=str(folder / OBSERVATION))[0]
     except (OSError, InputError):
-        return None, None
-    seen = [(one.role, node_seen(one)[0].kafka_version or "") for one in raw.nodes]
+        return None
+
+
+def _release(nodes: tuple[NodeSeen, ...]) -> str | None:
+    """What the nodes run."""
     for role in (NodeRole.CONTROLLER, NodeRole.BROKER):
-        versions = [tuple(map(int, text.split("."))) for kind, text in seen if kind is role and _PLAIN(text)]
+        texts = (one.kafka_version or "" for one in nodes if one.role is role)
+        versions = [tuple(map(int, text.split("."))) for text in texts if _PLAIN(text)]
         if versions:
             oldest = min(versions)
-            return ".".join(map(str, oldest)) if oldest < _NO_ZOOKEEPER else None, chroot_of(raw)
-    return None, chroot_of(raw)
+            return ".".join(map(str, oldest)) if oldest < _NO_ZOOKEEPER else None
+    return None
 
 
 def _is_connect(source: str) -> bool:

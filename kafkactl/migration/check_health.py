@@ -163,7 +163,7 @@ def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
         yield note(
             "few-controllers",
             "quorum",
-            f"it has {voters} voters: the loss of one stops every change to the cluster",
+            f"it has {voters} voter{'s' if voters > 1 else ''}: the loss of one stops every change to the cluster",
             "Use three controllers for anything but a test.",
             voters=voters,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkactl.errors import InputError
 from kafkactl.features.releases import KafkaVersion, find_release
 from kafkactl.migration.copy_forecast import CopyForecast, forecast_copy
 from kafkactl.migration.copy_rules import rules_seen
+from kafkactl.migration.observation import NodeSeen
 from kafkactl.migration.password_encoder import SECRET_KEYS
 from kafkactl.migration.state_evidence import Evidence
 from kafkactl.migration.state_names import State
@@ -30,7 +31,9 @@ def expected_copy(evidence: Evidence, state: State) -> CopyForecast | None:
     told = {one.kafka_version for one in evidence.observation.nodes if one.kafka_version}
     version = min((one for text in told for one in _known(text)), default=find_release(_NEWEST).version)
     rules, told_of_release = rules_seen(version)
-    return forecast_copy(evidence.tree, rules, secrets=_secrets(evidence), findings=told_of_release)
+    return forecast_copy(
+        evidence.tree, rules, secrets=shown_secrets(evidence.observation.controllers), findings=told_of_release
+    )
 
 
 def _known(text: str) -> Iterator[KafkaVersion]:
@@ -44,9 +47,9 @@ def copy_deadline_ms(copy: CopyForecast) -> int:
     return _MORE_MS + int(_TIMES * copy.seconds * 1000)
 
 
-def _secrets(evidence: Evidence) -> tuple[str, ...] | None:
+def shown_secrets(controllers: Iterable[NodeSeen]) -> tuple[str, ...] | None:
     """The controllers' encoder secrets; None where no file of a controller was seen, or it does not show them."""
-    files = [one.config for one in evidence.observation.controllers if one.config is not None]
+    files = [one.config for one in controllers if one.config is not None]
     given = [text for config in files for key in SECRET_KEYS if (text := config.get(key, "").strip())]
     hidden = any(text == Hidden.REDACTED.value or "${" in text for text in given)
     return None if not files or hidden else tuple(dict.fromkeys(given))

@@ -157,10 +157,14 @@ def _consequences(steps: tuple[Step, ...]) -> Iterator[str]:
     files = [one.file for one in pending if one.action is Move.RESTART_NODE]
     entering, to_kraft, final = (files.count(file) for file in (File.MIGRATION, File.KRAFT, File.FINAL))
     if entering:
-        yield f"{entering} restarts of brokers into migration mode. Clients see what they see of any rolling restart."
+        yield f"{_restarts(entering, 'broker')} into migration mode. Clients see what they see of any rolling restart."
     if any(one.barrier is Barrier.LAST_BROKER for one in pending):
         yield "With the last of them the copy begins by itself, and KRaft takes /controller: hold here and check again."
     if to_kraft:
-        yield f"{to_kraft} restarts of brokers onto KRaft. Until the end the way back stays open."
+        yield f"{_restarts(to_kraft, 'broker')} onto KRaft. Until the end the way back stays open."
     if final:
-        yield f"{final} restarts of controllers. From the first of them on there is no way back."
+        yield f"{_restarts(final, 'controller')}. From the first of them on there is no way back."
+
+
+def _restarts(count: int, what: str) -> str:
+    return f"1 restart of a {what}" if count == 1 else f"{count} restarts of {what}s"

@@ -266,7 +266,7 @@ def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
         )
     rolls = actions.count(Move.RESTART_NODE)
     if rolls:
-        yield f"{rolls} restarts, one node at a time."
+        yield "1 restart." if rolls == 1 else f"{rolls} restarts, one node at a time."
     if any(one.runs_as is Mode.KRAFT for one in e.brokers):
         yield "Brokers on KRaft are restarted twice: into migration mode, and out of it."
     if e.memory is Memory.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:

@@ -206,3 +206,25 @@ def test_a_folder_names_its_chroot_and_its_release_and_may_hold_the_tree_unpacke
     assert code == 6
     assert answer["input"]["kafka_version"].startswith("3.4")
     assert "migration-release-unknown" in {one["id"] for one in answer["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "verdict", "id_"),
+    [
+        (f"password.encoder.secret={ENCODER_SECRET}", 0, "ok", None),
+        ("password.encoder.secret=another", 7, "wedged", "encoder-secret-wrong"),
+        ("", 0, "degraded", "encoder-secret-missing"),
+        ("password.encoder.secret=<redacted>", 0, "ok", None),
+    ],
+)
+def test_an_observation_shows_the_controllers_secret(
+    kafkactl: Kafkactl, tmp_path: Path, line: str, code: int, verdict: str, id_: str | None
+) -> None:
+    (tmp_path / "zk.jsonl.gz").write_bytes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes())
+    node = {"id": 3001, "role": "controller", "config": f"process.roles=controller\n{line}\n"}
+    (tmp_path / "observation.json").write_text(json.dumps({"nodes": [node]}), encoding="utf-8")
+    found = predicted(kafkactl, tmp_path)
+    assert (found[0], found[1]["verdict"]) == (code, verdict)
+    assert id_ is None or id_ in {one["id"] for one in found[1]["findings"]}
+    assumed = any("--config was not given" in one for one in found[1]["assumptions"])
+    assert assumed is ("<redacted>" in line)
