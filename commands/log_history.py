@@ -54,8 +54,10 @@ _SORTS = {
 @from_cluster_option
 @click.option("--topic", metavar="T", help="A topic, by name or id: itself, its partitions, its configuration.")
 @click.option("--partition", type=click.IntRange(min=0), metavar="P", help="Only this partition of the topic.")
-@click.option("--broker", metavar="N", help="A broker: its registrations and its configuration.")
-@click.option("--controller", metavar="N", help="A controller's registrations.")
+@click.option(
+    "--broker", type=click.IntRange(min=0), metavar="N", help="A broker: its registrations and its configuration."
+)
+@click.option("--controller", type=click.IntRange(min=0), metavar="N", help="A controller's registrations.")
 @click.option("--config", metavar="KEY", help="topic:NAME, broker:ID, group:NAME …, or one of its keys (topic:NAME:K).")
 @click.option("--user", metavar="U", help="A user: SCRAM credentials, quotas, ACLs, tokens.")
 @click.option("--feature", metavar="F", help="A feature, such as metadata.version.")
@@ -69,7 +71,7 @@ def command(
     partition: int | None,
     show_secrets: bool,
     connection: ConnectionArguments,
-    **keys: str | None,
+    **keys: str | int | None,
 ) -> None:
     """Print every record that made a topic, broker, configuration or user what it is.
 
@@ -122,8 +124,8 @@ def _files(
         yield without_needless(files)
 
 
-def _key(keys: dict[str, str | None], partition: int | None) -> Key:
-    from kafkactl.metadata.dump_keys import Key
+def _key(keys: dict[str, str | int | None], partition: int | None) -> Key:
+    from kafkactl.metadata.dump_keys import RESOURCE_WORDS, Key
 
     named = {option: value for option, value in keys.items() if value is not None}
     if len(named) != 1:
@@ -132,4 +134,11 @@ def _key(keys: dict[str, str | None], partition: int | None) -> Key:
     if partition is not None and "topic" not in named:
         raise click.UsageError("--partition goes with --topic.")
     ((option, name),) = named.items()
-    return Key(sorts=frozenset(_SORTS[option]), name=name, partition=partition)
+    word, colon, _ = str(name).partition(":")
+    if option == "config" and not (colon and (word in RESOURCE_WORDS.values() or word.isdigit())):
+        known = ", ".join(f"{one}:NAME" for one in RESOURCE_WORDS.values())
+        raise click.BadParameter(
+            f"{name!r} names no configuration: write {known}, or broker: for that of all brokers.",
+            param_hint="--config",
+        )
+    return Key(sorts=frozenset(_SORTS[option]), name=str(name), partition=partition)

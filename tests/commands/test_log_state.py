@@ -294,6 +294,15 @@ def test_history_without_a_key_or_with_two(kafkactl, log: Path):
     assert kafkactl("log", "history", log, "--broker", "1", "--partition", "0").code == 2
 
 
+@pytest.mark.parametrize(
+    "option", [("--broker", "one"), ("--controller", "-1"), ("--config", "late"), ("--config", "x:late")]
+)
+def test_keys_that_can_be_nobodys(kafkactl, log: Path, option: tuple[str, str]):
+    run = kafkactl("log", "history", log, *option, "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (2, "", "invalid-option-value")
+    assert option[0] in run.error["message"]
+
+
 def test_a_transaction_that_was_aborted_or_is_open(kafkactl, tmp_path: Path):
     def made(name: str, **data: object) -> tuple[None, bytes]:
         return None, encode_record(message(name), 0, data)
