@@ -19,7 +19,7 @@ from kafkactl.metadata.frame import MetadataRecord, encode_record
 from kafkactl.migration.copy_expected import shown_secrets
 from kafkactl.migration.observation import NodeRole, NodeSeen
 from kafkactl.migration.observation_raw import RawObservation, parse_observation
-from kafkactl.migration.observation_reading import chroot_of, node_seen
+from kafkactl.migration.observation_reading import chroot_seen, node_seen
 from kafkactl.migration.tree import Tree, tree_of
 from kafkactl.migration.znode import decode_znodes
 from kafkactl.plan import Finding
@@ -53,16 +53,17 @@ def read_copy_source(
     `properties` are those of a node, for TLS and SASL. Raises InputError, and UnreachableError for a live one.
     """
     path = Path(source)
-    release = secrets = None
+    release = secrets = raw = None
     if path.is_dir():
         raw = _observed(path)
         seen = () if raw is None else tuple(node_seen(one)[0] for one in raw.nodes)
         release = _release(seen)
         secrets = shown_secrets(one for one in seen if one.role is NodeRole.CONTROLLER)
-        chroot = chroot_of(raw) if chroot is None and raw is not None else chroot
         path = next((path / name for name in ZNODES if (path / name).exists()), path / ZNODES[0])
     if path.exists() or not _is_connect(source):
         saved = decode_znodes(read_input(path, "saved ZooKeeper tree"), file=str(path))
+        if chroot is None and raw is not None:
+            chroot = chroot_seen(raw, (one.path for one in saved.znodes))
         tree = tree_of(saved.znodes, chroot)
         return CopySource(name=source, tree=tree, findings=saved.findings, release=release, secrets=secrets)
     return CopySource(name=source, tree=_live(source, chroot, properties, timeout_ms))

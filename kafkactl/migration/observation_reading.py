@@ -24,7 +24,7 @@ from kafkactl.migration.observation import (
     ReplicaSeen,
 )
 from kafkactl.migration.observation_raw import CLOSED, RawAnswer, RawNode, RawObservation
-from kafkactl.migration.tree import Tree, tree_of
+from kafkactl.migration.tree import Tree, find_chroots, tree_of
 from kafkactl.migration.znode import Znode
 from kafkactl.plan import Finding, blocker, blockers, warning
 from kafkactl.protocol.codec import Message, decode_message
@@ -68,8 +68,9 @@ def observation_of(
         node, troubles = node_seen(one)
         nodes.append(node)
         found += troubles
-    chroot = chroot_of(raw)
-    tree = None if znodes is None else _tree(znodes, chroot, found)
+    every = None if znodes is None else tuple(znodes)
+    chroot = chroot_seen(raw, () if every is None else (one.path for one in every))
+    tree = None if every is None else _tree(every, chroot, found)
     if tree is not None:
         tree = changed(tree, zxid_before=raw.zxid_before, zxid_after=raw.zxid_after)
     known = dict(sorted((logs or {}).items()))
@@ -89,14 +90,19 @@ def observation_of(
     return changed(observation, logs=told, findings=tuple(found))
 
 
-def chroot_of(raw: RawObservation) -> str | None:
-    """As it was told, else the end of zookeeper.connect, else to be found."""
+def chroot_seen(raw: RawObservation, paths: Iterable[str]) -> str | None:
+    """As it was told, else the end of zookeeper.connect, else to be found among the paths of the znodes.
+
+    A connect without one may be the servers alone: then the root is meant only if a Kafka is there.
+    """
     if raw.chroot is not None:
         return raw.chroot.rstrip("/")
     if raw.connect is None:
         return None
     _, slash, path = raw.connect.partition("/")
-    return (slash + path).rstrip("/")
+    if path.strip("/"):
+        return (slash + path).rstrip("/")
+    return "" if "" in find_chroots(paths) else None
 
 
 def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) -> Tree | None:

@@ -123,7 +123,7 @@ def _names(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _nothing(kept: Mapping[str, Znode], root: str) -> list[Finding]:
-    if find_chroots(kept):
+    if "" in find_chroots(kept):  # one further below is somebody else's, or the chroot was left out
         return []
     return [
         Finding(

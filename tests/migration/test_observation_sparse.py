@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -97,3 +98,35 @@ def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
     table = json.loads((folder / "observation.json").read_text())
     (folder / "observation.json").write_text(json.dumps({**table, "nodes": table["nodes"][::-1]}))
     assert check(load_observation(str(folder))) == expected
+
+
+# --- the chroot ---
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"connect": "zk:2181", "chroot": "/prod/kafka"},
+        {"connect": "zk:2181/prod/kafka"},
+        {"connect": "zk:2181", "chroot": None},
+        {"connect": "zk:2181/", "chroot": None},
+        {},
+    ],
+)
+def test_a_chroot_that_is_not_told_is_found(tmp_path: Path, told: dict[str, str | None]) -> None:
+    folder = save(tmp_path / "seen", HEALTHY["M4L"].observation())
+    lines = gzip.decompress((folder / "zk.jsonl.gz").read_bytes()).splitlines()
+    below = [{**one, "path": "/prod/kafka" + one["path"]} for one in map(json.loads, lines)]
+    (folder / "zk.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, below)).encode()))
+    table = json.loads((folder / "observation.json").read_text())
+    (folder / "observation.json").write_text(json.dumps({**table, "zookeeper": told}))
+    seen = load_observation(str(folder))
+    assert (seen.chroot, seen.tree is not None) == ("/prod/kafka", True)
+    assert observed_state(seen).state is State.M4L
+
+
+def test_a_kafka_further_below_is_not_the_one_that_was_named() -> None:
+    tree = bare_tree(HEALTHY["M0"]).tree
+    assert tree is not None
+    below = [changed(one, path="/prod" + one.path) for one in tree.znodes.values()]
+    assert [one.id for one in tree_of(below, "").findings] == ["no-kafka-tree"]
