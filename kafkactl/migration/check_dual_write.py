@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.metadata.image import CLIENT_METRICS_CONFIG, QuotaEntity, ScramKey
+from kafkactl.metadata.image import CLIENT_METRICS_CONFIG, Image, QuotaEntity, ScramKey
 from kafkactl.metadata.scram_replay import apply_in_one_go
 from kafkactl.migration.check_case import CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.check_health import some
@@ -19,7 +19,7 @@ from kafkactl.migration.compare_configs import CLIENT_QUOTA
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.state_evidence import metric
 from kafkactl.migration.tree_values import ZkTopic
-from kafkactl.plan import Finding, blocker, warning
+from kafkactl.plan import Finding, blocker, blockers, warning
 
 _STUCK_RECORDS: Final = 20  # ten seconds of no-ops
 _STUCK_MS: Final = 10_000
@@ -104,10 +104,12 @@ def _lag_metric(case: CheckCase) -> Iterator[Finding]:
 
 def _client_metrics(case: CheckCase) -> Said:
     """D4: accepted by everybody; at the next start of a controller its driver is stuck for ever."""
-    if case.image is None:
-        yield Unknown("the metadata log was not observed")
+    image = _whole(case)
+    if image is None:
+        seen = "not observed" if case.image is None else "observed and some of its records cannot be read"
+        yield Unknown(f"the metadata log was {seen}: what KRaft has, and ZooKeeper has not, is not known")
         return
-    names = [name for kind, name in case.image.configs if kind == CLIENT_METRICS_CONFIG]
+    names = [name for kind, name in image.configs if kind == CLIENT_METRICS_CONFIG]
     if names:
         yield blocker(
             "client-metrics-in-dual-write",
@@ -119,14 +121,20 @@ def _client_metrics(case: CheckCase) -> Said:
         )
 
 
+def _whole(case: CheckCase) -> Image | None:
+    """The image; None where records of its log are missing, for then nothing follows from what it does not have."""
+    return None if case.log is None or blockers(case.log.findings) else case.image
+
+
 def _quotas(case: CheckCase) -> Iterator[Finding]:
     """D5: the last quota of a client id, an ip or a user with a client id is removed in KRaft only."""
-    if case.image is None or case.tree is None:
+    image = _whole(case)
+    if image is None or case.tree is None:
         return
     left = [
         _quota_name(entity)
         for entity, values in case.tree.client_quotas.items()
-        if values and entity not in case.image.client_quotas
+        if values and entity not in image.client_quotas
     ]
     if left:
         yield blocker(
@@ -145,7 +153,7 @@ def _quota_name(entity: QuotaEntity) -> str:
 
 def _topics(case: CheckCase) -> Iterator[Finding]:
     """D2, D3, split brain: topics that the two sides do not have in common."""
-    image, tree, raw = case.image, case.tree, case.observation.tree
+    image, tree, raw = _whole(case), case.tree, case.observation.tree
     if image is None or tree is None or raw is None or not ("/brokers/topics" in raw.znodes or tree.topics):
         return
     done = -1 if tree.migration is None else tree.migration.metadata_offset
@@ -223,7 +231,7 @@ def _beside_topics(case: CheckCase) -> Iterator[Finding]:
     """Configs, quotas, credentials, ACLs and tokens. What KRaft wrote while its ZooKeeper session ended is lost there,
     and a removed credential can take others with it; no metric shows it (measured page, 5.1).
     """
-    if case.image is None or case.tree is None:
+    if _whole(case) is None or case.tree is None:
         return
     found = compare_observation(case.observation, values=case.tree, looks=BESIDE_TOPICS).unexplained
     odd = [one for one in found if one.entity != CLIENT_QUOTA or one.kraft is not None]  # what is left of one is D5

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkactl.frozen import changed
+from kafkactl.metadata.image import Image
 from kafkactl.migration.check_case import Stage, case_of
 from kafkactl.migration.check_data import NUMBERS
 from kafkactl.migration.checks import ROWS, UNKNOWN_ID, check, check_numbers, open_questions
@@ -17,7 +18,7 @@ from kafkactl.migration.observation import Mode, Observation, ServerSeen
 from kafkactl.migration.state_evidence import metric
 from kafkactl.migration.tree import tree_of
 from kafkactl.migration.znode import Hidden
-from kafkactl.plan import Severity
+from kafkactl.plan import Severity, blocker
 from tests.house.tree import ROOT
 from tests.migration.check_cases import CASES, Case
 from tests.migration.observations import STATES, TIME_MS, holder, migration, uuid, world
@@ -236,6 +237,14 @@ def test_no_check_raises_whatever_stands_in_a_znode(data, junk):
     path = data.draw(st.sampled_from(sorted(observation.tree.znodes)))
     znodes = [changed(one, data=junk) if one.path == path else one for one in observation.tree.znodes.values()]
     check(changed(observation, tree=tree_of(znodes)))
+
+
+def test_nothing_follows_from_what_a_damaged_log_does_not_have():
+    torn = (blocker("undecodable-record", "metadata log", "record 90 cannot be read", "Copy it again."),)
+    seen = world("M6").but(image=Image()).logged(findings=torn).observation()
+    found = {one.id: one for one in check(seen) if one.evidence["check"].startswith("X-3")}
+    assert set(found) == {"check-unknown"}
+    assert "some of its records cannot be read" in found["check-unknown"].message
 
 
 def test_no_secret_is_told():
