@@ -217,7 +217,8 @@ def _copy(case: CheckCase) -> Said:
         )
     elif case.tree is not None and (case.tree.migration is None or case.tree.migration.metadata_offset <= 0):
         holder, quorum = case.tree.controller, case.quorum
-        if holder is not None and quorum is not None and _is_own(holder, quorum):
+        # Nobody claims before a broker has registered.
+        if holder is not None and quorum is not None and log.registrations and _is_own(holder, quorum):
             yield blocker(
                 "claim-interrupted",
                 "/controller",

@@ -281,6 +281,8 @@ DATA = (
                                                             aborted_copies=(aborted(),))),
     Case("C-59", "kraft-controller-left-over", "M5", lambda one: one.logged(copy_begin=None, copy_records=())
          .znode("/controller", holder(3009, 1))),
+    Case("C-59", "kraft-controller-left-over", "M5", lambda one: one.logged(copy_begin=None, copy_records=())
+         .but(registered={})),
     Case("C-59", "claim-interrupted", "M5", lambda one: one.logged(copy_begin=None, copy_records=())),
     Case("C-59", "persistent-controller-znode", "M0", lambda one: one.but(persistent=True)),
     Case("C-60", "orphan-topic-config", "M0", lambda one: one.znode(
