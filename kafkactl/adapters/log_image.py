@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kafkactl.adapters.log_source import CHECKPOINT, LogFile, LogSource, segments_from
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.dump_findings import GAP, covered_damage, covered_gap, gap_finding, torn_tail
+from kafkactl.metadata.dump_findings import GAP, covered_damage, covered_gap, cut_checkpoint, gap_finding, torn_tail
 from kafkactl.metadata.dump_records import log_records
 from kafkactl.metadata.image import EMPTY, Image
 from kafkactl.metadata.replay import Leader, Position
@@ -169,14 +169,17 @@ class _Loading:
                     self._replaying.take(*record)
             self._close(0)
             return
-        self._replaying = FastReplaying(EMPTY, snapshot=True)
+        self._replaying, is_damaged = FastReplaying(EMPTY, snapshot=True), False
         for found in walk_runs(file.pieces(), file=file.name):
             if isinstance(found, Damage):
                 self._replaying.take_damage(found)
+                is_damaged = True
             else:
                 self._replaying.take_run(found.data, found.positions, found.base)
         epoch = -1 if self._replaying.position is None else self._replaying.position[1]
-        self._close(file.base_offset or 0)
+        counts = self._close(file.base_offset or 0)
+        if not is_damaged and ControlType.SNAPSHOT_FOOTER.record_name not in counts:
+            self._findings.append(cut_checkpoint(file.name))
         if file.base_offset is not None:
             time_ms = _snapshot_time_ms(file)
             self._base = Position(
@@ -186,13 +189,17 @@ class _Loading:
             )
         self._snapshot = file.name
 
-    def _close(self, next_offset: int) -> None:
-        """Go on with the image so far in a replay of its own, for offsets in a snapshot are not those of the log."""
+    def _close(self, next_offset: int) -> Mapping[str, int]:
+        """Go on with the image so far in a replay of its own, for offsets in a snapshot are not those of the log.
+
+        How often each type of record was met.
+        """
         done = self._replaying.result()
         self._counts.update(done.counts)
         self._findings += done.findings
         self._leader = done.leader or self._leader
         self._replaying = self._started(done.image, next_offset)
+        return done.counts
 
     def _take_segment(self, file: LogFile) -> None:
         """The batches of a segment. One that is cut is damage only if something comes behind it."""

@@ -46,6 +46,18 @@ def torn_tail(error: DecodeError) -> Finding:
     )
 
 
+def cut_checkpoint(file: str) -> Finding:
+    """A snapshot without its last record: nobody knows how much of the state is missing."""
+    return Finding(
+        id="checkpoint-cut",
+        severity=Severity.BLOCKER,
+        subject=f"file {file}",
+        message="It has no end (SnapshotFooter): what stood behind is not in this state.",
+        evidence={},
+        next_step="Take the log of another node, or move this file away and begin with an earlier one.",
+    )
+
+
 def covered_damage(error: DecodeError, offset: int) -> Finding:
     """Bytes that are no sound batch, where the snapshot at that offset stands for all that was in them."""
     return Finding(

@@ -135,6 +135,19 @@ def test_what_is_missing_or_damaged_is_never_silent(kafkactl, log: Path):
     assert (gap.code, gap.json["findings"][0]["id"]) == (7, "metadata-log-gap")
 
 
+def test_a_snapshot_without_its_end_is_not_the_whole_state(kafkactl, log: Path):
+    newest = max(log.glob("*.checkpoint"))
+    data = newest.read_bytes()
+    starts = [one.header.position for one in decode_batches(data)]
+    for end in (starts[-1], starts[1], 0):
+        newest.write_bytes(data[:end])
+        for verb in ("image", "lint", "browse"):
+            run = kafkactl("log", verb, newest, "-o", "json")
+            assert (run.code, run.json["findings"][0]["id"]) == (7, "checkpoint-cut"), verb
+    newest.write_bytes(data)
+    assert kafkactl("log", "lint", newest, "-o", "json").code == 0
+
+
 def test_damage_below_a_snapshot_does_not_harm_the_state(kafkactl, log: Path):
     whole = image(kafkactl, log)
     hurt = bytearray((log / SEGMENT).read_bytes())
