@@ -67,7 +67,7 @@ def command(*, source: ObservationArguments) -> None:
         "restarts": _restarts(plan),
         "prediction": _prediction(copy),
         "consequences": plan.consequences,
-        "findings": each_once((*observation.findings, *plan.findings, *release, *then)),
+        "findings": each_once((*plan.beside((*observation.findings, *release)), *plan.findings, *then)),
     }
     emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
 

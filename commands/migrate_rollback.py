@@ -86,7 +86,7 @@ def command(
         "time_ms": observation.time_ms,
         "steps": [one.to_dict() for one in plan.steps],
         "consequences": plan.consequences,
-        "findings": each_once((*missing, *observation.findings, *plan.findings)),
+        "findings": each_once((*missing, *plan.beside(observation.findings), *plan.findings)),
         "state_before": None,
         "cluster_id": None,
         "next_action": "",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.migration.observation import NodeRole
 from kafkactl.migration.state_names import State
-from kafkactl.plan import Finding, Outcome
+from kafkactl.plan import Finding, Outcome, Severity
 
 
 class Move(StrEnum):
@@ -116,3 +117,11 @@ class Way:
     def pending(self) -> tuple[Step, ...]:
         """What is left to do."""
         return tuple(one for one in self.steps if one.state is Progress.PENDING)
+
+    def beside(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """What else there is to say: of a way that is not refused nothing stops it, so what blocks elsewhere warns."""
+        if self.outcome is Outcome.REFUSED:
+            return tuple(findings)
+        return tuple(
+            changed(one, severity=Severity.WARNING) if one.severity is Severity.BLOCKER else one for one in findings
+        )

@@ -235,3 +235,17 @@ def test_an_observation_of_which_little_is_left_is_still_answered(migrate, tmp_p
     (folder / "observation.json").write_text(json.dumps(told))
     assert migrate("status", _M6, "-o", "json").json["state"] == "M6"
     assert migrate("rollback", _M6, "--dry-run", "-o", "json").json["outcome"] == "planned"
+
+
+@pytest.mark.parametrize("words", [("plan",), ("rollback", "--dry-run")])
+def test_beside_a_way_that_is_open_nothing_blocks(migrate, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A log of which some bytes are damaged is told, and neither way needs them."""
+    folder = save(tmp_path / "seen", _M6.observation())
+    (log,) = (folder / "metadata").rglob("*.log")
+    content = bytearray(log.read_bytes())
+    content[len(content) // 4] ^= 0xFF
+    log.write_bytes(content)
+    answer = migrate(words[0], _M6, *words[1:], "-o", "json").json
+    assert answer["outcome"] == "planned"
+    assert answer["findings"]
+    assert "blocker" not in [one["severity"] for one in answer["findings"]]
