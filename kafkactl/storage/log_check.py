@@ -116,6 +116,7 @@ def check_log(node: NodeLog) -> Iterator[Finding]:
         text = "The offsets of the log do not ascend; what a node makes of it is not known."
         yield _remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text, _RESTORE)
     yield from _contents(node)
+    yield from _epochs_that_fall(node)
     yield from _leader_epochs(node)
     yield from _snapshots(node)
 
@@ -170,6 +171,19 @@ def _contents(node: NodeLog) -> Iterator[Finding]:
         text = f"The transaction that began at offset {contents.open_transaction} has no end: none of it counts yet."
         step = "The next active controller aborts it; until then brokers see nothing behind it."
         yield _remark("transaction-open", _INFO, subject, text, step, offset=contents.open_transaction)
+
+
+def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
+    """The leader epoch of a batch is not under its checksum, and never lower than that of the batch before."""
+    epochs, offsets = node.index.epochs, node.index.base_offsets
+    falls = [at for at in range(1, len(epochs)) if epochs[at] < epochs[at - 1] and offsets[at] < node.facts.end_offset]
+    if falls:
+        at, more = falls[0], f"; {len(falls) - 1} more like it" if len(falls) > 1 else ""
+        text = (
+            f"The batch at offset {offsets[at]} is of leader epoch {epochs[at]}, behind one of {epochs[at - 1]}{more}."
+        )
+        evidence = {"offset": offsets[at], "epoch": epochs[at], "epoch_before": epochs[at - 1]}
+        yield _remark("leader-epoch-goes-back", _BLOCKER, f"log {node.path}", text, _RESTORE, **evidence)
 
 
 def _leader_epochs(node: NodeLog) -> Iterator[Finding]:

@@ -85,6 +85,16 @@ def test_as_lines_the_findings_are_not_lost(kafkactl, node):
     assert [json.loads(line)["id"] for line in run.stderr.splitlines()] == ["metadata-log-gap"]
 
 
+def test_an_epoch_that_is_not_under_the_checksum(kafkactl, node):
+    log = node("epoch", {FIRST: noops(0, 3) + noops(1, 2) + noops(2, 3) + noops(3, 1)})
+    code, answer, found = verified(kafkactl, log)
+    assert (code, found) == (7, {"leader-epoch-goes-back": "blocker"})
+    (told,) = answer["findings"]
+    assert told["evidence"] == {"offset": 1, "epoch": 2, "epoch_before": 3}
+    assert "1 more like it" in told["message"]
+    assert verified(kafkactl, node("rising", {FIRST: noops(0, 1) + noops(1, 2)}))[::2] == (0, {})
+
+
 def test_missing_offsets(kafkactl, node):
     log = node("gap", {FIRST: SEGMENT, "00000000000000000040.log": noops(40)})
     assert verified(kafkactl, log)[::2] == (7, {"metadata-log-gap": "blocker"})
