@@ -49,12 +49,20 @@ def compare_copy(
     batches = copy_batches(tree, rules, acl_id=_no_id, decode_password=lambda value: _opened(value, secrets))
     predicted = _by_key(_through_bytes(record) for batch in batches for record in batch)
     actual = _by_key(records)
+    topics = {data["TopicId"]: data["Name"] for side in (predicted, actual) for (type_, _), data in side.items()
+              if type_ == "TopicRecord"}  # fmt: skip
     found = []
     for type_, key in sorted({*predicted, *actual}):
         left, right = predicted.get((type_, key)), actual.get((type_, key))
         if left != right and not _is_unknown(left, right):
-            found.append(_difference(type_, key, left, right))
+            found.append(_difference(type_, _named(type_, key, topics), left, right))
     return tuple(found)
+
+
+def _named(type_: str, key: str, topics: Mapping[str, str]) -> str:
+    """A partition by the name of its topic, as people know it: `orders-3`."""
+    id, _, number = key.partition(" ")
+    return f"{topics[id]}-{number}" if type_ == "PartitionRecord" and id in topics else key
 
 
 def copy_findings(differences: Iterable[Difference]) -> tuple[Finding, ...]:

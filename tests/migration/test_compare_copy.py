@@ -51,6 +51,15 @@ def test_one_record_that_is_missing_is_one_difference(data, choice):
     assert [one.id for one in copy_findings([found])] == ["migration-copy-not-as-predicted"]
 
 
+def test_a_partition_has_the_name_of_its_topic():
+    tree = _small()
+    stay = {name: topic for name, topic in tree.topics.items() if name not in tree.pending_deletions}
+    names = {f"{name}-{number}" for name, topic in stay.items() for number in topic.partitions}
+    lacking = [one for one in _written(tree) if one.type != "PartitionRecord"]
+    found = compare_copy(tree, lacking, RULES)
+    assert {one.key for one in found if one.entity == "PartitionRecord"} == names
+
+
 def test_passwords_are_opened_where_they_can_be():
     tree = _small()
     records = _written(tree, lambda value: first_opening(value, ["right"]))
