@@ -268,10 +268,7 @@ class _Drive:
         while True:
             seen, route = self._look()
             found = blockers(route.findings)
-            # Also where the plan knows a way on. A way back stops the controllers itself, in the copy too.
-            if self.goal != BACK and route.state in STOP_AT_ONCE and route.state != before:
-                found = found or blockers(observed_state(seen).findings)
-            stuck = self.guard.hopeless(seen) if route.state == State.M5 else None
+            stuck = self._hopeless(seen, route, before)
             stuck_until = None if stuck is None else stuck_until or Deadline.after(patience.znode_ms, clock)
             if stuck_until is not None and stuck_until.passed:
                 return stuck
@@ -279,7 +276,8 @@ class _Drive:
                 return found[0]
             if (strays := self._strays(step)) is not None:
                 return strays
-            closed = tuple(one.message for one in found) or self._closed(step, route, seen)
+            told = found or ([] if stuck is None else [stuck])
+            closed = tuple(one.message for one in told) or self._closed(step, route, seen)
             if not closed:
                 opened_ms = clock.now_ms() if opened_ms is None else opened_ms
                 if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in SEEN_TWICE_ALREADY:
@@ -291,6 +289,18 @@ class _Drive:
                 return gate_stays_closed(step, closed, asked=asked)
             self.crew.tell(Event(kind="wait", text=f"{step.gate}: {closed[0]}", state=route.state))
             clock.sleep_ms(patience.look_every_ms)
+
+    def _hopeless(self, seen: Observation, route: Route, before: str | None) -> Finding | None:
+        """What no gate opens behind if it lasts for a minute, in which whoever watches over a process may start it.
+
+        A situation that stops a run is such a thing where the plan knows a way on from it. A way back stops the
+        controllers itself, in the copy too.
+        """
+        if route.state == State.M5:
+            return self.guard.hopeless(seen)
+        if self.goal == BACK or route.state not in STOP_AT_ONCE or route.state == before:
+            return None
+        return next(iter(blockers(observed_state(seen).findings)), None)
 
     def _limit_ms(self, step: Step) -> int:
         """How long a gate is waited for. Brokers elect in milliseconds, or the next run has to start one of them anew:

@@ -199,7 +199,7 @@ def test_back_out_of_a_copy_that_goes_on(tmp_path: Path) -> None:
     assert_on_kraft(cluster)
 
 
-def test_controllers_that_end_in_the_copy_are_told_at_once_and_started_by_the_next_run(tmp_path: Path) -> None:
+def test_controllers_that_end_in_the_copy_are_told_soon_and_started_by_the_next_run(tmp_path: Path) -> None:
     """Seen on 3.9.2: `Aborting the ZK migration` by SessionExpired, and the process is gone."""
     cluster = CrashingCluster()
     began_ms = cluster.now_ms
@@ -213,4 +213,28 @@ def test_controllers_that_end_in_the_copy_are_told_at_once_and_started_by_the_ne
             cluster.start(node.id)
         result = forward(FakeWorld(cluster), tmp_path)
     assert result.outcome is Outcome.DONE
+    assert_on_kraft(cluster)
+
+
+class SupervisedCluster(CrashingCluster):
+    """Something watches over the controllers, and starts what has ended after 20 seconds."""
+
+    crashed_ms = 0.0
+
+    def tick(self) -> None:
+        if self.has_crashed and not self.crashed_ms:
+            self.crashed_ms = self.now_ms
+        if self.crashed_ms and self.now_ms - self.crashed_ms > 20_000:
+            for node in self.controllers:
+                if not node.running:
+                    self.start(node.id)
+        super().tick()
+
+
+def test_controllers_that_end_in_the_copy_and_come_back_by_themselves_are_waited_for(tmp_path: Path) -> None:
+    """As those of systemd and Kubernetes do: one run reaches its end."""
+    cluster = SupervisedCluster()
+    result = forward(FakeWorld(cluster), tmp_path)
+    assert result.outcome is Outcome.DONE, result.findings
+    assert cluster.crashed_ms
     assert_on_kraft(cluster)

@@ -56,6 +56,9 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
         if run.ids[0] == "claim-interrupted" or len(refused) % 3 == 0:  # not only late: lost, until it begins anew
             driven.cluster.restart(3001)
             refused.append("the leading controller restarted")
+        if run.ids[0] == "kraft-brokers-without-quorum":  # the other driver had stopped it
+            driven.cluster.start(3001)
+            refused.append("the controller started")
         refused += start_the_dead(driven.cluster)
     else:
         raise AssertionError((refused, run.answer, run.said[-3000:]))
@@ -80,6 +83,7 @@ _CATCHING_UP = (
     "migration-driver-stuck",
     "dual-write-not-seen",
     "zookeeper-behind",
+    "kraft-brokers-without-quorum",
 )
 
 
