@@ -129,6 +129,12 @@ def target_of(connection: ConnectionArguments) -> Target:
     return resolve_target(contexts, **connection._asdict())
 
 
+def title_of_cluster(connection: ConnectionArguments) -> str:
+    """What the log of a live cluster is called among paths: `cluster:` and the addresses. Raises as `target_of`."""
+    target = target_of(connection)
+    return f"cluster:{target.bootstrap_controller or target.bootstrap_server}"
+
+
 def _options() -> tuple[Callable[[Any], Any], ...]:
     return (
         _option("--bootstrap-server", "HOST:PORT,…", "Brokers to ask first."),

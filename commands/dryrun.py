@@ -47,6 +47,7 @@ def command() -> None:
 
     A SOURCE is a __cluster_metadata-0 folder, the log directory around it, or single .log and
     .checkpoint files. Sources with one cluster id (meta.properties beside or above the log) are
-    replicas of one log; others are other clusters, each with an answer of its own. Nothing is
-    written and no cluster is asked: what the log does not tell is assumed, and told.
+    replicas of one log; others are other clusters, each with an answer of its own. --from-cluster
+    fetches the log from the active controller of a live cluster. Nothing is written there, and nothing
+    else is asked: what the log does not tell is assumed, and told.
     """

@@ -111,8 +111,20 @@ def _places(common: Common) -> dict[str, str]:
 
     engine = _engine(common, ()) if needs_fetch(common.sources) else None
     if engine is None or engine.name != "spark":
-        return plain_paths(common.sources)
-    return click.get_current_context().with_resource(fetched(engine.master, common.sources))
+        found = plain_paths(common.sources)
+    else:
+        found = click.get_current_context().with_resource(fetched(engine.master, common.sources))
+    return {**_live(common), **found} if common.from_cluster else found
+
+
+def _live(common: Common) -> dict[str, str]:
+    """The log of the live cluster, fetched to this machine until the command ends."""
+    from kafkactl.adapters.live_log import saved_log
+    from kafkactl.commands.connection import open_client, title_of_cluster
+
+    with open_client(common.connection) as client:
+        folder = click.get_current_context().with_resource(saved_log(client))
+    return {title_of_cluster(common.connection): folder}
 
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:

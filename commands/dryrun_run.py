@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from kafkactl.commands import exit_codes
+from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.dryrun_answers import Opened, give, tagged
 from kafkactl.commands.dryrun_details import appended_records, detail_tables, write_tables
 from kafkactl.commands.dryrun_html import page_part, write_html
 from kafkactl.commands.dryrun_page import show_prediction
+from kafkactl.commands.log_options import FROM_CLUSTER, from_cluster_option
 from kafkactl.commands.options import Choice
 
 if TYPE_CHECKING:
@@ -46,16 +48,38 @@ class NodeIds(click.ParamType[list[int]]):
 
 
 def scenario_options(function: Function) -> Function:
-    """SOURCE... and what every scenario takes; all of it arrives as `Common` under the name `common`."""
+    """SOURCE... or a live cluster, and what every scenario takes; it arrives as `Common` under the name `common`."""
 
-    def wrapped(**arguments: Any) -> Any:
-        common = Common(**{name: arguments.pop(name) for name in _COMMON})
+    def wrapped(*, connection: ConnectionArguments, **arguments: Any) -> Any:
+        common = Common(connection=connection, **_taken(arguments))
         return function(common=common, **arguments)
 
+    wrapped.__annotations__["connection"] = ConnectionArguments  # by which `connection_options` knows who takes it
+    ours = (_source_argument(required=False), from_cluster_option, *_OPTIONS)
+    return _decorated(function, wrapped, (connection_options, *ours))
+
+
+def saved_options(function: Function) -> Function:
+    """The same for a scenario of what is no metadata log: a SOURCE has to be named."""
+
+    def wrapped(*, context: str | None, **arguments: Any) -> Any:
+        common = Common(connection=ConnectionArguments(context=context), **_taken(arguments))
+        return function(common=common, **arguments)
+
+    return _decorated(function, wrapped, (_source_argument(required=True), _CONTEXT, *_OPTIONS))
+
+
+def _taken(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {name: arguments.pop(name) for name in _COMMON if name in arguments}
+
+
+def _decorated(
+    function: Function, wrapped: Callable[..., Any], options: Sequence[Callable[[Any], Any]]
+) -> Function:  # fmt: skip
     wrapped.__doc__, wrapped.__name__ = function.__doc__, function.__name__
     wrapped.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
     decorated: Any = wrapped
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
 
@@ -67,9 +91,9 @@ class Common:
         self,
         *,
         sources: tuple[str, ...],
+        connection: ConnectionArguments,
         engine: str,
         master: str | None,
-        context: str | None,
         config: str | None,
         kafka_version: str | None,
         same_cluster: bool,
@@ -78,11 +102,16 @@ class Common:
         records: bool,
         details: str | None,
         html: str | None,
+        from_cluster: bool = False,
     ) -> None:
+        if not sources and not from_cluster:
+            raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
         self.sources = sources
+        self.from_cluster = from_cluster
+        self.connection = connection
         self.engine = engine
         self.master = master
-        self.context = context
+        self.context = connection.context
         self.config = config
         self.kafka_version = kafka_version
         self.same_cluster = same_cluster
@@ -95,9 +124,9 @@ class Common:
 
 _COMMON = (
     "sources",
+    "from_cluster",
     "engine",
     "master",
-    "context",
     "config",
     "kafka_version",
     "same_cluster",
@@ -108,7 +137,6 @@ _COMMON = (
     "html",
 )
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path()),
     click.option(
         "--engine",
         type=Choice(("auto", "local", "spark")),
@@ -117,12 +145,6 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Where the log is replayed.",
     ),
     click.option("--master", metavar="URL", help="The Spark master; implies the Spark engine."),
-    click.option(
-        "--context",
-        metavar="NAME",
-        envvar="KAFKACTL_CONTEXT",
-        help="A context of `kafkactl config` that may name a Spark master, instead of the current one.",
-    ),
     click.option(
         "--config",
         metavar="FILE",
@@ -156,6 +178,19 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--html", metavar="FILE", type=click.Path(), help="Write a report with pictures, too."),
 )
+
+
+_CONTEXT = click.option(
+    "--context",
+    metavar="NAME",
+    envvar="KAFKACTL_CONTEXT",
+    help="A context of `kafkactl config` that may name a Spark master, instead of the current one.",
+)
+
+
+def _source_argument(*, required: bool) -> Callable[[Any], Any]:
+    metavar = "SOURCE..." if required else "[SOURCE]..."
+    return click.argument("sources", metavar=metavar, nargs=-1, required=required, type=click.Path())
 
 
 def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int | None = None) -> NoReturn:

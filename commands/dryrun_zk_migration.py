@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkactl.commands.dryrun_page import show_prediction
-from kafkactl.commands.dryrun_run import CODES, Common, engine_of, scenario_options
+from kafkactl.commands.dryrun_run import CODES, Common, engine_of, saved_options
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.output import emit
 from kafkactl.commands.settings import current_settings
@@ -34,7 +34,7 @@ _MIN_BATCH = "zookeeper.metadata.migration.min.batch.size"
     codes=CODES,
     timeout="1h",
 )
-@scenario_options
+@saved_options
 @click.option("--chroot", metavar="PATH", help="Where Kafka's tree begins. [default: it is found]")
 def zk_migration(*, common: Common, chroot: str | None) -> None:
     """What the copy from ZooKeeper to KRaft would write, how long it takes, and what of it goes wrong.

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kafkactl.commands import exit_codes
+from kafkactl.commands.connection import ConnectionArguments, connection_options, open_client, title_of_cluster
 from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.log_options import FROM_CLUSTER, from_cluster_option
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.storage.log_check import NodeLog
 
 
 @leaf_command(
@@ -18,23 +23,37 @@ from kafkactl.commands.page import Page, Word
     examples=(
         "kafkactl log verify /disk1/__cluster_metadata-0",
         "kafkactl log verify node1/__cluster_metadata-0 node2/__cluster_metadata-0 node3/__cluster_metadata-0",
+        "kafkactl log verify /disk1/__cluster_metadata-0 --from-cluster --bootstrap-controller host:9093",
     ),
-    codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.PROBLEMS_FOUND),
+    codes=(
+        exit_codes.DONE,
+        exit_codes.FAILED,
+        exit_codes.USAGE,
+        exit_codes.UNREACHABLE,
+        exit_codes.PROBLEMS_FOUND,
+    ),
     timeout="1h",
 )
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
-def command(sources: tuple[str, ...]) -> None:
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@from_cluster_option
+@connection_options
+def command(*, sources: tuple[str, ...], from_cluster: bool, connection: ConnectionArguments) -> None:
     """Read every byte of a metadata log and say what is wrong with it.
 
     Damage, missing offsets, records that do not decode, broken snapshots, and what a restart would
     cut off in silence. Several SOURCEs are the logs of several nodes of one cluster: they are
-    compared batch by batch, and the place where one went its own way is told.
+    compared batch by batch, and the place where one went its own way is told. With --from-cluster
+    the log of the active controller is one of them, so a disk is held against the live cluster.
     """
     from kafkactl.adapters.log_check import read_node_log
     from kafkactl.plan import blockers
     from kafkactl.storage.log_check import check_logs, divergences, reference_of
 
+    if not sources and not from_cluster:
+        raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
     nodes = [read_node_log(path) for path in dict.fromkeys(sources)]
+    if from_cluster:
+        nodes.append(_live(connection))
     findings = check_logs(nodes)
     several = len(nodes) > 1
     emit(
@@ -58,6 +77,15 @@ def command(sources: tuple[str, ...]) -> None:
         exit_code=exit_codes.PROBLEMS_FOUND if blockers(findings) else exit_codes.DONE,
         listing="sources",
     )
+
+
+def _live(connection: ConnectionArguments) -> NodeLog:
+    from kafkactl.adapters.live_log import saved_log
+    from kafkactl.adapters.log_check import read_node_log
+    from kafkactl.frozen import changed
+
+    with open_client(connection) as client, saved_log(client) as folder:
+        return changed(read_node_log(folder), path=title_of_cluster(connection))
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

@@ -55,6 +55,13 @@ def found_ids(answer: dict[str, Any]) -> set[str]:
     return {one["id"] for one in answer["findings"]}
 
 
+@pytest.mark.parametrize("words", [("dryrun", "replay"), ("log", "verify"), ("dryrun", "replay", "--from-cluster")])
+def test_a_source_or_a_live_cluster_has_to_be_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+    run = kafkactl(*words, "-o", "json")
+    assert run.code == 2
+    assert run.error["id"] == ("bootstrap-missing" if "--from-cluster" in words else "wrong-usage")
+
+
 def test_one_id_is_one_cluster(kafkactl: Kafkactl, logs: Path, tmp_path: Path, monkeypatch: Any) -> None:
     one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     cut = ends(two)[len(ends(two)) // 2]

@@ -55,6 +55,33 @@ def test_states_of_the_cluster_and_of_its_nodes_are_equal(kafkactl, cluster: Kaf
     assert lines(history.stdout)[0]["type"] == "RegisterBrokerRecord"
 
 
+@pytest.mark.parametrize("way", ["--bootstrap-controller", "--bootstrap-server"])
+def test_a_live_cluster_is_predicted_as_its_disk_is(kafkactl, cluster: KafkaCluster, way: str):
+    address = cluster.bootstrap_controller if way == "--bootstrap-controller" else cluster.bootstrap_server
+    asked = ("--brokers", cluster.broker_ids[0], "-o", "json")
+    live = kafkactl("dryrun", "broker-loss", "--from-cluster", way, address, *asked)
+    disk = folder(cluster, cluster.leader())
+    saved = kafkactl("dryrun", "broker-loss", disk, *asked)
+    told = ("verdict", "counts", "effects")
+    assert live.code == saved.code
+    assert {name: live.json.get(name) for name in told} == {name: saved.json.get(name) for name in told}
+    assert live.json["effects"]["partitions"]["total"] >= 0
+    assert live.json["source"]["cluster_id"] == cluster.cluster_id
+    assert live.json["source"]["paths"] == [f"cluster:{address}"]
+    both = kafkactl("dryrun", "replay", disk, "--from-cluster", way, address, "-o", "json")
+    assert (both.code, len(both.json["source"]["replicas"])) == (0, 2), both.stdout
+
+
+def test_a_disk_is_held_against_the_live_cluster(kafkactl, cluster: KafkaCluster):
+    live = ("--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
+    run = kafkactl("log", "verify", *(folder(cluster, one) for one in cluster.controller_ids), *live)
+    assert (run.code, run.json["divergences"]) == (0, []), run.stdout
+    assert [one["id"] for one in run.json["findings"]] == []
+    last = run.json["sources"][-1]
+    assert last["path"] == f"cluster:{cluster.bootstrap_controller}" and last["cluster_id"] == cluster.cluster_id
+    assert kafkactl("log", "verify", *live).code == 0
+
+
 def test_the_nodes_agree(kafkactl, cluster: KafkaCluster):
     folders = [folder(cluster, node_id) for node_id in (*cluster.controller_ids, *cluster.broker_ids)]
     run = kafkactl("log", "verify", *folders, "-o", "json")
@@ -80,3 +107,8 @@ def test_what_came_before_the_newest_snapshot_is_told(kafkactl, new_cluster: Clu
     live = kafkactl("log", "history", "--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, *broker)
     assert lines(live.stdout) == lines(kafkactl("log", "history", disk, *broker).stdout)
     assert lines(live.stdout)[0]["type"] == "RegisterBrokerRecord" and "checkpoint" not in live.stdout
+    where = ("--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
+    verified = kafkactl("log", "verify", disk, *where)
+    assert (verified.code, verified.json["findings"]) == (0, []), verified.stdout
+    played = kafkactl("dryrun", "restart", *where)
+    assert (played.code, played.json["verdict"]) == (0, "ok"), played.stdout
