@@ -128,7 +128,7 @@ def test_a_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.Monk
     """A missing token that only the observer's clock calls expired is a difference."""
     seen = at_phase("M6").observe()
     asked: list[CompareFacts] = []
-    monkeypatch.setattr(compare, "compared", lambda _tree, _image, facts: asked.append(facts))
+    monkeypatch.setattr(compare, "compared", lambda _tree, _image, facts, **_: asked.append(facts))
     for hours in (0, 72):
         compare.compare_observation(changed(seen, time_ms=seen.time_ms + hours * HOUR_MS))
     assert [one.time_ms for one in asked] == [seen.time_ms, seen.time_ms]
