@@ -138,6 +138,7 @@ def test_the_wrong_kind_of_port_is_an_error() -> None:
     assert caught.value.id == "wrong-endpoint-type"
 
 
+@pytest.mark.slow
 def test_levels_are_those_of_the_active_controller_else_of_who_read_furthest() -> None:
     cluster = FakeCluster()
     cluster.nodes[1].finalized = {"metadata.version": 30}

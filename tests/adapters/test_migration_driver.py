@@ -159,6 +159,7 @@ def test_a_blocker_that_comes_on_the_way_stops_it(tmp_path: Path) -> None:
     assert cluster.harm == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "node", "fault", "id"),
     [

@@ -164,6 +164,7 @@ _TABLES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(_NAMES, _TABLES, max_size=6))
 @settings(max_examples=300)
 def test_whatever_the_file_says_it_is_read(table):

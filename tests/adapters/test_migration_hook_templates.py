@@ -102,6 +102,7 @@ def have_config(template: str, clients: Clients, tmp_path: Path, content: bytes)
         config_of(tmp_path).write_bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", READY_MADE)
 def test_a_node_is_stopped_started_and_restarted(template: str, clients: Clients, tmp_path: Path) -> None:
     world, unit = world_of(template, tmp_path), PROCESS[template]
@@ -118,6 +119,7 @@ def test_a_node_is_stopped_started_and_restarted(template: str, clients: Clients
     assert clients.pid(unit) is None and apply.is_running(world, PLACE) is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", READY_MADE)
 def test_a_file_is_swapped_where_it_is_the_expected_one(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)

@@ -92,6 +92,7 @@ def test_its_copy_is_as_predicted(captured, release):
     assert len(compare_copy(tree, records[:-3], rules, secrets=(SECRET,))) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_is_done_behind_its_back_is_found(captured, release):
     """Each config znode emptied in turn, and each ACL and token taken away."""

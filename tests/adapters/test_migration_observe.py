@@ -140,6 +140,7 @@ def test_brokers_on_zookeeper_need_not_be_asked(tmp_path: Path, zookeeper: None)
     assert found.logs == {}
 
 
+@pytest.mark.slow
 def test_what_does_not_answer_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: object, **__: object) -> None:
         raise UnreachableError("it is not there", id="zookeeper-unreachable", next_step="Look.")
@@ -187,6 +188,7 @@ def test_the_controllers_are_asked_right_behind_the_tree(
         assert str(asked[1][0]) == found.brokers[0].address
 
 
+@pytest.mark.slow
 def test_a_controller_that_hangs_is_not_said_to_be_gone(tmp_path: Path, zookeeper: None):
     """Somebody may be about to delete /controller."""
     with socket.create_server(("127.0.0.1", 0)) as silent, zookeeper_broker() as one, cluster(tmp_path, one) as found:

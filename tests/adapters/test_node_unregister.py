@@ -24,6 +24,7 @@ def unregistered(
         return unregister_node(client, plan, state, patience_ms=600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listener", list(Listener))
 @pytest.mark.parametrize(
     ("node_id", "request_name"), [(DEAD_BROKER, "UnregisterBroker"), (DEAD_CONTROLLER, "UnregisterController")]

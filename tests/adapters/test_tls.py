@@ -95,6 +95,7 @@ class TestServers:
             error = refused(lambda: ask(broker, trusting(tmp_path, Authority("other"), **off)))
             assert error.id == "certificate-not-trusted", "the certificate is checked all the same"
 
+    @pytest.mark.slow
     def test_a_port_without_tls(self, tmp_path: Path, authority: Authority) -> None:
         with FakeBroker(greeting=Raw(b"HTTP/1.1 400 Bad\r\n\r\n")) as broker:
             assert refused(lambda: ask(broker, trusting(tmp_path, authority))).id == "tls-not-spoken"

@@ -66,6 +66,7 @@ class TestDescribe:
         run = run_at(FakeCluster(), kafkactl, "describe", "-o", "jsonl")
         assert [json.loads(line)["name"] for line in run.stdout.splitlines()] == sorted(RANGES)
 
+    @pytest.mark.slow
     def test_what_one_node_says(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.nodes[12].finalized = {"metadata.version": 24}
@@ -111,6 +112,7 @@ class TestVerify:
     def test_levels_that_are_looked_for(self, kafkactl: Kafkactl, words: list[str], code: int) -> None:
         assert run_at(FakeCluster(), kafkactl, "verify", *words, "-o", "json").code == code
 
+    @pytest.mark.slow
     def test_a_node_that_lags_or_hangs_is_no_proof(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.nodes[12].finalized = {"metadata.version": 24, "group.version": 1}

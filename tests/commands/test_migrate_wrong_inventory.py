@@ -174,6 +174,7 @@ def test_settings_of_zookeeper_that_cannot_be_read(command: str, kafkactl: Kafka
     assert (run.code, run.error["id"], run.stdout) == (USAGE, "input-file-unreadable", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ALL)
 def test_no_zookeeper_answers(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
     """The nodes do, and so there is an answer; a plan that stands on znodes is none."""
@@ -184,6 +185,7 @@ def test_no_zookeeper_answers(command: str, kafkactl: Kafkactl, inventory: Path)
     assert run.code == expected.get(command, PROBLEMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ALL)
 def test_nothing_answers(command: str, kafkactl: Kafkactl, tmp_path: Path) -> None:
     path = tmp_path / "migration.toml"

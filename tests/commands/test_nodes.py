@@ -166,6 +166,7 @@ def test_words_that_are_no_node(kafkactl: Kafkactl) -> None:
         assert kafkactl("nodes", "unregister", *words, "-o", "json").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
 def test_a_port_that_never_answers(kafkactl: Kafkactl, verb: list[str]) -> None:
     with FakeBroker(lambda asked: SILENCE) as silent:

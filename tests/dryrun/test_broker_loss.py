@@ -189,6 +189,7 @@ def _same_as_batches(operations: tuple[object, ...], facts: Facts) -> None:
     assert size.count == sum(len(batch.records) for batch in decode_batches(data))
 
 
+@pytest.mark.slow
 @given(clusters(), st.integers(1, 3))
 def test_the_worst_is_the_worst_of_all_that_can_be_played(known: tuple[Image, Facts], size: int) -> None:
     image, facts = known

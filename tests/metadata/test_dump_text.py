@@ -51,6 +51,7 @@ def test_the_same_text(spec: MessageSpec, version: int, hide: bool):
     assert gave > 20
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_never_told_differently():
     rng = random.Random(5)
     told = 0

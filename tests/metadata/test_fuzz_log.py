@@ -8,6 +8,7 @@ from bench import fuzz_log
 from bench.fuzz_decoders import UndeclaredError, run
 
 
+@pytest.mark.slow
 def test_a_few_thousand_inputs_give_lines_or_findings():
     campaign = run(3000, 20, fuzz_log.targets())
     assert all(one.values and one.errors for one in campaign.tallies.values())

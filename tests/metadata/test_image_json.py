@@ -94,6 +94,7 @@ def test_the_order_in_which_things_came_does_not_show(seed):
     assert len(texts) == 1
 
 
+@pytest.mark.slow
 def test_large_topics_come_in_pieces():
     states = dict.fromkeys(range(10_000), full().topics[uuid(7)].partitions.states[0])
     topics = {uuid(at): Topic(name=f"t{at}", id=uuid(at), partitions=Partitions(states)) for at in range(3)}

@@ -64,6 +64,7 @@ def generated(seed: int, records: int = 3_000, **shape: int) -> bytes:
     return b"".join(LogGenerator(Shape(records=records, partitions=records // 5, seed=seed, **shape)).batches())
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, piece=st.integers(200, 20_000))
 def test_random_logs(seed, piece):
     rng = random.Random(seed)

@@ -40,6 +40,7 @@ def test_a_healthy_cluster_is_not_alarmed(state):
     assert {one.id for one in open_questions(findings)} <= {UNKNOWN_ID}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.check}-{case.id}-{case.state}")
 def test_each_danger_is_named(case: Case):
     found = check(case.change(world(case.state)).observation())
@@ -197,6 +198,7 @@ _NODE_FIELDS = ("alive", "kafka_version", "mode", "config", "config_text", "meta
 _FACTS = {field.name for field in dataclasses.fields(world("M6").observation().log)} - {"image", "end_offset", "epoch"}
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_no_check_raises_whatever_is_missing(data):

@@ -35,6 +35,7 @@ def _small(**more):
     return parse_tree(tree_from({**small(), "/config/brokers/1": config(**{KEY: encrypted("pw", "right")}), **more}))
 
 
+@pytest.mark.slow
 @given(trees())
 def test_the_prediction_of_any_tree_is_what_its_copy_writes(data):
     tree = parse_tree(tree_from(data))

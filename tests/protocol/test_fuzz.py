@@ -7,6 +7,7 @@ import pytest
 from bench import fuzz_decoders
 
 
+@pytest.mark.slow
 def test_a_few_thousand_inputs_give_values_or_declared_errors():
     campaign = fuzz_decoders.run(6000, seed=20)
     assert sum(one.inputs for one in campaign.tallies.values()) == 6000

@@ -85,6 +85,7 @@ def test_kafka_python_reads_and_writes_the_same_responses(name: str) -> None:
             assert again.encode(version=version) == data, (version, body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["request", "response"])
 @pytest.mark.parametrize("name", NAMES)
 def test_kio_reads_and_writes_the_same_bodies(name: str, kind: str) -> None:

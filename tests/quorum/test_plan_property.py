@@ -94,6 +94,7 @@ def test_it_refuses_exactly_what_cannot_be_reached(part):
             assert len(worlds) == 1, "what cannot be finished is not begun"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_refusal_of_a_wedge_shows_a_sum_that_is_true(part):
     for world, target in CASES[part::PARTS]:
@@ -132,6 +133,7 @@ def _check_after_loss(moment, target):
         assert needed or not _can_be_reached(moment, target)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_nodes_that_come_and_go_between_steps_never_meet_a_wedge(data):
     world = data.draw(st.sampled_from(WORLDS))
@@ -171,6 +173,7 @@ def test_lost_disks_are_replaced_while_a_majority_is_left(alive, leader):
 NO_FLAGS = Circumstances()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_may_begin_without_a_flag_needs_none_on_the_way(part):
     for start, target in CASES[part::PARTS]:

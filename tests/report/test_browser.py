@@ -65,6 +65,7 @@ def pages(kafkactl: Callable[..., Run], tmp_path: Path) -> dict[str, Path]:
     return {"report": page, "hostile": tmp_path / "hostile.html"}
 
 
+@pytest.mark.slow
 def test_a_browser_shows_it_without_a_word(tab: Tab, pages: dict[str, Path]) -> None:
     paper = {}
     for name, page in pages.items():

@@ -47,6 +47,7 @@ def edits(draw: st.DrawFn, size: int) -> Callable[[bytes], bytes]:
     }[kind]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_bytes(started: VerifyNode, data: st.DataObject) -> None:
