@@ -49,6 +49,23 @@ def paused() -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, remaining_s)
 
 
+@contextmanager
+def ends_clean() -> Iterator[None]:
+    """Let SIGTERM end the body as Ctrl-C does, so that what it keeps on this machine goes with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def stop_clock() -> None:
     """The answer is known and about to be printed: from here on nothing may cut it off."""
     signal.setitimer(signal.ITIMER_REAL, 0)

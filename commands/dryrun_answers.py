@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -18,6 +19,8 @@ from kafkactl.commands.output import Render, detail, emit, say
 from kafkactl.commands.page import Page, Word
 from kafkactl.commands.settings import SCHEMA_VERSION
 from kafkactl.report.model import TONES
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from kafkactl.adapters.dryrun_clusters import Cluster
@@ -113,7 +116,7 @@ def _places(common: Common) -> dict[str, str]:
     if engine is None or engine.name != "spark":
         found = plain_paths(common.sources)
     else:
-        found = click.get_current_context().with_resource(fetched(engine.master, common.sources))
+        found = _kept(fetched(engine.master, common.sources))
     return {**_live(common), **found} if common.from_cluster else found
 
 
@@ -123,8 +126,17 @@ def _live(common: Common) -> dict[str, str]:
     from kafkactl.commands.connection import open_client, title_of_cluster
 
     with open_client(common.connection) as client:
-        folder = click.get_current_context().with_resource(saved_log(client))
+        folder = _kept(saved_log(client))
     return {title_of_cluster(common.connection): folder}
+
+
+def _kept(fetched: AbstractContextManager[T]) -> T:
+    """What is fetched stays on this machine until the command ends, however it ends."""
+    from kafkactl.commands.deadline import ends_clean
+
+    context = click.get_current_context()
+    context.with_resource(ends_clean())
+    return context.with_resource(fetched)
 
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:

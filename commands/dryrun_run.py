@@ -73,9 +73,7 @@ def _taken(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: arguments.pop(name) for name in _COMMON if name in arguments}
 
 
-def _decorated(
-    function: Function, wrapped: Callable[..., Any], options: Sequence[Callable[[Any], Any]]
-) -> Function:  # fmt: skip
+def _decorated(function: Function, wrapped: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Function:
     wrapped.__doc__, wrapped.__name__ = function.__doc__, function.__name__
     wrapped.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
     decorated: Any = wrapped

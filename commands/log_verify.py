@@ -47,7 +47,7 @@ def command(*, sources: tuple[str, ...], from_cluster: bool, connection: Connect
     """
     from kafkactl.adapters.log_check import read_node_log
     from kafkactl.plan import blockers
-    from kafkactl.storage.log_check import check_logs, divergences, reference_of
+    from kafkactl.storage.log_check import check_logs, divergences, may_agree, reference_of
 
     if not sources and not from_cluster:
         raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
@@ -55,7 +55,7 @@ def command(*, sources: tuple[str, ...], from_cluster: bool, connection: Connect
     if from_cluster:
         nodes.append(_live(connection))
     findings = check_logs(nodes)
-    several = len(nodes) > 1
+    several = len(nodes) > 1 and may_agree(nodes)
     emit(
         "log.verify",
         {
@@ -82,9 +82,10 @@ def command(*, sources: tuple[str, ...], from_cluster: bool, connection: Connect
 def _live(connection: ConnectionArguments) -> NodeLog:
     from kafkactl.adapters.live_log import saved_log
     from kafkactl.adapters.log_check import read_node_log
+    from kafkactl.commands.deadline import ends_clean
     from kafkactl.frozen import changed
 
-    with open_client(connection) as client, saved_log(client) as folder:
+    with ends_clean(), open_client(connection) as client, saved_log(client) as folder:
         return changed(read_node_log(folder), path=title_of_cluster(connection))
 
 

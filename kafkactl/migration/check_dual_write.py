@@ -13,13 +13,12 @@ from typing import Final
 from kafkactl.metadata.image import CLIENT_METRICS_CONFIG, Image, QuotaEntity, ScramKey
 from kafkactl.metadata.scram_replay import apply_in_one_go
 from kafkactl.migration.check_case import CheckCase, Row, Said, Stage, Unknown
-from kafkactl.migration.check_health import some
 from kafkactl.migration.compare import BESIDE_TOPICS, compare_observation
 from kafkactl.migration.compare_configs import CLIENT_QUOTA
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.state_evidence import metric
 from kafkactl.migration.tree_values import ZkTopic
-from kafkactl.plan import Finding, blocker, blockers, warning
+from kafkactl.plan import Finding, blocker, blockers, some, warning
 
 _STUCK_RECORDS: Final = 20  # ten seconds of no-ops
 _STUCK_MS: Final = 10_000

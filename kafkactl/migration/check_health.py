@@ -23,11 +23,10 @@ from kafkactl.migration.check_case import (
 from kafkactl.migration.check_settings import is_kraft_file, is_on
 from kafkactl.migration.observation import Mode
 from kafkactl.migration.state_evidence import Quorum, metric
-from kafkactl.plan import Finding, Severity, blocker, note, warning
+from kafkactl.plan import Finding, Severity, blocker, note, some, warning
 from kafkactl.protocol.java_text import parse_int
 
 _BACKLOG: Final = 100
-_NAMED: Final = 5
 
 
 class _Part(NamedTuple):
@@ -38,12 +37,6 @@ class _Part(NamedTuple):
     isr: tuple[int, ...]
     leader: int
     moving: bool
-
-
-def some(names: Iterable[str]) -> str:
-    """A few of many names."""
-    every = sorted(names)
-    return ", ".join(every[:_NAMED]) + (f" and {len(every) - _NAMED} more" if len(every) > _NAMED else "")
 
 
 def _parts(case: CheckCase) -> list[_Part] | None:

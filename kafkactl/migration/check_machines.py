@@ -16,11 +16,10 @@ from kafkactl.migration.check_case import (
     Stage,
     Unknown,
 )
-from kafkactl.migration.check_health import some
 from kafkactl.migration.check_settings import is_kraft_file
 from kafkactl.migration.observation import Mode
 from kafkactl.migration.state_evidence import metric
-from kafkactl.plan import blocker, warning
+from kafkactl.plan import blocker, some, warning
 
 
 def _ensemble(case: CheckCase) -> Said:

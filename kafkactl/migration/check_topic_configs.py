@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kafkactl.migration.check_case import ON_ZOOKEEPER, CheckCase, Row
-from kafkactl.migration.check_health import some
 from kafkactl.migration.znode import Hidden
-from kafkactl.plan import Finding, warning
+from kafkactl.plan import Finding, some, warning
 from kafkactl.protocol.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.schema.source import read_data
 

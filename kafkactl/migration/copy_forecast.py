@@ -39,8 +39,8 @@ class CopyOutcome(StrEnum):
     """How a copy would end; the later a word stands here, the more it weighs.
 
     LOSES: it ends, and something of the tree is missing or changed. NEVER_STARTS: the controllers wait for ever, or
-    take the copy for done. NOT_KNOWN: the tree does not show all, or it is not known
-    what the release copies. DIES: the controllers take over, and each dies of it.
+    take the copy for done. NOT_KNOWN: the tree does not show all, or nobody knows what the release copies. DIES: the
+    controllers take over, and each dies of it.
     """
 
     COMPLETES = "completes"

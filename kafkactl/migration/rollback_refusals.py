@@ -26,7 +26,7 @@ from kafkactl.migration.state_evidence import (
 )
 from kafkactl.migration.state_names import State
 from kafkactl.migration.state_unknown import different_clusters, several_clusters
-from kafkactl.plan import Finding, Severity, blocker, note, warning
+from kafkactl.plan import Finding, Severity, blocker, note, some, warning
 
 ACCEPTABLE: Final = frozenset(
     {
@@ -53,7 +53,6 @@ _KEPT_BY_BOTH: Final = frozenset(
         "producer-ids",
     }
 )
-_NAMED: Final = 5
 
 
 def objections(e: Evidence, situation: Situation, accepted: frozenset[str]) -> tuple[Finding, ...]:
@@ -283,7 +282,7 @@ def _partitions(e: Evidence, situation: Situation) -> Iterator[Finding]:
         yield warning(
             "under-replicated-before-rollback",
             "partitions",
-            f"{_some(behind)}: not all replicas are in the ISR, so a restart may take them offline",
+            f"{some(behind)}: not all replicas are in the ISR, so a restart may take them offline",
             "Wait until all replicas are in the ISR.",
             partitions=len(behind),
         )
@@ -297,7 +296,7 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
     misspelt = {(one.entity, one.key) for one in copied_escaped(seen)}  # by their right names they are in ZooKeeper
     missing = [one for one in seen if one.zookeeper is None and (one.entity, one.key) not in misspelt]
     if missing:
-        names = _some(f"{one.entity} {one.key}" for one in missing)
+        names = some(f"{one.entity} {one.key}" for one in missing)
         yield blocker(
             "zookeeper-misses-metadata",
             "zookeeper",
@@ -307,7 +306,7 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
     if len(seen) > len(missing):
         other = [one for one in seen if one.zookeeper is not None or (one.entity, one.key) in misspelt]
-        names = _some(f"{one.entity} {one.key}" for one in other)
+        names = some(f"{one.entity} {one.key}" for one in other)
         # With an old ISR a replica that lacks acked messages may lead. Once the controllers are gone nothing mends it.
         may_be_mended = situation.state in (State.M6, State.M7, State.M8)
         tell = blocker if may_be_mended and any(one.entity == "partition" for one in other) else warning
@@ -318,12 +317,6 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "See `kafkactl migrate compare`. Restart the leading controller, which writes all of it again.",
             count=len(other),
         )
-
-
-def _some(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
-    return ", ".join(every[:_NAMED]) + more
 
 
 def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from kafkactl.migration.tree_values import KafkaTree, ZkPartition
-from kafkactl.plan import Finding, Severity
+from kafkactl.plan import Finding, Severity, some
 
 _BROKERS: Final = "/brokers/ids/"
-_NAMED: Final = 5  # of many partitions
 
 
 def check_tree(tree: KafkaTree) -> tuple[Finding, ...]:
@@ -83,7 +82,7 @@ def _absent_brokers(tree: KafkaTree) -> Iterator[Finding]:
             if str(broker) not in live:
                 missing.setdefault(broker, []).append(f"{name}-{number}")
     for broker, partitions in sorted(missing.items()):
-        text = f"it is not in ZooKeeper and has replicas of {_some(partitions)}: a migration waits for it for ever"
+        text = f"it is not in ZooKeeper and has replicas of {some(partitions)}: a migration waits for it for ever"
         yield _finding(
             "replica-on-absent-broker", Severity.BLOCKER, f"broker {broker}", text, partitions=len(partitions)
         )
@@ -109,7 +108,7 @@ def _states(tree: KafkaTree) -> Iterator[Finding]:
         if state is not None and not (set(state.isr) <= set(one.replicas) and state.leader in (-1, *state.isr)):
             odd.append(f"{name}-{number}")
     if odd:
-        text = f"the leader is not in the ISR, or the ISR not in the replicas, of {_some(odd)}"
+        text = f"the leader is not in the ISR, or the ISR not in the replicas, of {some(odd)}"
         yield _finding("partition-state-contradiction", Severity.BLOCKER, "partitions", text, partitions=len(odd))
 
 
@@ -118,13 +117,13 @@ def _work(tree: KafkaTree) -> Iterator[Finding]:
         f"{name}-{number}" for name, number, one in _partitions(tree) if one.adding_replicas or one.removing_replicas
     ]
     if moving:
-        text = f"{_some(moving)} are being reassigned; the copy carries that over, but it is better done before"
+        text = f"{some(moving)} are being reassigned; the copy carries that over, but it is better done before"
         yield _finding("reassignment-before-migration", Severity.WARNING, "partitions", text, partitions=len(moving))
     if tree.reassignments:
         text = f"{len(tree.reassignments)} partitions wait in it, and KRaft takes no notice of them"
         yield _finding("legacy-reassignment-lost", Severity.WARNING, "/admin/reassign_partitions", text)
     if tree.pending_deletions:
-        text = f"{_some(tree.pending_deletions)} wait for their deletion and are not migrated"
+        text = f"{some(tree.pending_deletions)} wait for their deletion and are not migrated"
         yield _finding(
             "topic-deletion-before-migration",
             Severity.WARNING,
@@ -142,12 +141,6 @@ _CHECKS: Final[tuple[Callable[[KafkaTree], Iterable[Finding]], ...]] = (
     _states,
     _work,
 )
-
-
-def _some(names: Iterable[str]) -> str:
-    every = sorted(names)
-    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
-    return ", ".join(every[:_NAMED]) + more
 
 
 def _finding(id_: str, severity: Severity, subject: str, message: str, **evidence: Any) -> Finding:

@@ -96,9 +96,13 @@ def check_logs(nodes: Sequence[NodeLog]) -> list[Finding]:
     """All that is to say of the logs, and of how they stand to each other."""
     findings = [finding for node in nodes for finding in check_log(node)]
     if len(nodes) > 1:
-        findings += _clusters(nodes)
-        findings += divergence_findings(nodes)
+        findings += divergence_findings(nodes) if may_agree(nodes) else _clusters(nodes)
     return findings
+
+
+def may_agree(nodes: Sequence[NodeLog]) -> bool:
+    """Whether the logs are held against each other: those of different clusters have nothing to differ in."""
+    return len({node.cluster_id for node in nodes if node.cluster_id is not None}) < 2
 
 
 # --- one node -----------------------------------------------------------------------------------------------------
@@ -286,17 +290,15 @@ def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Find
 
 
 def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
-    ids = {node.cluster_id for node in nodes if node.cluster_id is not None}
-    if len(ids) > 1:
-        told = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
-        yield _remark(
-            "several-clusters",
-            _BLOCKER,
-            "the sources",
-            f"They are of different clusters: {told}",
-            "Compare the nodes of one cluster only.",
-            clusters=sorted(ids),
-        )
+    told = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
+    yield _remark(
+        "several-clusters",
+        _BLOCKER,
+        "the sources",
+        f"They are of different clusters: {told}",
+        "Compare the nodes of one cluster only.",
+        clusters=sorted({node.cluster_id for node in nodes if node.cluster_id is not None}),
+    )
 
 
 class Compared(Protocol):

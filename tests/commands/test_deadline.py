@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kafkactl.commands.deadline import deadline, paused, stop_clock
+from kafkactl.commands.deadline import deadline, ends_clean, paused, stop_clock
 from kafkactl.errors import UnknownOutcomeError
 
 
@@ -17,6 +17,14 @@ def test_it_ends_what_takes_too_long_and_restores_the_handler():
     assert caught.value.id == "timed-out"
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_sigterm_ends_it_as_ctrl_c_does_and_restores_the_handler():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), ends_clean():
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(5)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_the_clock_stands_still_while_somebody_thinks():
