@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 
-import click
-
+from kafkactl.commands import output
 from kafkactl.commands.deadline import paused
 from kafkactl.plan import Finding, Severity
 
@@ -26,7 +25,7 @@ def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
             "Give --yes.",
         )
     with paused():
-        agreed = click.confirm(question, err=True)
+        agreed = output.agreed(question)
     return None if agreed else _refusal("not-confirmed", subject, "The question was answered with no.", "")
 
 
@@ -41,7 +40,7 @@ def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, s
         )
     if confirm is None:
         with paused():
-            confirm = click.prompt(f"{question}\nType the cluster id to go ahead", err=True)
+            confirm = output.answer_to((question, "Type the cluster id to go ahead"))
     if confirm.strip() == cluster_id:
         return None
     return _refusal(

@@ -13,7 +13,7 @@ group's, the command line before the environment, and all of them before a conte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -25,6 +25,7 @@ from kafkactl.commands.options import ConnectionOption
 if TYPE_CHECKING:
     from kafkactl.adapters.client import Client
     from kafkactl.adapters.contexts import Target
+    from kafkactl.plan import Finding
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -66,12 +67,15 @@ def open_client(
     """A client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
 
     One call of it may take `timeout_ms`; without, a little less than the command's --timeout. What the client's file
-    says and kafkactl does not do is told on stderr; keys that are no client's are not where it is a node's own file
+    says and kafkactl does not do is reported on stderr, and so is what the connection exposes (refused where
+    --strict-security is given); keys that are no client's are not where it is a node's own file
     (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
     `unknown-context`, and those of the files).
     """
     from kafkactl.adapters.client_config import client_of, load_client_config
+    from kafkactl.adapters.exposure import client_exposure
     from kafkactl.commands import output
+    from kafkactl.commands.exposure import tell_exposure
     from kafkactl.commands.settings import current_settings
 
     target = target_of(connection)
@@ -80,6 +84,7 @@ def open_client(
         if is_node_config and finding.id == "unknown-client-property":
             continue
         output.say(f"{finding.severity.value}: {finding.message}", "warn")
+    tell_exposure((*client_exposure(config), *_contexts_exposure(target)))
     if target.context is not None:
         output.detail(f"context {target.context}")
     if timeout_ms is None:
@@ -87,6 +92,16 @@ def open_client(
     return client_of(
         config, brokers=target.bootstrap_server, controllers=target.bootstrap_controller, timeout_ms=timeout_ms
     )
+
+
+def _contexts_exposure(target: Target) -> Iterable[Finding]:
+    """Any user that may change the contexts file decides where a login is sent."""
+    import os
+
+    from kafkactl.adapters.contexts import contexts_file
+    from kafkactl.adapters.exposure import writable_by_others
+
+    return () if target.context is None else writable_by_others(str(contexts_file(os.environ)), "the file of contexts")
 
 
 def patience_ms(most_ms: float) -> float:

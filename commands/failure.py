@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from kafkactl.commands import plain
 from kafkactl.commands.exit_codes import exit_code_of
-from kafkactl.commands.page import Word, visible
+from kafkactl.commands.page import Word
 from kafkactl.commands.settings import SCHEMA_VERSION, Settings
 from kafkactl.errors import KafkactlError
-
-_SECRET = re.compile(r"(?i)\b(\w*password|\w*secret|saltedpassword|token)\s*=\s*[^\s,\]]+")
+from kafkactl.shown import visible, visible_lines
 
 _USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.MissingParameter, "missing-option"),
@@ -31,15 +29,13 @@ _USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
 def report(error: BaseException, settings: Settings) -> int:
     """Print the error on stderr in the format that was asked for; the exit code it means."""
     described = describe(error)
-    if settings.output == "table":
-        sys.stderr.write(_for_people(described, error, settings))
-    else:
-        from kafkactl.commands.output import serialised
+    from kafkactl.commands import output
 
-        sys.stderr.write(serialised(described, settings.output))
+    is_table = settings.output == "table"
+    text = _for_people(described, error, settings) if is_table else output.serialised(described, settings.output)
     if settings.verbose and described["id"] == "internal-error":
-        sys.stderr.write(redacted("".join(traceback.format_exception(error))))
-    sys.stderr.flush()
+        text += "".join(map(_traced, traceback.format_exception(error)))
+    output.write_talk(text)
     return exit_code_of(error)
 
 
@@ -72,7 +68,9 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 def redacted(text: str) -> str:
     """The text with everything that looks like a password left out."""
-    return _SECRET.sub(r"\1=<redacted>", text)
+    from kafkactl.metadata.redact import redacted_text
+
+    return redacted_text(text)
 
 
 def _object(
@@ -109,20 +107,34 @@ def _for_people(described: Mapping[str, Any], error: BaseException, settings: Se
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return f"{described['message']}\n"
     color = settings.colors(sys.stderr)
-    lines = _hanging("error:", "bad", described["message"], color)
+    lines = _hanging("error:", "bad", _parts(described["message"], error), color)
     for name, value in (("cause", described["cause"]), ("try", described["next_step"])):
         if value:
-            lines += _hanging(f"  {name:5}", "dim", value, color)
+            lines += _hanging(f"  {name:5}", "dim", [value], color)
     for finding in described["findings"][1:]:
-        lines += _hanging(f"  {'also':5}", "dim", f"{finding['id']}: {finding['message']}", color)
+        lines += _hanging(f"  {'also':5}", "dim", [f"{finding['id']}: {finding['message']}"], color)
     if not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
-        lines += _hanging(f"  {'more':5}", "dim", f"kafkactl explain {described['id']}", color)
+        lines += _hanging(f"  {'more':5}", "dim", [f"kafkactl explain {described['id']}"], color)
     return "\n".join(lines) + "\n"
 
 
-def _hanging(label: str, tone: str, text: str, color: bool) -> list[str]:
+def _parts(message: str, error: BaseException) -> list[str]:
+    """The lines of a message. Click breaks lines itself, to list choices; an inventory's problems take one each."""
+    if isinstance(error, click.ClickException):
+        return message.replace("\t", "    ").split("\n")
+    more = [redacted(problem) for problem in getattr(error, "problems", ())[1:]]
+    return [message.removesuffix("; ".join(["", *more])), *more] if more else [message]
+
+
+def _traced(piece: str) -> str:
+    """A piece of a traceback: the lines of a frame, or the exception, whose text may be foreign, in one line."""
+    shown = redacted(piece)
+    return visible_lines(shown) if piece.startswith("  File ") else visible(shown.strip("\n")) + "\n"
+
+
+def _hanging(label: str, tone: str, texts: Sequence[str], color: bool) -> list[str]:
     """`label text`, wrapped under the text on a terminal, and only there: logs are searched by line."""
-    parts = [visible(part) for part in text.splitlines()] or [""]
+    parts = [visible(text) for text in texts]
     if sys.stderr.isatty():
         import shutil
         import textwrap

@@ -15,6 +15,9 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+_MOST_WORDS, _MOST_NESTED = 100_000, 16  # of argument files; a few lines that name each other could make any number
+_TIME_TO_READ_MS = 30_000
+
 
 class Entry(NamedTuple):
     """Where a command lives and what it does, in one line: what `--help` shows."""
@@ -115,9 +118,31 @@ def expand_argument_files(args: list[str]) -> list[str]:
     """Replace every `@FILE` by the lines of that file, as argparse4j does for Kafka's tools.
 
     A line is one argument, blanks and all; an empty line is an empty argument; files may name further files.
-    `-c=@x` is a value, not a file. Raises click.UsageError for a file that cannot be read or names itself.
+    `-c=@x` is a value, not a file. The time for reading them is that of `--timeout`, where it stands among the words
+    themselves or in the environment. Raises click.UsageError for a file that cannot be read or names itself and for
+    more than 100,000 arguments, and UnknownOutcomeError `timed-out`.
     """
-    return _expand(args, within=())
+    if not any(arg.startswith("@") for arg in args):
+        return args
+    from kafkactl.commands.deadline import deadline
+
+    with deadline(_time_to_read_ms(args)):
+        return _expand(args, within=())
+
+
+def _time_to_read_ms(args: list[str]) -> int:
+    """What `--timeout` says; a wrong value is reported once all options are parsed."""
+    from kafkactl.commands.options import Duration
+
+    given = os.environ.get("KAFKACTL_TIMEOUT", "")
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        if option == "--timeout":
+            given = value if equals else following
+    try:
+        return Duration().convert(given, None, None) if given else _TIME_TO_READ_MS
+    except click.UsageError:
+        return _TIME_TO_READ_MS
 
 
 def _expand(args: list[str], *, within: tuple[str, ...]) -> list[str]:
@@ -129,17 +154,22 @@ def _expand(args: list[str], *, within: tuple[str, ...]) -> list[str]:
         path = os.path.realpath(arg[1:])
         if path in within:
             raise click.UsageError(f"The argument file {arg[1:]!r} names itself.")
+        if len(within) == _MOST_NESTED:
+            raise click.UsageError(f"The argument file {arg[1:]!r} is more than {_MOST_NESTED} files deep.")
         words += _expand(_read_lines(arg[1:]), within=(*within, path))
+        if len(words) > _MOST_WORDS:
+            raise click.UsageError(f"The argument file {arg[1:]!r} leads to more than {_MOST_WORDS} arguments.")
     return words
 
 
 def _read_lines(path: str) -> list[str]:
+    from kafkactl.adapters.input_files import InputKind, read_whole
+
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs start-up time
-            text = file.read()
+        text = read_whole(path, InputKind.ARGUMENTS).decode("utf-8")
     except OSError as error:
         raise click.UsageError(f"Cannot read the argument file {path!r}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise click.UsageError(f"The argument file {path!r} is not UTF-8 text.") from error
-    lines = text.split("\n")  # reading has turned \r\n and \r into \n, the three ends of line that Java knows
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # the three ends of line that Java knows
     return lines if lines[-1] else lines[:-1]

@@ -12,10 +12,13 @@ from kafkactl.commands.settings import COLORS, FORMATS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-COMMON_NAMES = ("output", "color", "quiet", "verbose", "timeout_ms")
+COMMON_NAMES = ("output", "color", "quiet", "verbose", "timeout_ms", "strict_security")
 
 # Of two units that fit, the longer one stands first.
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+
+_LONGEST_MS = 365 * 24 * 3_600_000  # what a timer of the system takes, with room
+_MOST_DIGITS = 20
 
 
 class Duration(click.ParamType[int]):
@@ -30,8 +33,10 @@ class Duration(click.ParamType[int]):
         text = value.strip()
         unit = next((unit for unit in _UNIT_MS if text.endswith(unit)), "")
         number = text.removesuffix(unit)
-        if not unit or not number.isdecimal() or int(number) == 0:
+        if not unit or not number.isdecimal() or len(number) > _MOST_DIGITS or int(number) == 0:
             self.fail(f"{value!r} is not a duration: write 500ms, 30s, 2m or 1h.", param, ctx)
+        if int(number) * _UNIT_MS[unit] > _LONGEST_MS:
+            self.fail(f"{value!r} is longer than {_LONGEST_MS // _UNIT_MS['h']}h.", param, ctx)
         return int(number) * _UNIT_MS[unit]
 
 
@@ -73,6 +78,10 @@ def common_options(timeout: str, output: str = "table") -> Callable[[Function], 
         click.option(
             "--timeout", "timeout_ms", cls=CommonOption, type=Duration(), default=timeout, show_default=True,
             metavar="TIME", envvar="KAFKACTL_TIMEOUT", help="Give up after this time: 500ms, 30s, 2m.",
+        ),
+        click.option(
+            "--strict-security", cls=CommonOption, is_flag=True, envvar="KAFKACTL_STRICT_SECURITY",
+            help="Refuse logins in the clear, unchecked host names, and secrets that others may read.",
         ),
     )  # fmt: skip
     return _all_of(options)

@@ -1,4 +1,6 @@
-"""The only place that knows formats: how an answer, an error and talk reach the operator.
+"""The only place that knows formats and writes: how an answer, an error and talk reach the operator.
+
+Whatever goes out here is cleaned (`kafkactl.shown`): a page's words when they are put on it, all other text here.
 
 stdout is data, stderr is talk. A command builds one payload of plain values and calls `emit`; the table is drawn from
 the same payload by the function that the command gives.
@@ -6,7 +8,7 @@ the same payload by the function that the command gives.
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +23,10 @@ from kafkactl.commands.deadline import stop_clock
 from kafkactl.commands.page import Page, Word
 from kafkactl.commands.settings import SCHEMA_VERSION, Settings, current_settings
 from kafkactl.errors import FailedError
+from kafkactl.shown import escaped_yaml, is_unsafe, json_text, visible
 
 Render = Callable[[Page, Mapping[str, Any]], None]
+_WIPE = "\r\x1b[K"  # to the begin of the line, and clear it
 
 
 def emit(
@@ -65,7 +69,7 @@ def say(text: str, tone: str = "plain") -> None:
     """Talk: a line on stderr, unless `--quiet`."""
     settings = current_settings()
     if not settings.quiet:
-        _write(sys.stderr, plain.paint(Word(text, tone), color=settings.colors(sys.stderr)) + "\n")
+        _write(sys.stderr, plain.paint(Word(visible(text), tone), color=settings.colors(sys.stderr)) + "\n")
 
 
 def detail(text: str) -> None:
@@ -96,22 +100,33 @@ def _each(answer: Mapping[str, Any], listing: str) -> list[dict[str, Any]]:
 def serialised(item: Mapping[str, Any], output: str) -> str:
     """One object as text in a format that is not the table."""
     if output == "yaml":
-        return _yaml(item)
-    return json.dumps(item, indent=2 if output == "json" else None, ensure_ascii=_ascii_only(item)) + "\n"
+        return "---\n" + yaml_text(item)
+    return json_text(item, indent=2 if output == "json" else None, ascii_only=not _takes_utf8()) + "\n"
 
 
-def _yaml(item: Mapping[str, Any]) -> str:
+def yaml_text(item: Any) -> str:
+    """YAML; a text with an unsafe character is in double quotes, where that character is an escape."""
     import yaml
 
-    text: str = yaml.safe_dump(item, sort_keys=False, allow_unicode=True, explicit_start=True, width=10_000)
-    return text
+    return escaped_yaml(yaml.dump(item, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=10_000))
 
 
-def _ascii_only(item: Mapping[str, Any]) -> bool:
-    """File names may hold bytes that are no text (PEP 383); those, and only those, are written as escapes."""
-    if "utf" not in (sys.stdout.encoding or "").lower():
-        return True
-    return "\\ud" in json.dumps(item).lower()
+@functools.cache
+def _dumper() -> Any:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """The standard representers, but for texts; those of the library itself stay as they are."""
+
+    def represented(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if is_unsafe(text) else None)
+
+    Dumper.add_representer(str, represented)
+    return Dumper
+
+
+def _takes_utf8() -> bool:
+    return "utf" in (sys.stdout.encoding or "").lower()
 
 
 def _show(page: Page, settings: Settings) -> None:
@@ -125,13 +140,13 @@ def _show(page: Page, settings: Settings) -> None:
         _write(sys.stdout, plain.render(page, color=color))
 
 
-def write_data(data: bytes) -> bool:
-    """Bytes to stdout as they are, for answers that are too long to be held; False when nobody reads them any more.
+def write_data(text: str) -> bool:
+    """A part of an answer that is too long to be held, safe to show; False when its reader has gone.
 
     Raises FailedError `output-not-written`.
     """
     try:
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         _silence(sys.stdout)
@@ -142,8 +157,58 @@ def write_data(data: bytes) -> bool:
     return True
 
 
+def show_line(text: str) -> None:
+    """One line of an answer that is given by and by, to a person at a terminal."""
+    _write(sys.stdout, visible(text) + "\n")
+
+
+def write_talk(text: str) -> None:
+    """Lines on stderr that are made and cleaned already: a drawn page, an error."""
+    _write(sys.stderr, text)
+
+
+def talk_page(page: Page) -> None:
+    """A page on stderr, before the answer."""
+    color = current_settings().colors(sys.stderr)
+    if sys.stderr.isatty():
+        from kafkactl.commands import terminal
+
+        terminal.show(page, sys.stderr, color=color)
+        sys.stderr.flush()
+    else:
+        write_talk(plain.render(page, color=color))
+
+
+def write_passing(text: str) -> None:
+    """One line on a terminal's stderr in the place of the last; the next takes its place."""
+    import shutil
+
+    _write(sys.stderr, f"{_WIPE}{visible(text)[: shutil.get_terminal_size().columns - 1]}")
+
+
+def wipe_passing() -> None:
+    """Take the passing line away."""
+    _write(sys.stderr, _WIPE)
+
+
+def agreed(question: str) -> bool:
+    """Ask a person yes or no, on stderr. Raises click.Abort."""
+    return click.confirm(visible(question), err=True)
+
+
+def answer_to(lines: Sequence[str]) -> str:
+    """Ask a person for a text, on stderr. Raises click.Abort."""
+    text: str = click.prompt("\n".join(map(visible, lines)), err=True)
+    return text
+
+
+def asked(prompt: str) -> str:
+    """The next line that a person at a terminal types. Raises EOFError, KeyboardInterrupt."""
+    return input(visible(prompt))
+
+
 def _write(stream: TextIO, text: str) -> None:
-    """Write and flush. Whoever stopped reading (`| head`) does not change how the command ended."""
+    """Write and flush. A reader that is gone (`| head`) does not change how the command ended."""
     encoding = stream.encoding or "utf-8"
     safe = text.encode(encoding, "backslashreplace").decode(encoding)
     try:

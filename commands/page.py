@@ -5,10 +5,12 @@ A page knows nothing of terminals. `plain.py` writes it for pipes and files, `te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.frozen import frozen
+from kafkactl.shown import visible
 
 
 @frozen(kw_only=False)
@@ -80,7 +82,13 @@ class Page:
 
     def line(self, text: str | Word = "") -> None:
         """One line as it is. Neighbouring lines stay together."""
-        word = _word(text)
+        self._append(_word(text))
+
+    def tabbed(self, text: str) -> None:
+        """A line in the form of Kafka's tools, whose tabs are ours: scripts cut the line at them."""
+        self._append(Word("\t".join(map(visible, text.split("\t")))))
+
+    def _append(self, word: Word) -> None:
         if self.blocks and isinstance(self.blocks[-1], Lines):
             self.blocks[-1] = Lines((*self.blocks[-1].lines, word))
         else:
@@ -88,7 +96,7 @@ class Page:
 
     def fields(self, rows: Iterable[tuple[str, Cell]]) -> None:
         """Names and values; a value of None is left out."""
-        kept = tuple((name, _word(value)) for name, value in rows if value is not None)
+        kept = tuple((visible(name), _word(value)) for name, value in rows if value is not None)
         if kept:
             self.blocks.append(Fields(kept))
 
@@ -96,7 +104,7 @@ class Page:
         """A table; nothing is shown where there are no rows. None is shown as `-`."""
         kept = tuple(tuple(_word(cell) for cell in row) for row in rows)
         if kept:
-            self.blocks.append(Table(tuple(columns), kept))
+            self.blocks.append(Table(tuple(map(visible, columns)), kept))
 
     def groups(self, groups: Iterable[tuple[str | Word, Iterable[Sequence[Cell]]]]) -> None:
         """Rows under titles, where a table would say the same words on every row and grow too wide."""
@@ -107,22 +115,67 @@ class Page:
             self.blocks.append(Groups(kept))
 
     def findings(self, findings: Iterable[Any]) -> None:
-        """Findings, the heaviest first; each a `Finding` or its `to_dict()`."""
-        dicts = [_readable(finding if isinstance(finding, Mapping) else finding.to_dict()) for finding in findings]
+        """Findings, the heaviest first; each a `Finding` or its `to_dict()`. What is the same of several subjects is
+        one finding of all of them.
+        """
+        every = [_readable(finding if isinstance(finding, Mapping) else finding.to_dict()) for finding in findings]
+        dicts = grouped(every)
         if dicts:
             weight = {"blocker": 0, "warning": 1, "info": 2}
             self.blocks.append(Findings(tuple(sorted(dicts, key=lambda one: weight[one["severity"]]))))
 
 
-# What a node or a file says may hold them; on a screen they would move the cursor, or worse. Tabs and line ends stay.
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))}
-# Bytes of a file name that are no text (PEP 383).
-_CONTROLS |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(128, 256)}
+_SUBJECTS_SHOWN = 12
+_ADDRESS = re.compile(r"(?<![\w.\-])[\w.\-]+:\d{2,5}\b")
+_HERE = "\0"  # where the subject stands in a text; no control character is left in one that is shown
 
 
-def visible(text: str) -> str:
-    """The text with control characters and bytes that are no text written out (`\\x1b`), for people to read."""
-    return text if text.isprintable() else text.translate(_CONTROLS)
+def grouped(findings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Findings that say the same of several subjects as one of all of them, in the place of the first.
+
+    The same is the same id, weight and words, but for the name of the subject, its number and an address.
+    """
+    together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for one in findings:
+        words = (_alike(str(one[name]), str(one["subject"])) for name in ("message", "next_step"))
+        together.setdefault((one["id"], one["severity"], *words), []).append(one)
+    return [_as_one(every) for every in together.values()]
+
+
+def _as_one(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    first = dict(findings[0])
+    subjects = list(dict.fromkeys(str(one["subject"]) for one in findings))
+    if len(subjects) == 1:
+        return first
+    named = _named(subjects)
+    texts = {name: _with(str(first[name]), subjects[0], named) for name in ("message", "next_step")}
+    own = {_with(str(one["message"]), str(one["subject"]), _HERE) for one in findings}
+    if len(own) > 1:
+        texts["message"] = f"{first['message']} ({subjects[0]}; the others alike)"
+    return {**first, **texts, "subject": named}
+
+
+def _alike(text: str, subject: str) -> str:
+    """A text without what is another one for each node: its name, its number, where it listens."""
+    number = subject.rpartition(" ")[2]
+    text = _ADDRESS.sub(_HERE, _with(text, subject, _HERE))
+    return re.sub(rf"\b{number}\b", _HERE, text) if number.isdecimal() else text
+
+
+def _with(text: str, subject: str, other: str) -> str:
+    """A text with another word for its subject: `broker 1` is not the beginning of `broker 12`."""
+    parts = re.split(rf"{re.escape(subject)}(?!\d)", text) if subject else [text]
+    return other.join(parts)
+
+
+def _named(subjects: Sequence[str]) -> str:
+    """`brokers 1, 2, 3` where they are of one kind, else one after the other."""
+    shown = subjects[:_SUBJECTS_SHOWN]
+    kinds = {one.rpartition(" ")[0] for one in shown}
+    more = f" and {len(subjects) - len(shown)} more" if len(subjects) > len(shown) else ""
+    if len(kinds) == 1 and all(one.rpartition(" ")[2].isdecimal() for one in shown) and kinds != {""}:
+        return f"{kinds.pop()}s {', '.join(one.rpartition(' ')[2] for one in shown)}{more}"
+    return ", ".join(shown) + more
 
 
 def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:
@@ -132,10 +185,10 @@ def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:
 
 def _word(cell: Cell) -> Word:
     if isinstance(cell, Word):
-        return cell if cell.text.isprintable() else Word(visible(cell.text), cell.tone)
+        return Word(visible(cell.text), cell.tone)
     return Word("-", "dim") if cell is None else Word(visible(str(cell)))
 
 
 def _readable(finding: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {name: visible(finding[name]) for name in ("subject", "message", "next_step")}
+    texts = {name: visible(finding[name]) for name in ("id", "subject", "message", "next_step")}
     return {**finding, **texts}

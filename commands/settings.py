@@ -24,6 +24,7 @@ class Settings(NamedTuple):
     quiet: bool = False
     verbose: bool = False
     timeout_ms: int = 30_000
+    strict_security: bool = False
 
     def colors(self, stream: TextIO) -> bool:
         """May this stream carry colour? An explicit `--color` wins, then NO_COLOR, FORCE_COLOR, the terminal."""

@@ -10,7 +10,7 @@ from kafkactl.commands.glyphs import RICH, TONE_OF_SEVERITY, glyph
 from kafkactl.commands.page import Block, Fields, Findings, Groups, Heading, Lines, Page, Table, Word, natural_widths
 
 GAP = 2
-_TRAILING_BLANKS = re.compile(r" +((?:\x1b\[0m)?)$", re.MULTILINE)
+_TRAILING_BLANKS = re.compile(r"(?<! ) +((?:\x1b\[0m)?)$", re.MULTILINE)
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

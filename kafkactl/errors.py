@@ -120,6 +120,12 @@ class DecodeError(KafkactlError):
         )
 
 
+class InputDecodeError(DecodeError):
+    """The same of an input file that the operator gives or keeps, a .properties file say."""
+
+    exit_code = 2
+
+
 class EncodeError(KafkactlError):
     """A value does not fit its definition; `path` is the field path."""
 

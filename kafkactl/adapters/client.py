@@ -29,6 +29,7 @@ from kafkactl.adapters.cluster_view import (
     is_not_the_leader,
 )
 from kafkactl.adapters.connection import Access, Connection, connect
+from kafkactl.adapters.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.retries import Backoff
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
@@ -40,7 +41,6 @@ from kafkactl.schema.error_codes import error_code
 
 DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
-_QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
 _QUORUM_DENIED = 31  # CLUSTER_AUTHORIZATION_FAILED
 T = TypeVar("T")
 
@@ -146,7 +146,7 @@ class Client:
 
     def _find_leader(self, deadline: Deadline) -> Address:
         def ask(address: Address, deadline: Deadline) -> Address:
-            answer = self._leaders_answer("DescribeQuorum", _QUORUM, address, deadline)
+            answer = self._leaders_answer("DescribeQuorum", QUORUM_REQUEST, address, deadline)
             if _QUORUM_DENIED in error_codes_in(answer.body):
                 raise _not_described(address, _QUORUM_DENIED, None)
             return address

@@ -115,10 +115,10 @@ def load_client_config(path: str | None) -> ClientConfig:
     """
     if path is None:
         return read_client_config(b"", file="defaults")
-    from pathlib import Path
+    from kafkactl.adapters.input_files import InputKind, read_whole
 
     try:
-        data = Path(path).read_bytes()
+        data = read_whole(path, InputKind.CLIENT_CONFIG)
     except OSError as error:
         raise InputError(
             f"{path} cannot be read: {error.strerror}",

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.errors import DecodeError
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.storage.config_values import ConfigProvider
 
 _PACKAGE = "org.apache.kafka.common.config.provider."
-MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
 def resolve(provider: ConfigProvider, path: str, key: str) -> str:
@@ -61,9 +61,7 @@ def _read(settings: Mapping[str, str], path: Path) -> bytes:
     if (allowed and not any(path.is_relative_to(one.strip()) for one in allowed.split(","))) or ".." in path.parts:
         raise LookupError(f"{path} is not in allowed.paths")
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise LookupError(f"{path} is too big to hold settings")
-        return path.read_bytes()
+        return read_whole(path, InputKind.NODE_CONFIG)
     except OSError as error:
         raise LookupError(f"{path}: {error.strerror}") from None
 

@@ -30,6 +30,9 @@ from kafkactl.schema.definitions import message
 from kafkactl.schema.error_codes import error_code
 
 DEFAULT_SETUP_TIMEOUT_MS = 10_000.0
+_HANDSHAKE = "SaslHandshake"
+_UNSUPPORTED_MECHANISM = 33
+_PROBE_MS = 2_000.0
 _TLS_ALERT = 0x15
 
 
@@ -57,9 +60,11 @@ class Access:
 class Connection:
     """Made by `connect`. One thread at a time; close it when done, or use it as a context manager."""
 
-    def __init__(self, transport: Transport, client_id: str | None) -> None:
+    def __init__(self, transport: Transport, access: Access) -> None:
         self._transport = transport
-        self._framing = Framing(client_id=client_id, peer=str(transport.address))
+        self._access = access
+        self._framing = Framing(client_id=access.client_id, peer=str(transport.address))
+        self._was_answered = False  # anything but ApiVersions, which a listener answers to everybody
         self._versions: NodeVersions | None = None
         self._expires_at_ms: float | None = None
 
@@ -114,11 +119,13 @@ class Connection:
         request = self._framing.send(name, version, body)
         try:
             self._transport.send(request, deadline)
-            return self._answer(deadline)
-        except NotSentError:
-            raise
+            response = self._answer(deadline)
+            self._was_answered = self._was_answered or name != "ApiVersions"
+            return response
         except UnreachableError as error:
-            if not changes:
+            if (reason := self._login_expected(name, error, deadline)) is not None:
+                raise reason from error
+            if not changes or isinstance(error, NotSentError):
                 raise
             raise _reply_lost(name, self.address, error) from error
         except BaseException:
@@ -155,6 +162,18 @@ class Connection:
             )
         return node_versions(version, response.body)
 
+    def _login_expected(self, name: str, error: UnreachableError, deadline: Deadline) -> UnreachableError | None:
+        """Why a listener hung up on the first request after ApiVersions, where it says on a new connection: SASL.
+
+        Such a listener closes the connection without a word, before anything looks at the request.
+        """
+        if error.id != "connection-closed" or self._was_answered or self._access.authenticator is not None:
+            return None
+        if self._versions is None or name in ("ApiVersions", _HANDSHAKE) or self._framing.has_part_of_response:
+            return None
+        offered = _offered_mechanisms(self.address, self._access, deadline.at_most(_PROBE_MS))
+        return None if offered is None else _sasl_expected(self.address, offered)
+
     def _check_sound(self) -> None:
         """Nothing is sent where more came after the last answer than belongs to it."""
         if (broken := self._framing.broken) is not None:
@@ -189,13 +208,37 @@ def connect(address: Address, access: Access, deadline: Deadline) -> Connection:
     transport = connect_transport(
         address, deadline=deadline, setup_timeout_ms=access.setup_timeout_ms, wrapper=access.wrapper
     )
-    connection = Connection(transport, access.client_id)
+    connection = Connection(transport, access)
     try:
         connection.open(access, deadline)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _offered_mechanisms(address: Address, access: Access, deadline: Deadline) -> tuple[str, ...] | None:
+    """The SASL mechanisms of a listener; None where it has no SASL, or does not say.
+
+    A listener without SASL answers a handshake with ILLEGAL_SASL_STATE, one with SASL refuses an unknown mechanism and
+    lists its own.
+    """
+    try:
+        with connect(address, access, deadline) as probe:
+            body = probe.ask(_HANDSHAKE, {"Mechanism": ""}, deadline=deadline).body
+    except UnreachableError:
+        return None
+    return tuple(sorted(body["Mechanisms"])) if body["ErrorCode"] == _UNSUPPORTED_MECHANISM else None
+
+
+def _sasl_expected(address: Address, offered: tuple[str, ...]) -> UnreachableError:
+    return UnreachableError(
+        f"{address} is a SASL listener, and the client has no login configured: the listener closed the connection",
+        id="sasl-login-expected",
+        cause=f"The listener accepts the mechanisms: {', '.join(offered) or 'none'}.",
+        next_step="Set security.protocol (SASL_PLAINTEXT or SASL_SSL), sasl.mechanism and sasl.jaas.config in the file "
+        "given by --command-config.",
+    )
 
 
 def _reply_lost(name: str, address: Address, error: UnreachableError) -> UnknownOutcomeError:

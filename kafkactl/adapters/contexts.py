@@ -20,13 +20,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.adapters.input_files import InputKind, open_regular, read_open
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-_MOST_BYTES = 1024 * 1024
 
 
 @frozen
@@ -99,9 +98,12 @@ def load_contexts(path: Path) -> Contexts:
     Raises InputError `unreadable-contexts-file`, `contexts-file-not-safe`, `malformed-contexts-file`.
     """
     try:
-        with path.open("rb") as file:
-            _check_safe(path, os.fstat(file.fileno()))
-            data = file.read(_MOST_BYTES + 1)
+        descriptor = open_regular(path)
+        try:
+            _check_safe(path, os.fstat(descriptor))
+            data = read_open(descriptor, InputKind.CONTEXTS, str(path))
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return Contexts(file=str(path), by_name={})
     except OSError as error:
@@ -110,8 +112,6 @@ def load_contexts(path: Path) -> Contexts:
             id="unreadable-contexts-file",
             next_step="Check the permissions of the file and of its folder; KAFKACTL_CONFIG names another file.",
         ) from error
-    if len(data) > _MOST_BYTES:
-        raise _malformed(str(path), f"it has more than {_MOST_BYTES} bytes")
     return parse_contexts(data, file=str(path))
 
 
@@ -126,7 +126,7 @@ def parse_contexts(data: bytes, *, file: str) -> Contexts:
         content = tomli.loads(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise _malformed(file, "it is not UTF-8 text") from None
-    except (tomli.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise _malformed(file, f"it is not TOML that can be read: {error}") from None
     for key in content:
         if key not in ("current", "contexts"):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kafkactl.adapters.contexts import CONTEXT_KEYS, Context, Contexts, load_contexts, parse_contexts
 from kafkactl.adapters.filesystem import Filesystem, OsFilesystem
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.errors import FailedError, InputError, RefusedError
 
 _MODE = 0o600
@@ -110,7 +111,7 @@ def edited(text: str, before: Contexts, after: Contexts) -> str:
 
 
 def _edited_file(path: Path, before: Contexts, after: Contexts) -> bytes:
-    text = path.read_bytes().decode("utf-8") if path.exists() else ""
+    text = read_whole(path, InputKind.CONTEXTS).decode("utf-8") if path.exists() else ""
     data = edited(text, before, after).encode("utf-8")
     try:
         says_it = parse_contexts(data, file=after.file) == after

@@ -1,25 +1,120 @@
-"""Files that the operator names: configurations, inventories, plans, users. A module of its own, for it loads fast."""
+"""The one place where foreign files are opened and read whole: regular files only, each kind up to a stated size.
+
+The law: opening never waits, and what is read has a bound that is known before the first byte. A FIFO, a socket, a
+device or a directory has no size and may have no end, so it is refused, whatever name or link leads to it. A limit
+stands far above what is found in practice, and far below what would take the memory of a host that runs Kafka.
+
+All refusals are OSErrors with words in `strerror`, so that each caller reports them as any other file that cannot be
+read. A module of its own, for it loads fast.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
+from enum import Enum
 from pathlib import Path
 
 from kafkactl.errors import InputError
 
-# An inventory of 5,000 nodes has about 500 kB, its plan about 15 MB.
-_LARGEST_INPUT_BYTES = 256 * 1024 * 1024
+_KIB, _MIB = 1024, 1024 * 1024
+_READ_BYTES = _MIB
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class InputKind(Enum):
+    """What is read whole: (its name in errors, the most bytes that are read of it)."""
+
+    NAMED = "an input file", 256 * _MIB  # a plan of 5,000 nodes has about 15 MB, a saved ZooKeeper tree about 100 MB
+    CLIENT_CONFIG = "a client's configuration", 16 * _MIB
+    NODE_CONFIG = "a node's configuration", 16 * _MIB
+    STORE = "a key store, trust store or private key", 64 * _MIB
+    LOGIN = "a token or login file", _MIB
+    ARGUMENTS = "an argument file", 16 * _MIB
+    CONTEXTS = "a contexts file", _MIB
+    META_PROPERTIES = "a meta.properties", _MIB
+    PARTITION_METADATA = "a partition.metadata", 64 * _KIB
+    QUORUM_STATE = "a quorum-state", _MIB
+    # Far above what a format writes: Kafka cuts a bootstrap batch at 8 MiB.
+    OF_LOG_DIRECTORY = "such a file in a log directory", 32 * _MIB
+    RENDERED = "a rendered file", 16 * _MIB
+    MANIFEST = "a manifest", 64 * _MIB
+    JOURNAL = "a journal", 256 * _MIB
+    KEPT = "a file that a journal keeps", 256 * _MIB
+
+    @property
+    def words(self) -> str:
+        """Its name in errors."""
+        return self.value[0]
+
+    @property
+    def most_bytes(self) -> int:
+        """The most bytes that are read."""
+        return self.value[1]
+
+
+def open_regular(path: str | os.PathLike[str], *, follow: bool = True, at: int | None = None) -> int:
+    """A descriptor for reading a regular file, opened without waiting; the caller closes it.
+
+    `at` is the descriptor of the folder that a relative path starts from; without `follow` a link is an error.
+    Raises OSError, for anything that is no regular file with words that say what it is.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags, dir_fd=at)
+    try:
+        check_regular(os.fstat(descriptor), str(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def check_regular(found: os.stat_result, path: str) -> None:
+    """Raise OSError where this is no regular file."""
+    kind = stat.S_IFMT(found.st_mode)
+    if kind == stat.S_IFDIR:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if kind != stat.S_IFREG:
+        raise OSError(errno.EINVAL, f"{_KINDS.get(kind, 'not a file')}, expected was a regular file", path)
+
+
+def read_open(descriptor: int, kind: InputKind, path: str) -> bytes:
+    """All bytes of an open file. Raises OSError, also where it is larger than its kind may be."""
+    size = os.fstat(descriptor).st_size
+    if size > kind.most_bytes:
+        words = f"{size} bytes long, at most {kind.most_bytes} are read of {kind.words}"
+        raise OSError(errno.EFBIG, words, path)
+    parts, left = [], kind.most_bytes + 1
+    while left and (part := os.read(descriptor, min(left, _READ_BYTES))):
+        parts.append(part)
+        left -= len(part)
+    if not left:  # it grew meanwhile, or its file system does not know sizes (/proc)
+        words = f"longer than the {kind.most_bytes} bytes that are read of {kind.words}"
+        raise OSError(errno.EFBIG, words, path)
+    return b"".join(parts)
+
+
+def read_whole(path: str | os.PathLike[str], kind: InputKind) -> bytes:
+    """All bytes of a regular file. Raises OSError, also for what is no regular file or too large for its kind."""
+    descriptor = open_regular(path)
+    try:
+        return read_open(descriptor, kind, str(path))
+    finally:
+        os.close(descriptor)
 
 
 def read_input(path: Path, what: str) -> bytes:
     """A file that the operator named. `what` says what it should be. Raises InputError `input-file-unreadable`."""
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_INPUT_BYTES + 1)
+        return read_whole(path, InputKind.NAMED)
     except OSError as error:
         raise unreadable_input(path, what, error.strerror or str(error)) from error
-    if len(data) > _LARGEST_INPUT_BYTES:
-        raise unreadable_input(path, what, f"larger than {_LARGEST_INPUT_BYTES} bytes")
-    return data
 
 
 def unreadable_input(path: Path, what: str, why: str) -> InputError:

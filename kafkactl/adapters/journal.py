@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from kafkactl._version import __version__
 from kafkactl.adapters.filesystem import Filesystem, OsFilesystem
+from kafkactl.adapters.input_files import InputKind, check_regular, read_open
 from kafkactl.adapters.journal_lines import (
     HEADER,
     TORN,
@@ -99,7 +100,8 @@ class Journal:
         """Read what is there, and begin or mend the file where that is due. `open_journal` calls this."""
         try:
             self._files.fsync_directory(str(Path(self.path).parent))  # also where an earlier run died before it
-            content = _read_all(self._descriptor)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            content = read_open(self._descriptor, InputKind.JOURNAL, self.path)
         except OSError as error:
             raise self._not_written(error.strerror or str(error)) from error
         self._text = read_journal(content, file=self.path, subject=subject, cluster_id=cluster_id)
@@ -145,7 +147,7 @@ def open_journal(
     port = files or OsFilesystem()
     try:
         _make_folder(Path(path).parent, port)
-        descriptor = port.lock(path)
+        descriptor = _locked(port, path)
     except BlockingIOError:
         raise RefusedError(
             f"another kafkactl is at work with {path}",
@@ -167,18 +169,24 @@ def open_journal(
     return journal
 
 
+def _locked(files: Filesystem, path: str) -> int:
+    descriptor = files.lock(path)
+    try:
+        check_regular(os.fstat(descriptor), path)
+    except BaseException:
+        files.close(descriptor)
+        raise
+    return descriptor
+
+
 def _make_folder(folder: Path, files: Filesystem) -> None:
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     for one in reversed(missing):
         with contextlib.suppress(FileExistsError):
             files.mkdir(str(one))
-            files.chmod(str(one), 0o700)
+            descriptor = files.open_folder(str(one))
+            try:
+                files.chmod(descriptor, 0o700)
+            finally:
+                files.close(descriptor)
             files.fsync_directory(str(one.parent))
-
-
-def _read_all(descriptor: int) -> bytes:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    parts = []
-    while part := os.read(descriptor, 1 << 20):
-        parts.append(part)
-    return b"".join(parts)

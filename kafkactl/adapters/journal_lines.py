@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.redact import REDACTED, redacted_text
 
 VERSION = 1
 HEADER = "journal"
@@ -22,8 +24,6 @@ TORN = "torn"
 _SEED: Final = hashlib.sha256(b"kafkactl journal").hexdigest()
 _FIELDS = ("seq", "at_ms", "entry", "data", "chain")
 _SECRET_KEY = re.compile(r"(?i)password|secret|token|credential|jaas|private.?key")
-_SECRET_TEXT = re.compile(r"(?i)\b(\w*password|\w*secret|saltedpassword|token)\s*=\s*[^\s,;\]]+")
-REDACTED = "<redacted>"
 _LONGEST_HEADER = 1_000
 
 
@@ -78,7 +78,7 @@ def read_journal(content: bytes, *, file: str, subject: str, cluster_id: str | N
     before the last), `journal-not-understood` (no journal, another subject, or of a newer kafkactl),
     `journal-of-another-cluster`.
     """
-    text = JournalText(entries=())
+    entries: list[Entry] = []
     *lines, rest = content.split(b"\n")
     broken: list[bytes] = []  # lines that are no entry; the next entry has to say that they are torn
     for number, line in enumerate(lines, start=1):
@@ -86,18 +86,19 @@ def read_journal(content: bytes, *, file: str, subject: str, cluster_id: str | N
         if entry is None:
             broken.append(line)
             continue
-        _check_link(text, entry, file, number)
+        _check_link(entries, entry, file, number)
         if broken and not _explains(entry, broken):
             raise _edited(file, number - 1)
         broken = []
-        text = JournalText(entries=(*text.entries, entry))
+        entries.append(entry)
+    text = JournalText(entries=tuple(entries))
     _check_header(text, file, subject, cluster_id)
     if not text.entries and content and not _begins_a_journal(content):
         raise _not_understood(file, subject, "it does not begin like one")
     entry = _parsed(rest)
     if entry is None or (broken and not _explains(entry, broken)):
         return JournalText(entries=text.entries, torn=b"\n".join([*broken, rest]))
-    _check_link(text, entry, file, len(lines) + 1)
+    _check_link(entries, entry, file, len(lines) + 1)
     return JournalText(entries=(*text.entries, entry), open_end=True)
 
 
@@ -109,10 +110,27 @@ def redacted(value: Any) -> Any:
             for name, item in value.items()
         }
     if isinstance(value, str):
-        return _SECRET_TEXT.sub(r"\1=" + REDACTED, value)
+        return redacted_text(value)
     if isinstance(value, Iterable) and not isinstance(value, bytes):
         return [redacted(item) for item in value]
     return value
+
+
+@contextmanager
+def entries_understood() -> Iterator[None]:
+    """Turn what the body does not find in an entry into InputError `journal-not-understood`.
+
+    The chain is a hash without a key: whoever can write the file can write entries that fit and say nothing.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            "an entry of the journal lacks something that its kind has, or has a value of another type:"
+            f" {type(error).__name__} {error}",
+            id="journal-not-understood",
+            next_step="Name the right file, or use the kafkactl that wrote it.",
+        ) from error
 
 
 def _explains(entry: Entry, broken: list[bytes]) -> bool:
@@ -123,7 +141,7 @@ def _explains(entry: Entry, broken: list[bytes]) -> bool:
 def _parsed(line: bytes) -> Entry | None:
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or tuple(sorted(found)) != tuple(sorted(_FIELDS)):
         return None
@@ -132,15 +150,15 @@ def _parsed(line: bytes) -> Entry | None:
     return entry if kinds == (int, int, str, dict, str) else None
 
 
-def _check_link(text: JournalText, entry: Entry, file: str, number: int) -> None:
+def _check_link(before: Sequence[Entry], entry: Entry, file: str, number: int) -> None:
     content = {name: getattr(entry, name) for name in _FIELDS if name != "chain"}
-    if entry.seq > len(text.entries):
+    if entry.seq > len(before):
         raise InputError(
-            f"{file}, line {number}: entry {entry.seq} stands where entry {len(text.entries)} is expected",
+            f"{file}, line {number}: entry {entry.seq} stands where entry {len(before)} is expected",
             id="journal-incomplete",
             next_step="Put back the whole file, or move it away to begin a new one; the cluster itself tells what is.",
         )
-    if entry.seq != len(text.entries) or entry.chain != _chained(text.chain, content):
+    if entry.seq != len(before) or entry.chain != _chained(before[-1].chain if before else _SEED, content):
         raise _edited(file, number)
 
 

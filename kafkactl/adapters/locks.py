@@ -63,38 +63,38 @@ def _ask_by_trying(descriptor: int) -> int | None:
 
 
 @contextlib.contextmanager
-def directory_lock(directory: str, files: Filesystem) -> Iterator[None]:
-    """Keep every other kafkactl out of this directory while the block runs. It never waits.
+def directory_lock(directory: str, files: Filesystem, *, at: int | None = None) -> Iterator[None]:
+    """Keep every other kafkactl out of this directory, which is open as `at`, while the block runs. It never waits.
 
     Raises RefusedError `another-kafkactl-is-writing`, or OSError where the lock file cannot be made. The file is
     removed at the end of the block, but not when the process is killed in it.
     """
     path = os.path.join(directory, KAFKACTL_LOCK)  # noqa: PTH118
-    descriptor = _acquire(path, directory, files)
+    descriptor = _acquire(path, directory, files, at)
     try:
         yield
     except (Exception, KeyboardInterrupt):
-        _remove(path, files)
+        _remove(path, files, at)
         raise
     else:
-        _remove(path, files)
+        _remove(path, files, at)
     finally:
         os.close(descriptor)
 
 
-def _remove(path: str, files: Filesystem) -> None:
+def _remove(path: str, files: Filesystem, at: int | None) -> None:
     """Still locked, so nobody else can have it; and left behind it hurts nobody."""
     with contextlib.suppress(OSError):
-        files.unlink(path)
+        files.unlink(path, at=at)
 
 
-def _acquire(path: str, directory: str, files: Filesystem) -> int:
+def _acquire(path: str, directory: str, files: Filesystem, at: int | None) -> int:
     for _ in range(_TRIES):
         try:
-            descriptor = files.lock(path)
+            descriptor = files.lock(path, at=at)
         except BlockingIOError:
             break
-        if _is_still_at(path, descriptor):
+        if _is_still_at(path, descriptor, at):
             return descriptor
         # The former holder removed the name between our open and our lock: what we hold is a lock on nothing.
         os.close(descriptor)
@@ -105,9 +105,9 @@ def _acquire(path: str, directory: str, files: Filesystem) -> int:
     )
 
 
-def _is_still_at(path: str, descriptor: int) -> bool:
+def _is_still_at(path: str, descriptor: int, at: int | None) -> bool:
     try:
-        there = os.lstat(path)
+        there = os.lstat(path) if at is None else os.stat(KAFKACTL_LOCK, dir_fd=at, follow_symlinks=False)
     except OSError:
         return False
     mine = os.fstat(descriptor)

@@ -14,10 +14,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.errors import InputError
+from kafkactl.extras import install_advice
 from kafkactl.protocol.client_properties import ClientProperties
 
 _PREFIX = "sasl.oauthbearer.assertion"
@@ -94,7 +95,7 @@ def _signer(algorithm: str, file: str, passphrase: str | None) -> Sign:
         raise InputError(
             f"signing an assertion with {file} needs the extra `oauth`",
             id="assertion-needs-extra",
-            next_step=f"pip install 'kafkactl[oauth]', or give a signed assertion by {_PREFIX}.file.",
+            next_step=f"{install_advice('oauth')}, or give a signed assertion by {_PREFIX}.file.",
         ) from None
     key = _private_key(file, passphrase)
     if algorithm.upper() == "RS256" and isinstance(key, rsa.RSAPrivateKey):
@@ -124,7 +125,7 @@ def _private_key(file: str, passphrase: str | None) -> Any:
 
 def _read(file: str, key: str) -> bytes:
     try:
-        return Path(file).read_bytes()
+        return read_whole(file, InputKind.STORE)
     except OSError as error:
         raise _invalid(f"{_PREFIX}.{key}: {file} cannot be read: {error.strerror}") from error
 

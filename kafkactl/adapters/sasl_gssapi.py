@@ -21,6 +21,7 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.sasl import MakeMechanism, Mechanism, exchange_broken
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import InputError, UnreachableError
+from kafkactl.extras import install_advice
 from kafkactl.frozen import frozen
 from kafkactl.protocol.client_properties import ClientProperties
 from kafkactl.protocol.jaas import JaasEntry
@@ -78,7 +79,7 @@ def mechanisms(entry: JaasEntry, properties: ClientProperties) -> MakeMechanism:
         raise InputError(
             "sasl.mechanism GSSAPI (Kerberos) needs the extra `gssapi`",
             id="gssapi-needs-extra",
-            next_step="pip install 'kafkactl[gssapi]'; it is built against the system's Kerberos (libkrb5-dev).",
+            next_step=f"{install_advice('gssapi')}; it is built against the system's Kerberos (libkrb5-dev).",
         ) from None
     tickets = _Tickets(gssapi, login)
 

@@ -9,7 +9,8 @@ class Plain:
     """One exchange of a single message; the identity to act as is left to the server."""
 
     def __init__(self, username: str, password: str) -> None:
-        self._message = f"\0{username}\0{password}".encode()
+        # Half a character (\\ud800 in a properties file) becomes a question mark, as in Java.
+        self._message = f"\0{username}\0{password}".encode("utf-8", "replace")
 
     def first(self) -> bytes:
         """User and password."""

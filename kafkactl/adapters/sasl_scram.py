@@ -7,7 +7,6 @@ not used. The server's last message is checked: whoever does not know the user's
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -36,7 +35,7 @@ class Scram:
 
     def first(self) -> bytes:
         """User and nonce."""
-        return (_HEADER + self._first_bare).encode()
+        return (_HEADER + self._first_bare).encode("utf-8", "replace")
 
     def answer(self, challenge: bytes) -> bytes | None:
         """The proof after the server's first message; None after its last."""
@@ -59,7 +58,7 @@ class Scram:
             )
         salted = salted_password(self._mechanism, self._password, salt, iterations)
         without_proof = f"c={_encoded(_HEADER.encode())},r={nonce}"
-        signed = ",".join((self._first_bare, server_first, without_proof)).encode()
+        signed = ",".join((self._first_bare, server_first, without_proof)).encode("utf-8", "replace")
         self._expected_signature = hmac.digest(server_key(self._mechanism, salted), signed, self._mechanism.hash)
         return f"{without_proof},p={_encoded(self._client_proof(salted, signed))}".encode()
 
@@ -80,7 +79,7 @@ class Scram:
     def _decoded(self, text: str) -> bytes:
         try:
             return base64.b64decode(text, validate=True)
-        except binascii.Error:
+        except ValueError:  # binascii.Error, and what is not ASCII
             raise self._broken("a message of the server is not in base64") from None
 
     def _broken(self, words: str) -> UnreachableError:

@@ -14,11 +14,11 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from kafkactl.adapters.clock import Deadline
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.protocol.client_properties import ClientProperties, read_client_properties
 from kafkactl.protocol.jaas import JaasEntry
@@ -34,6 +34,7 @@ _CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _RETRIEVERS = ("DefaultJwtRetriever", "ClientCredentialsJwtRetriever", "FileJwtRetriever", "JwtBearerJwtRetriever")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _MOST_BYTES = 1024 * 1024
+_LONGEST_LIFE_S = 365 * 24 * 3600
 _KEPT = 0.8  # of a token's life, as sasl.login.refresh.window.factor
 
 
@@ -61,11 +62,15 @@ def token_source(entry: JaasEntry, properties: ClientProperties) -> TokenSource:
     url, retriever = properties.get(_URL), _retriever(properties)
     if not url:
         return _without_seal(entry)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError as error:
+        raise _invalid(f"{_URL} is no http, https or file address: {error}") from None
     if parts.scheme == "file":
         path = unquote(parts.path)
         return TokenSource(lambda _deadline: (_from_file(path), None))
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not host:
         raise _invalid(f"{_URL} is no http, https or file address")
     by = _by_jwt_bearer if retriever == "JwtBearerJwtRetriever" else _by_credentials
     return by(url, entry, properties)
@@ -94,7 +99,7 @@ def _by_jwt_bearer(url: str, entry: JaasEntry, properties: ClientProperties) -> 
 
 def _from_file(path: str) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_whole(path, InputKind.LOGIN).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UnreachableError(
             f"the token file {path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
@@ -206,7 +211,9 @@ def _checked(token: str, where: str) -> str:
 
 
 def _seconds(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and value > 0 else None
+    if not isinstance(value, int | float) or not value > 0:  # nor NaN
+        return None
+    return float(min(value, _LONGEST_LIFE_S))
 
 
 def _without_seal(entry: JaasEntry) -> TokenSource:

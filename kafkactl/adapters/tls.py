@@ -17,8 +17,10 @@ from dataclasses import field
 from pathlib import Path
 from socket import socket
 
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.adapters.transport import Address, closed_by_peer
 from kafkactl.errors import InputError, UnreachableError
+from kafkactl.extras import install_advice
 from kafkactl.frozen import frozen
 from kafkactl.protocol.pem import PemText, read_pem
 
@@ -149,7 +151,7 @@ def _pem_of(store: Store, password: str | None) -> PemText:
 
 def _read(store: Store) -> bytes:
     try:
-        return Path(store.location or "").read_bytes()
+        return read_whole(store.location or "", InputKind.STORE)
     except OSError as error:
         raise InputError(
             f"ssl.{store.name}.location: {store.location} cannot be read: {error.strerror}",
@@ -170,7 +172,7 @@ def _from_pkcs12(store: Store, data: bytes, password: str | None) -> PemText:
         raise InputError(
             f"ssl.{store.name}.location: {store.location} is a PKCS12 file, which needs the extra `pkcs12`",
             id="pkcs12-needs-extra",
-            next_step="pip install 'kafkactl[pkcs12]', or make a PEM file: "
+            next_step=f"{install_advice('pkcs12')}, or make a PEM file: "
             f"openssl pkcs12 -in {store.location} -out {store.name}.pem",
         ) from None
     try:

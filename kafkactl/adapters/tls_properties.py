@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 from kafkactl.adapters.tls import Store, TlsSettings
 from kafkactl.errors import InputError
-from kafkactl.protocol.client_properties import ClientProperties
+from kafkactl.protocol.client_properties import ClientProperties, other_tls
 
 _TYPES = ("JKS", "PKCS12", "PEM")
 
 
 def tls_settings(properties: ClientProperties) -> TlsSettings:
-    """The settings of a client. Raises InputError `invalid-tls-setting`."""
+    """The settings of a client.
+
+    Raises InputError `invalid-tls-setting`, `tls-setting-not-supported` where TLS would be another one than asked for.
+    """
+    if others := other_tls(properties):
+        raise not_supported(others)
     identification = properties.get("ssl.endpoint.identification.algorithm", "https").lower()
     if identification not in ("https", ""):
         _refuse(
@@ -25,6 +31,16 @@ def tls_settings(properties: ClientProperties) -> TlsSettings:
         key_password=properties.get("ssl.key.password"),
         protocols=tuple(properties.get("ssl.enabled.protocols") or ("TLSv1.2", "TLSv1.3")),
         verifies_host=bool(identification),
+    )
+
+
+def not_supported(keys: Iterable[str]) -> InputError:
+    """The error for settings that decide about TLS and that kafkactl cannot follow."""
+    names = ", ".join(keys)
+    return InputError(
+        f"{names}: kafkactl cannot do that, and the connection would be another one without it",
+        id="tls-setting-not-supported",
+        next_step=f"If a connection without it is allowed, take {names} out of the file that kafkactl is given.",
     )
 
 

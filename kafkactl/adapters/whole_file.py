@@ -8,16 +8,22 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, data: bytes, *, mode: int, exclusive: bool = False) -> None:
+def write_whole(
+    path: Path, data: bytes, *, mode: int, exclusive: bool = False, owner: tuple[int, int] | None = None
+) -> None:
     """Put `data` at `path`, in place of what stood there; `exclusive`: only where nothing stands.
 
-    The temporary file has mode 0600 until it has `mode`. Raises OSError, for `exclusive` FileExistsError.
+    The temporary file has mode 0600 until it has `mode`. `owner` (uid, gid) is set where this user may set it, through
+    the open file: a name could lead elsewhere by then. Raises OSError, for `exclusive` FileExistsError.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.", suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
+            if owner is not None and owner != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(PermissionError):
+                    os.fchown(file.fileno(), *owner)
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         if exclusive:

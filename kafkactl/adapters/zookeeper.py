@@ -29,7 +29,8 @@ from kafkactl.migration.znode import Znode
 from kafkactl.plan import Finding, warning
 
 PASSES: Final = 5  # looks at the tree before it is given as it is, in motion
-_NO_NODE, _NO_AUTH, _BAD_VERSION, _NOT_EMPTY = -101, -102, -103, -111
+_NO_NODE, _NO_AUTH, _BAD_VERSION, _EXISTS, _NOT_EMPTY = -101, -102, -103, -110, -111
+_EPHEMERAL: Final = 1
 _PATHS_NAMED: Final = 10
 _READ_ONLY: Final = "zookeeper-read-only"
 _POLL_MS: Final = 100.0
@@ -75,6 +76,15 @@ class ZooKeeper:
     def is_read_only(self) -> bool:
         """Whether the server has lost its quorum and only lets read."""
         return self._link.is_read_only
+
+    @property
+    def session_id(self) -> int:
+        """The session's number, as the owner of an ephemeral znode has it; another one after the session has ended."""
+        return self._link.session_id
+
+    def await_return(self, deadline: Deadline | None = None) -> None:
+        """Wait for the connection after a loss. Raises UnreachableError."""
+        self._link.await_return(deadline or self._deadline())
 
     # --- reading ---
 
@@ -167,6 +177,27 @@ class ZooKeeper:
 
         self._write(SetData(self._absolute(path), data, version), path, version, done, until)
         return version + 1
+
+    def create_ephemeral(self, path: str, data: bytes, *, deadline: Deadline | None = None) -> bool:
+        """Create a znode that lasts as long as this session; False where there is one. Its parent has to be there.
+
+        Everybody may read it; only this identity may delete it, where there is one. Raises as `set` does.
+        """
+        from kazoo.protocol.serialization import Create
+
+        if self.is_read_only:
+            raise read_only(self.connect)
+        until = deadline or self._deadline()
+        try:
+            self._link.ask(Create(self._absolute(path), data, self._link.own_acl, _EPHEMERAL), until)
+        except CodeError as error:
+            if error.code == _EXISTS:
+                return False
+            raise self._told(error, path, "created") from error
+        except LostError as error:
+            found = self._after_loss(path, until, error)
+            return found is not None and found.ephemeral_owner == self.session_id
+        return True
 
     def delete(self, path: str, version: int, *, deadline: Deadline | None = None) -> None:
         """Delete a znode if it still has this version. Raises as `set` does; `znode-has-children` beside."""

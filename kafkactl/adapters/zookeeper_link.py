@@ -10,6 +10,7 @@ import contextlib
 import functools
 import logging
 import socket
+import struct
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,6 +78,19 @@ class Link:
         return int(self._client.last_zxid)
 
     @property
+    def session_id(self) -> int:
+        """The number of the session; 0 before there is one."""
+        known = self._client.client_id
+        return int(known[0]) if known else 0
+
+    @property
+    def own_acl(self) -> Any:
+        """Rights for a znode of ours: all of them for this identity where there is one, else for everybody."""
+        from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
+
+        return OPEN_ACL_UNSAFE if self._settings.login is None else [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
+
+    @property
     def is_read_only(self) -> bool:
         """Whether the server has lost its quorum and only lets read."""
         from kazoo.protocol.states import KeeperState
@@ -114,6 +128,15 @@ class Link:
             raise read_only(self.connect) from error
         except ZookeeperError as error:
             raise CodeError(getattr(error, "code", 0), type(error).__name__.removesuffix("Error")) from error
+        except (ValueError, RuntimeError, struct.error, LookupError, TypeError, MemoryError) as error:
+            raise self._garbled(error) from error  # names that are no UTF-8, another request's answer, lengths …
+
+    def _garbled(self, error: Exception) -> UnreachableError:
+        return UnreachableError(
+            f"{self.connect} gives an answer that cannot be read: {type(error).__name__} {error}"[:300],
+            id="zookeeper-answer-unreadable",
+            next_step="See that this is a ZooKeeper, and that nothing on the way to it changes what it says.",
+        )
 
     def ask(self, request: Any, deadline: Deadline) -> Any:
         """`send` and `wait`."""
@@ -137,6 +160,7 @@ class Link:
 
         handler = SequentialThreadingHandler()
         handler.create_connection = functools.partial(self._connected, deadline)
+        handler.spawn = functools.partial(_quietly, handler.spawn)
         login = self._settings.login
         sasl = None
         if login is not None:
@@ -255,6 +279,16 @@ class Link:
             next_step="Check user and password against the section Server of the servers' JAAS file, and that there is"
             " one; see their log.",
         )
+
+
+def _quietly(spawn: Any, work: Any, *words: Any, **options: Any) -> Any:
+    """A thread whose end by an exception is not printed: whoever waits for its answer says so, in our words."""
+
+    def run(*words: Any, **options: Any) -> None:
+        with contextlib.suppress(Exception):
+            work(*words, **options)
+
+    return spawn(run, *words, **options)
 
 
 def read_only(connect: Connect) -> UnreachableError:

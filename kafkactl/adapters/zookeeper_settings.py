@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from pathlib import Path
 from typing import Final
 
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.adapters.tls import Store, TlsSettings
+from kafkactl.adapters.tls_properties import not_supported
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
@@ -22,9 +23,18 @@ from kafkactl.protocol.jaas import JaasEntry, parse_jaas
 DEFAULT_PORT: Final = 2181
 SESSION_TIMEOUT_MS: Final = 18_000  # Kafka's default
 _TLS: Final = "zookeeper.ssl."
+# Settings that decide about TLS and cannot be followed here, with the values with which it is the same without them.
+_SAME: Final[Mapping[str, tuple[str, ...]]] = {
+    f"{_TLS}cipher.suites": ("",),
+    f"{_TLS}crl.enable": ("", "false"),
+    f"{_TLS}ocsp.enable": ("", "false"),
+    f"{_TLS}protocol": ("", "tls", "tlsv1.2", "tlsv1.3"),
+    f"{_TLS}context.supplier.class": ("",),
+}
 _NETTY: Final = "org.apache.zookeeper.ClientCnxnSocketNetty"
 _MODULE: Final = "DigestLoginModule"
-_TEXT: Final = r'(?:"(?:\\.|[^"\\])*"|[^"}])*'
+_CONTENT: Final = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^"}])*')
+_SECTION_END: Final = re.compile(r"\}\s*;")
 
 
 @frozen
@@ -92,7 +102,8 @@ def _invalid(text: str) -> InputError:
 def zookeeper_settings(properties: Mapping[str, str], *, read_only: bool = False) -> ZooKeeperSettings:
     """The settings that a server.properties, or a file with the same keys, gives; other keys have no meaning here.
 
-    Raises InputError `invalid-zookeeper-setting`, `zookeeper-login-unreadable` and those of a login line.
+    Raises InputError `invalid-zookeeper-setting`, `tls-setting-not-supported`, `zookeeper-login-unreadable` and those
+    of a login line.
     """
     return ZooKeeperSettings(
         tls=_tls(properties),
@@ -121,6 +132,8 @@ def _tls(properties: Mapping[str, str]) -> TlsSettings | None:
     identification = properties.get(f"{_TLS}endpoint.identification.algorithm", "HTTPS").strip().lower()
     if identification not in ("https", ""):
         raise _wrong(f"{_TLS}endpoint.identification.algorithm", identification, "HTTPS or nothing")
+    if others := [key for key, same in _SAME.items() if properties.get(key, "").strip().lower() not in same]:
+        raise not_supported(others)
     protocols = properties.get(f"{_TLS}enabled.protocols") or "TLSv1.2,TLSv1.3"
     return TlsSettings(
         truststore=_store(properties, "truststore"),
@@ -158,17 +171,22 @@ def _login(properties: Mapping[str, str]) -> Login | None:
         return None
     section = properties.get("zookeeper.sasl.clientconfig", "Client")
     try:
-        text = Path(file.strip()).read_text(encoding="utf-8")
+        text = read_whole(file.strip(), InputKind.LOGIN).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise _no_login(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
     return _digest(parse_jaas(_section(text, section, file)))
 
 
 def _section(text: str, name: str, file: str) -> str:
-    found = re.search(rf"(?:^|[\s;}}]){re.escape(name)}\s*\{{({_TEXT})\}}\s*;", text)
-    if found is None:
-        raise _no_login(f"{file} has no section {name}")
-    return found[1].strip()
+    head = re.compile(rf"(?:^|[\s;}}]){re.escape(name)}\s*\{{")
+    at = 0
+    while begin := head.search(text, at):
+        body = _CONTENT.match(text, begin.end())
+        assert body is not None, "it matches nothing, too"
+        if _SECTION_END.match(text, body.end()):
+            return body[0].strip()
+        at = body.end()  # what a section without an end holds is not read again
+    raise _no_login(f"{file} has no section {name}")
 
 
 def _no_login(words: str) -> InputError:

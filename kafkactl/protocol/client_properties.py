@@ -26,13 +26,15 @@ _PROVIDERS = "config.providers."
 class ClientKey:
     """One key: Kafka's type for it, the least number it may be, and whether kafkactl uses it.
 
-    `use` is `used`, `no-effect` (it has none on a tool like this) or `not-supported`.
+    `use` is `used`, `no-effect` (it has none on a tool like this) or `not-supported`. `same_tls`, of a key that is not
+    supported and decides about TLS, are the values with which TLS is the same as without it; None for other keys.
     """
 
     name: str
     type: str
     use: str
     min: int | None = None
+    same_tls: tuple[str, ...] | None = None
 
 
 @frozen
@@ -52,6 +54,15 @@ def client_keys() -> Mapping[str, ClientKey]:
     """All keys of an admin client by name."""
     rows = json.loads(read_data("config/client.json"))["keys"]
     return {row["name"]: ClientKey(**row) for row in rows}
+
+
+def other_tls(properties: ClientProperties) -> list[str]:
+    """The keys with which Kafka's client would make another TLS connection than kafkactl can."""
+    return [
+        name
+        for name, value in properties.values.items()
+        if (same := client_keys()[name].same_tls) is not None and value and value not in same
+    ]
 
 
 def read_client_properties(given: Mapping[str, str], *, file: str) -> ClientProperties:

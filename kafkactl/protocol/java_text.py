@@ -19,8 +19,8 @@ LONG_BITS = 64
 _BLANKS = "".join(map(chr, range(0x21)))  # what String.trim takes off: everything up to U+0020
 _REGEX_BLANKS = " \t\n\x0b\f\r"  # what `\s` stands for in a Java pattern
 # Patterns are texts and compiled when they are first used: most runs need none of them.
-_DECIMAL_DOUBLE = r"([+-]?)(NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?"
-_HEX_DOUBLE = r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?"
+_DECIMAL_DOUBLE = r"([+-]?)(NaN|Infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?"
+_HEX_DOUBLE = r"([+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?"
 _BASE64_CHAR = "[A-Za-z0-9+/]"
 _BASE64 = f"(?:{_BASE64_CHAR}{{4}})*(?:{_BASE64_CHAR}{{2}}(?:==)?|{_BASE64_CHAR}{{3}}=?)?"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

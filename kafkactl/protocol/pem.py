@@ -7,11 +7,15 @@ Source: clients `DefaultSslEngineFactory.PemParser`.
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import field
 
 from kafkactl.frozen import frozen
 
-_BLOCK = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+\s+(.*?)\s*-+END \1-+", re.DOTALL)
+# A row of dashes is tried once, from its first dash on; a begin and its end are brought together by their labels.
+_BEGIN = re.compile(r"(?<!-)-+BEGIN ([A-Z0-9 ]+)-+(?=\s)")
+_END = re.compile(r"(?<!-)-+END ([A-Z0-9 ]+)-+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 _LINE_CHARS = 64
 
@@ -30,13 +34,28 @@ class PemText:
 
 def read_pem(text: str) -> PemText:
     """The blocks of a text; whatever is between them does not count. A text without blocks gives empty texts."""
-    blocks = [(match[1], _lines(match[2])) for match in _BLOCK.finditer(text)]
+    blocks = [(label, _lines(body)) for label, body in _blocks(text)]
     keys = [(label, body) for label, body in blocks if label.endswith("PRIVATE KEY")]
     return PemText(
         certificates="".join(_block(label, body) for label, body in blocks if label.endswith("CERTIFICATE")),
         keys="".join(_block(label, body) for label, body in keys),
         key_is_protected=any("ENCRYPTED" in label or "ENCRYPTED" in body for label, body in keys),
     )
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Label and body of each block: from a begin to the first end of the same label; a begin without one is text."""
+    ends: dict[str, deque[re.Match[str]]] = {}
+    for match in _END.finditer(text):
+        ends.setdefault(match[1], deque()).append(match)
+    behind = 0
+    for begin in _BEGIN.finditer(text):
+        left = ends.get(begin[1])
+        while left and left[0].start() <= begin.end():
+            left.popleft()
+        if left and begin.start() >= behind:
+            behind = left[0].end()
+            yield begin[1], text[begin.end() : left[0].start()].strip()
 
 
 def _lines(body: str) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 
-from kafkactl.errors import DecodeError
+from kafkactl.errors import InputDecodeError
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 
@@ -82,7 +82,7 @@ NOTHING = Properties(mapping={}, entries=(), warnings=())
 def parse_properties(data: bytes, *, file: str | None = None) -> Properties:
     """Read a whole file.
 
-    Raises DecodeError `malformed-unicode-escape` (Java: "Malformed \\uxxxx encoding."), the only thing that
+    Raises InputDecodeError `malformed-unicode-escape` (Java: "Malformed \\uxxxx encoding."), the only thing that
     `java.util.Properties` refuses. `file` is for the error's text.
     """
     entries = tuple(_entry(text, line, offset, file) for text, line, offset in _logical_lines(data.decode("latin-1")))
@@ -127,7 +127,7 @@ def _entry(text: str, line: int, offset: int, file: str | None) -> Entry:
     try:
         return Entry(key=_unescape(key), value=_unescape(value), line=line, offset=offset)
     except ValueError:
-        raise DecodeError(
+        raise InputDecodeError(
             f"Malformed \\uxxxx encoding in line {line}: four hexadecimal digits must follow \\u",
             id="malformed-unicode-escape",
             offset=offset,

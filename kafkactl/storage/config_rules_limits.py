@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from kafkactl.features.releases import KafkaVersion
 from kafkactl.frozen import frozen
+from kafkactl.protocol.java_text import split_list
 from kafkactl.storage.config_rules_values import Problem, Unusable
 from kafkactl.storage.config_rules_view import ConfigView
 
@@ -42,6 +43,8 @@ def _group_limits(kind: str, setting: str, *, since: KafkaVersion = ALWAYS) -> t
     return (Limit(high, ">=", low, since), Limit(value, ">=", low, since), Limit(value, "<=", high, since))
 
 
+_CODEC_KEYS = ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec")
+_LAST_CODEC = 4  # clients' CompressionType: none, gzip, snappy, lz4, zstd
 _KINDS = ("consumer", "share", "streams")
 _BEATS_WITHIN_SESSION = KafkaVersion(4, 0, 0)
 
@@ -84,6 +87,19 @@ def check_limits(view: ConfigView, limits: tuple[Limit, ...]) -> Iterator[Proble
             yield _conflict(limit.left, f"{limit.left} ({left}) must be {words} {limit.right} ({right})")
 
 
+def check_codecs(view: ConfigView) -> Iterator[Problem]:
+    """Keys whose numbers are ids of compression types: the key has no range, reading the id fails (`forId`)."""
+    for key in _CODEC_KEYS:
+        try:
+            id = view.get(key)
+        except Unusable:
+            continue
+        if id is not None and not 0 <= id <= _LAST_CODEC:
+            words = f"{key}: Unknown compression type id: {id}"
+            step = f"Set {key} to 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)."
+            yield Problem(id="unknown-compression-id", key=key, words=words, next_step=step)
+
+
 def check_group_limits(view: ConfigView) -> Iterator[Problem]:
     """Settings of the group coordinator."""
     yield from check_limits(view, GROUP_LIMITS)
@@ -91,6 +107,29 @@ def check_group_limits(view: ConfigView) -> Iterator[Problem]:
     if assignors is not None and len(assignors) != 1:
         words = f"group.share.assignors must contain exactly one assignor, but found {len(assignors)}"
         yield _conflict("group.share.assignors", words)
+
+
+def check_rack_tags(view: ConfigView) -> Iterator[Problem]:
+    """Kafka looks at the text, whose duplicates the list does not have any more."""
+    key = "group.streams.rack.aware.assignment.tags"
+    tags = split_list(view.values.given.get(key, "")) if key in view.values.keys else []
+    if len(set(tags)) < len(tags):
+        yield _conflict(key, f"{key} must not contain duplicate tag keys.")
+
+
+def check_cordoned(view: ConfigView) -> Iterator[Problem]:
+    """KIP-1066: a broker compares the paths as they are written; controllers do not look."""
+    key = "cordoned.log.dirs"
+    named = view.get(key) or []
+    if "broker" not in view.roles or not named:
+        return
+    missing = [path for path in named if path not in view.log_dirs]
+    if "*" in named:
+        if len(named) > 1:
+            yield _conflict(key, f"When {key} is set to *, it must not contain other values")
+    elif missing:
+        text = f"All entries in {key} must be present in log.dirs or log.dir. Missing entries : {', '.join(missing)}"
+        yield _conflict(key, text)
 
 
 def check_log_limits(view: ConfigView) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.adapters.client_config import SecurityProtocol, client_of, load_client_config, read_client_config
 from kafkactl.adapters.cluster_view import Role
-from kafkactl.errors import InputError
+from kafkactl.errors import DecodeError, InputError
 from kafkactl.protocol.client_properties import client_keys
 from kafkactl.protocol.pem import read_pem
 
@@ -152,3 +152,9 @@ class TestPem:
 
     def test_a_text_without_blocks(self) -> None:
         assert (read_pem("hello").certificates, read_pem("").keys) == ("", "")
+
+
+def test_a_bad_escape_is_a_mistake_in_an_input_file():
+    with pytest.raises(DecodeError) as caught:
+        read_client_config(b"a=\\u12", file="client.properties")
+    assert (caught.value.id, caught.value.exit_code) == ("malformed-unicode-escape", 2)

@@ -13,7 +13,7 @@ from kafkactl.adapters.connection import Access, Connection, connect
 from kafkactl.adapters.transport import Address, NotSentError, parse_addresses
 from kafkactl.errors import InputError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.schema.spec import Versions
-from tests.fakes.broker import CLOSE, SILENCE, Action, FakeBroker, Raw, Reply
+from tests.fakes.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
 
 CLUSTER = {"ClusterId": "abc", "ControllerId": 3}
 UPDATE = {"timeoutMs": 1000, "FeatureUpdates": []}
@@ -118,7 +118,26 @@ class TestAsking:
                 assert error.exit_code == (6 if changes else 4)
                 assert not changes or error.cause
                 assert connection.is_stale(0)
-                assert broker.names() == ["UpdateFeatures"]
+                asked_why = ["SaslHandshake"] if action == CLOSE else []  # on a connection of its own
+                assert broker.names() == ["UpdateFeatures", *asked_why]
+
+    @pytest.mark.parametrize("changes", [False, True])
+    def test_a_sasl_listener_hangs_up_before_anything_looks_at_the_request(self, *, changes: bool) -> None:
+        def script(asked: Asked) -> Action | None:
+            handshake = Reply(body={"ErrorCode": 33, "Mechanisms": ["PLAIN"]})
+            return {"ApiVersions": None, "SaslHandshake": handshake}.get(asked.name, CLOSE)
+
+        with FakeBroker(script) as broker, connected(broker) as connection:
+            error = refused(lambda: connection.ask("UpdateFeatures", UPDATE, deadline=deadline(), changes=changes))
+            assert (error.id, error.exit_code) == ("sasl-login-expected", 4)
+            assert broker.names() == ["UpdateFeatures", "SaslHandshake"]
+
+    def test_a_node_that_answered_before_is_not_asked_for_sasl(self) -> None:
+        with FakeBroker(lambda asked: CLOSE if asked.name == "DescribeQuorum" else None) as broker:
+            with connected(broker) as connection:
+                connection.ask("DescribeCluster", {}, deadline=deadline())
+                error = refused(lambda: connection.ask("DescribeQuorum", {"Topics": []}, deadline=deadline()))
+            assert (error.id, broker.names()) == ("connection-closed", ["DescribeCluster", "DescribeQuorum"])
 
     def test_a_request_that_cannot_leave_was_not_carried_out(self) -> None:
         with FakeBroker() as broker:

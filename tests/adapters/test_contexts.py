@@ -106,7 +106,7 @@ class TestReading:
         path = save(tmp_path, "#" * (1024 * 1024 + 1))
         with pytest.raises(InputError) as caught:
             load_contexts(path)
-        assert caught.value.id == "malformed-contexts-file"
+        assert caught.value.id == "unreadable-contexts-file"
 
     def test_a_folder_in_its_place(self, tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:

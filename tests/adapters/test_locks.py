@@ -35,8 +35,8 @@ def test_a_lock_on_a_removed_file_is_no_lock(tmp_path: Path) -> None:
     class Slow(OsFilesystem):
         tries = 0
 
-        def lock(self, path: str) -> int:
-            descriptor = super().lock(path)
+        def lock(self, path: str, *, at: int | None = None) -> int:
+            descriptor = super().lock(path, at=at)
             self.tries += 1
             if self.tries == 1:
                 Path(path).unlink()

@@ -151,7 +151,7 @@ class TestLogin:
         assert config.findings == ()
         error = failed(config.access)
         assert (error.id, error.exit_code) == ("gssapi-needs-extra", 2)
-        assert "kafkactl[gssapi]" in (error.next_step or "")
+        assert ".whl[gssapi]" in (error.next_step or "")
 
 
 class TestWithin:

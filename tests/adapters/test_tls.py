@@ -160,7 +160,7 @@ class TestClientCertificates:
         monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives.serialization", None)
         config = properties(ssl_keystore_type="PKCS12", ssl_keystore_location=file, ssl_keystore_password=PASSWORD)
         error = refused(config.access, InputError)
-        assert (error.id, "kafkactl[pkcs12]" in (error.next_step or "")) == ("pkcs12-needs-extra", True)
+        assert (error.id, ".whl[pkcs12]" in (error.next_step or "")) == ("pkcs12-needs-extra", True)
 
     @pytest.mark.parametrize("what", ["wrong-password", "no-password", "no-key", "nothing", "not-there", "wrong-p12"])
     def test_stores_that_cannot_be_used(self, tmp_path: Path, authority: Authority, what: str) -> None:

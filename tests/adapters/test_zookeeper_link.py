@@ -19,7 +19,9 @@ _SESSION_MS = 18_000
 class SilentServer:
     """Gives a session and answers one request; to all others it says nothing, as a process that is stopped."""
 
-    def __init__(self) -> None:
+    def __init__(self, third: bytes | None = None) -> None:
+        """`third`: what the third request is answered with, the number of the request in the place of `#ID#`."""
+        self._third = third
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
@@ -45,6 +47,8 @@ class SilentServer:
                     answer = struct.pack(">iiqi16s?", 0, _SESSION_MS, 77, 16, bytes(16), False)
                 elif count == 2:
                     answer = body[:4] + struct.pack(">qi", 5, 0) + bytes(68)  # a znode's stat
+                elif self._third is not None:
+                    answer = self._third.replace(b"#ID#", body[:4])
                 else:
                     continue
                 connection.sendall(struct.pack(">i", len(answer)) + answer)
@@ -70,3 +74,29 @@ def test_a_server_that_falls_silent_is_left_at_once(asks, id: str, server: Silen
         asks(zookeeper)
     assert caught.value.id == id and caught.value.next_step
     assert time.monotonic() - began < _SESSION_MS / 1000 / 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"#ID#" + struct.pack(">qiii", 5, 0, 1, 3) + b"\xff\xfe\xfd" + bytes(68),  # a name that is not UTF-8
+        struct.pack(">iqi", 4711, 5, 0) + bytes(68),  # the answer to another request
+        b"#ID#" + struct.pack(">qii", 5, 0, 2**31 - 1),  # more names than there are bytes
+        b"#ID#" + struct.pack(">qi", 5, 0),  # nothing
+        b"",
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_a_typed_error_without_a_traceback(
+    answer: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server = SilentServer(answer)
+    try:
+        with pytest.raises(KafkactlError) as caught, open_zookeeper(server.address, timeout_ms=1_500) as zookeeper:
+            zookeeper.read_tree()
+    finally:
+        server.close()
+    told = ("answer-unreadable", "timed-out", "connection-lost", "unreachable")
+    assert caught.value.id.removeprefix("zookeeper-") in told
+    assert caught.value.next_step
+    captured = capfd.readouterr()
+    assert "Traceback" not in captured.err + captured.out

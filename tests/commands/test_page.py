@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.commands import plain
-from kafkactl.commands.page import Page, Word
+from kafkactl.commands.page import Findings, Page, Word
 from kafkactl.commands.terminal import fitted
+from kafkactl.plan import Finding, blocker, note
 
 
 @pytest.mark.parametrize(
@@ -64,5 +65,54 @@ def test_what_others_say_cannot_steer_the_terminal():
     page.table(("path", "n"), [("n\udcff", 1)])  # a byte of a file name that is no text
     assert plain.render(page, color=False) == "PATH   N\nn\\xff  1\n"
     page = Page()
-    page.line("tabs\tstay\nand lines")
-    assert plain.render(page, color=False) == "tabs\tstay\nand lines\n"
+    page.line("a tab\tand a line\n\u2714 done")  # nothing of others begins a line
+    assert plain.render(page, color=False) == "a tab\\tand a line\\n\u2714 done\n"
+
+
+def test_the_same_of_several_subjects_is_one_finding():
+    def found(id: int, text: str) -> Finding:
+        return blocker("no-flag", f"controller {id}", text.format(id), f"Start controller {id}.")
+
+    page = Page()
+    page.findings(
+        [
+            found(1, "controller {} lacks it"),
+            found(12, "controller {} lacks it"),
+            found(3, "another thing of controller {}"),
+            blocker("no-flag", "quorum", "controller 1 lacks it", "Start controller 1."),
+        ]
+    )
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    assert [(one["subject"], one["message"]) for one in block.findings] == [
+        ("controllers 1, 12", "controllers 1, 12 lacks it"),
+        ("controller 3", "another thing of controller 3"),
+        ("quorum", "controller 1 lacks it"),
+    ]
+
+
+def test_many_subjects_are_cut_in_the_middle_of_no_sentence():
+    page = Page()
+    page.findings([blocker("down", f"broker {id}", "it does not answer", "") for id in range(20)])
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    assert block.findings[0]["subject"].endswith("10, 11 and 8 more")
+
+
+def test_nodes_that_differ_in_their_address_alone_are_one_finding():
+    page = Page()
+    page.findings(
+        [note("silent", f"controller {id}", f"nothing listens on 127.0.0.1:{9000 + id}", "") for id in (1, 2, 3)]
+    )
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    assert [(one["subject"], one["message"]) for one in block.findings] == [
+        ("controllers 1, 2, 3", "nothing listens on 127.0.0.1:9001 (controller 1; the others alike)")
+    ]
+
+
+def test_tabs_of_kafkas_own_lines_stay_and_nothing_else_does():
+    page = Page()
+    page.tabbed("Feature: a\x1b[2J\tEpoch: 3\nforged")
+    page.line("topic\twith a tab")
+    assert plain.render(page, color=False) == "Feature: a\\x1b[2J\tEpoch: 3\\nforged\ntopic\\twith a tab\n"

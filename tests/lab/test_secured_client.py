@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import javaproperties
@@ -18,6 +18,7 @@ from kafkactl.adapters.cluster_view import Role
 from kafkactl.adapters.retries import Backoff
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import UnreachableError
+from tests.conftest import Run
 from tests.lab import secured
 from tests.lab.secured import ADMIN, ALICE, CLUSTER_ID, SCRAM_ALICE, SecuredNode, oauth, plain, scram
 from tests.lab.storage_tool import StorageToolServer
@@ -60,6 +61,32 @@ def kept_out(node: SecuredNode, listener: str, given: dict[str, str], **more: st
     told = json.dumps(caught.value.to_dict(), ensure_ascii=False)
     assert not [secret for secret in SECRETS if secret in told]
     return caught.value.id
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("features", "describe"),
+        ("features", "verify"),
+        ("nodes", "list"),
+        ("quorum", "describe"),
+        ("log", "dump", "--from-cluster"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("listener", ["PLAIN", "CONTROLLER"])
+def test_a_sasl_listener_without_a_login_is_not_an_empty_cluster(
+    kafkactl: Callable[..., Run], node: SecuredNode, tmp_path: Path, listener: str, words: tuple[str, ...]
+) -> None:
+    option = "--bootstrap-controller" if listener == "CONTROLLER" else "--bootstrap-server"
+    config = tmp_path / "client.properties"
+    config.write_text(
+        javaproperties.dumps({"security.protocol": "SSL"} | node.trust if listener == "CONTROLLER" else {}),
+        encoding="latin-1",
+    )
+    run = kafkactl(*words, option, f"127.0.0.1:{node.ports[listener]}", "--command-config", config, "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (4, "", "sasl-login-expected")
+    assert "PLAIN" in run.error["cause"]
 
 
 class TestTls:
@@ -172,7 +199,7 @@ class TestTheWrongProtocol:
         assert kept_out(node, "CLEAR", node.trust, protocol="SSL") == "tls-handshake-failed"
 
     def test_plaintext_on_a_sasl_port(self, node: SecuredNode) -> None:
-        assert kept_out(node, "PLAIN", {}, protocol="PLAINTEXT") == "connection-closed"
+        assert kept_out(node, "PLAIN", {}, protocol="PLAINTEXT") == "sasl-login-expected"
 
     def test_sasl_on_a_plaintext_port(self, node: SecuredNode) -> None:
         assert kept_out(node, "CLEAR", plain("alice", ALICE), protocol="SASL_PLAINTEXT") == "sasl-not-spoken"

@@ -111,7 +111,7 @@ def test_malformed_escapes_are_refused(text: str):
     with pytest.raises(DecodeError) as caught:
         parse_properties(b"x=1\n" + text.encode(), file="server.properties")
     error = caught.value
-    assert (error.id, error.exit_code, error.offset) == ("malformed-unicode-escape", 1, 4)
+    assert (error.id, error.exit_code, error.offset) == ("malformed-unicode-escape", 2, 4)
     assert "server.properties, byte 4" in error.message
     assert "Malformed \\uxxxx encoding in line 2" in error.message
     assert error.next_step

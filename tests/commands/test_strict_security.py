@@ -1,0 +1,100 @@
+"""Warnings of what is given away, with their ids; with --strict-security nothing is sent."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+SECRETS = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=" + (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="passw0rd-of-a-client";\n'
+)
+
+
+@pytest.fixture
+def listener():
+    """A port with a count of its connections."""
+    met: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            while True:
+                try:
+                    met.append(server.accept()[0].close())
+                except OSError:
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}", met
+
+
+@pytest.fixture
+def properties(tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_text(SECRETS)
+    path.chmod(0o644)
+    return path
+
+
+def test_a_login_in_the_clear_is_told_with_its_id(kafkactl, listener, properties):
+    address, met = listener
+    run = kafkactl("nodes", "list", "--bootstrap-server", address, "--command-config", properties, "--timeout", "2s")
+    assert met
+    assert "(login-in-the-clear)" in run.stderr and "(secret-file-readable)" in run.stderr
+    assert "passw0rd-of-a-client" not in run.stderr
+    words = ("--bootstrap-server", address, "--command-config", properties, "--timeout", "2s", "-o", "json")
+    assert kafkactl("nodes", "list", *words).error["kind"] == "error", "a script reads one object"
+    for id in ("login-in-the-clear", "secret-file-readable"):
+        assert kafkactl("explain", id).code == 0
+
+
+def test_the_strict_send_nothing(kafkactl, listener, properties, monkeypatch):
+    address, met = listener
+    words = ["nodes", "list", "--bootstrap-server", address, "--command-config", properties, "-o", "json"]
+    run = kafkactl(*words, "--strict-security")
+    assert (run.code, run.error["id"]) == (3, "login-in-the-clear")
+    assert "can be read by every user" in run.error["message"]
+    monkeypatch.setenv("KAFKACTL_STRICT_SECURITY", "1")
+    assert kafkactl(*words).code == 3
+    assert not met
+
+
+def test_users_in_a_file_that_others_may_read(kafkactl, tmp_path):
+    users, config = tmp_path / "users", tmp_path / "server.properties"
+    users.write_text("SCRAM-SHA-512=[name=alice,password=alice-secret]\n")
+    users.chmod(0o644)
+    config.write_text(
+        f"process.roles=broker,controller\nnode.id=1\nlog.dirs={tmp_path}/d\nlisteners=CONTROLLER://h:1,PLAINTEXT://h:2\n"
+        "controller.listener.names=CONTROLLER\ncontroller.quorum.bootstrap.servers=h:1\n"
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
+    )
+    words = [
+        "storage",
+        "format",
+        "-t",
+        "q1Sh-9_ISia_zwGINzRvyQ",
+        "-c",
+        config,
+        "-s",
+        "--scram-file",
+        users,
+        "--dry-run",
+    ]
+    run = kafkactl(*words)
+    assert run.code == 0 and run.stderr.count("(secret-file-readable)") == 1
+    assert kafkactl(*words, "--strict-security", "-o", "json").error["id"] == "secret-file-readable"
+    users.chmod(0o600)
+    assert kafkactl(*words, "--strict-security").code == 0
+
+
+def test_a_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch, listener):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(folder / "config.toml"))
+    assert kafkactl("config", "set", "prod", "--bootstrap-server", listener[0]).code == 0
+    folder.chmod(0o777)
+    run = kafkactl("nodes", "list", "--context", "prod", "--timeout", "2s")
+    assert "(trusted-file-writable)" in run.stderr
+    run = kafkactl("nodes", "list", "--context", "prod", "--strict-security", "-o", "json")
+    assert (run.code, run.error["id"]) == (3, "trusted-file-writable")
