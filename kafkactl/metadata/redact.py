@@ -1,22 +1,25 @@
-"""What of a record is a secret: SCRAM keys, delegation tokens, values of configurations that hold passwords.
+"""The one redactor: what of records, configurations and texts is a secret.
 
-Records keep all of these in the clear. Which fields they are, and which words in the name of a configuration make its
-value one, stands in schemas/config/secrets.json; for what a release of Kafka defines, its type decides (PASSWORD in
-schemas/config/server.json), as in `metadata/util/RecordRedactor.java`. A configuration that no release defines is a
-secret only by its name: one of a plugin would otherwise never be seen.
+Records keep SCRAM keys, delegation tokens and the values of configurations in the clear. For configurations Kafka's own
+rule holds (`KafkaConfigSchema.isSensitive`, which `metadata/util/RecordRedactor.java` asks): what no release defines
+for that kind of resource is a secret, as is what one defines as a PASSWORD. Types are data: schemas/config/server.json
+and resources.json, and for the rest secrets.json. A listener's own configuration is what its key is.
+
+A value of a public configuration is a secret, too, if it looks like one: a login in an address, a PEM block, a login
+module, a setting whose name says so (`password=…`). These screens take time linear in the length of the text.
 """
 
 from __future__ import annotations
 
 import functools
-import json
+import re
 from collections.abc import Mapping
-from typing import Any
-
-from kafkactl.schema.source import read_data
+from typing import Any, Final
 
 REDACTED = "<redacted>"
 CONFIG_RECORD = "ConfigRecord"
+PEM_BEGIN = "-----BEGIN"
+TOPIC, BROKER = 2, 4
 _PASSWORD = "PASSWORD"
 
 
@@ -26,22 +29,27 @@ def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
     for name in secret_fields(record_type):
         if name in hidden:
             hidden[name] = REDACTED
-    if record_type == CONFIG_RECORD and hidden.get("Value") and is_secret_config(str(hidden.get("Name"))):
-        hidden["Value"] = REDACTED
+    if record_type == CONFIG_RECORD and "Value" in hidden:
+        hidden["Value"] = shown_config(hidden.get("ResourceType"), str(hidden.get("Name")), hidden["Value"])
     return hidden
 
 
 def redacted_part(part: str, value: Any) -> Any:
     """A part of an image's JSON (`image_json`) without its secrets."""
     if part == "configs":
-        return [{**one, "Configs": redacted_configs(one["Configs"])} for one in value]
+        return [{**one, "Configs": redacted_configs(one["ResourceType"], one["Configs"])} for one in value]
     record_type = _RECORD_OF_PART.get(part)
     return value if record_type is None else [redacted(record_type, one) for one in value]
 
 
-def redacted_configs(configs: Mapping[str, str]) -> dict[str, str]:
-    """Configurations of a resource by name, without passwords."""
-    return {name: REDACTED if value and is_secret_config(name) else value for name, value in configs.items()}
+def redacted_key(part: str, key: str) -> str:
+    """The key of a thing in a part of an image as it may be shown: the id of a delegation token is a secret."""
+    return REDACTED if part == "delegation_tokens" else key
+
+
+def redacted_configs(kind: int | None, configs: Mapping[str, str]) -> dict[str, str]:
+    """Configurations by name, of a resource of this kind (`ConfigResource.Type`), without secrets."""
+    return {name: shown_config(kind, name, value) for name, value in configs.items()}
 
 
 _RECORD_OF_PART = {"scram": "UserScramCredentialRecord", "delegation_tokens": "DelegationTokenRecord"}
@@ -53,32 +61,146 @@ def secret_fields(record_type: str) -> tuple[str, ...]:
     return tuple(_rules()["record_fields"].get(record_type, ()))
 
 
-@functools.lru_cache(maxsize=4096)
-def is_secret_config(name: str) -> bool:
-    """Whether the value of a configuration is a password, a key or a token.
+# --- configurations -----------------------------------------------------------------------------------------------
 
-    A listener's own configuration (`listener.name.NAME.[MECHANISM.]KEY`) is what its key is.
-    """
-    key_types = _types()
-    if name in key_types:
-        return key_types[name] == _PASSWORD
-    lowered = name.lower()
-    if any(lowered.endswith(f".{key}") for key, kind in key_types.items() if kind == _PASSWORD):
+
+def shown_config(kind: int | None, name: str, value: Any) -> Any:
+    """The value of a configuration as it may be shown. What is absent or empty stays so."""
+    return REDACTED if value and (is_secret_config(kind, name) or is_secret_text(str(value))) else value
+
+
+@functools.lru_cache(maxsize=4096)
+def is_secret_config(kind: int | None, name: str) -> bool:
+    """Whether no release defines a configuration as public for resources of this kind (`ConfigResource.Type`)."""
+    return _type(kind, name) in (None, _PASSWORD)
+
+
+def is_secret_setting(name: str, value: str) -> bool:
+    """Whether a line of a node's server.properties holds a secret, in its key or its value."""
+    if shown_key(name) != name or is_secret_text(f"{name} {value}"):
         return True
-    return any(word in lowered for word in _rules()["config_words"])
+    return bool(value) and (is_secret_config(BROKER, name) or is_secret_text(value))
+
+
+def shown_key(name: str) -> str:
+    """A key of server.properties as it may be shown: which keys are set stays known, but a line of a key block that
+    Java reads as a key is not repeated.
+    """
+    if is_defined_setting(name):
+        return name
+    looks_like_one = all(len(word) <= _LONGEST_WORD for word in name.split("."))
+    return name if looks_like_one and not is_secret_text(name) else REDACTED
+
+
+def goes_on_as_block(text: str, *, is_in_block: bool) -> bool:
+    """Whether the line behind this one is part of a PEM block, too."""
+    begin, end = text.rfind(PEM_BEGIN), text.rfind("-----END")
+    return begin > end if max(begin, end) >= 0 else is_in_block
+
+
+def is_defined_setting(name: str) -> bool:
+    """Whether some release defines this key of a node's server.properties."""
+    return _type(BROKER, name) is not None
+
+
+def _type(kind: int | None, name: str) -> str | None:
+    """The type of a configuration in Kafka's words; None where no release defines it."""
+    types = _types().get(_rules()["kinds"].get(str(kind)), {})
+    found = types.get(name)
+    if found is None and kind == BROKER:
+        found = next((types[base] for base in _bases(name) if base in types), None)
+    return found
+
+
+_LONGEST_WORD: Final = 40  # of a key that no release defines: a line of base64 is longer
+_LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.(.+)", re.DOTALL)
+
+
+def _bases(name: str) -> tuple[str, ...]:
+    """The keys that a key with a prefix may stand for: `listener.name.NAME.[MECHANISM.]KEY`, `MECHANISM.sasl.KEY`."""
+    listener = _LISTENER.fullmatch(name)
+    key = listener[1] if listener else name
+    mechanism, _, rest = key.partition(".")
+    own = (rest,) if mechanism in _rules()["mechanisms"] and rest.startswith("sasl.") else ()
+    return (key, *own)
+
+
+# --- texts --------------------------------------------------------------------------------------------------------
+
+# Each run of characters is read once: no expression here may scan the rest of a text from every place in it.
+_NAMED: Final = re.compile(r"""([\w.-]+)["']?\s*([=:])(?!//)\s*(?=\S)|[\w.-]+""")
+_STRONG: Final = re.compile(r"(?i)password|passwd|passphrase|pwd|secret")  # others are names of listeners, too
+_MARKS: Final = (PEM_BEGIN, "LoginModule")
+_BEARER: Final = re.compile(r"(?i)\b(?:bearer|basic)\s+[\w+/=.~-]{8}|[?&;](?:sig|sharedaccesssignature)=")
+
+
+def is_secret_text(text: str) -> bool:
+    """Whether a text looks like a secret, whatever it is the value of."""
+    if any(mark in text for mark in _MARKS) or _has_login(text) or _BEARER.search(text):
+        return True
+    if not ("=" in text or ":" in text):
+        return False
+    return any(found[1] and _says_secret(found[1], found[2]) for found in _NAMED.finditer(text))
+
+
+def _says_secret(name: str, sign: str) -> bool:
+    return says_secret(name) if sign == "=" else _STRONG.search(name) is not None
+
+
+def says_secret(name: str) -> bool:
+    """Whether the name of a setting, of whatever program, says that its value is a secret."""
+    lowered = name.lower().replace("_", ".").replace("-", ".")
+    if name in _types()["broker"]:
+        return is_secret_config(BROKER, name)
+    return any(word in lowered for word in _rules()["words"])
+
+
+def _has_login(text: str) -> bool:
+    """Whether there is an address with a user in it: `scheme://user:password@host`."""
+    if "://" not in text or "@" not in text:
+        return False
+    return any(0 <= word.find("://") < word.rfind("@") for word in text.split())
+
+
+_TEXT_SECRET: Final = re.compile(
+    r"""(?i)\b(\w*(?:password|passwd|pwd|passphrase|secret|token|credential|api_?key|access_?key|account_?key|private_?key))"""
+    r"""(?:["']\s*:|\s*=)\s*("[^"\n]*"?|'[^'\n]*'?|[^\s,;\]]+)"""
+)
+_TEXT_LOGIN: Final = re.compile(r"://[^/\s]*@")
+_TEXT_PEM: Final = re.compile(r"-----BEGIN.*?(?:-----END[^-\n]{0,80}-----|\Z)", re.DOTALL)
+
+
+def redacted_text(text: str) -> str:
+    """A sentence, a line or the output of a program with everything left out that looks like a secret."""
+    text = _TEXT_PEM.sub(REDACTED, text) if PEM_BEGIN in text else text
+    text = _TEXT_LOGIN.sub(f"://{REDACTED}@", text)
+    return _TEXT_SECRET.sub(rf"\1={REDACTED}", text)
+
+
+# --- data -----------------------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def _rules() -> dict[str, Any]:
-    rules: dict[str, Any] = json.loads(read_data("config/secrets.json"))
-    return rules
+    return _data("secrets")
 
 
 @functools.cache
-def _types() -> dict[str, str]:
-    """The type of every defined key; a password in one release is one in all."""
-    found: dict[str, str] = {}
-    for row in json.loads(read_data("config/server.json"))["keys"]:
-        if found.get(row["name"]) != _PASSWORD:
-            found[row["name"]] = row["type"]
+def _types() -> dict[str, dict[str, str]]:
+    """The type of every defined key by kind of resource; a password in one release is one in all."""
+    found: dict[str, dict[str, str]] = _data("resources")["types"]
+    broker = found["broker"]
+    broker |= dict.fromkeys(_rules()["public"], "STRING")
+    for row in _data("server")["keys"]:
+        if broker.get(row["name"]) != _PASSWORD:
+            broker[row["name"]] = row["type"]
     return found
+
+
+def _data(name: str) -> dict[str, Any]:
+    import json  # error texts are redacted, too, and most of what fails reads no data
+
+    from kafkactl.schema.source import read_data
+
+    data: dict[str, Any] = json.loads(read_data(f"config/{name}.json"))
+    return data

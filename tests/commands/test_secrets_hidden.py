@@ -1,0 +1,306 @@
+"""No command shows a secret that was not asked for: 40 of them in logs, znodes, configurations and comments.
+
+Each carries a mark of `tests/secrets_scan.py`; the fixture `kafkactl` fails on any answer in which one stands.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.adapters.log_source import open_source
+from kafkactl.adapters.migration_files import Captured
+from kafkactl.adapters.migration_files_save import save_observation
+from kafkactl.metadata.redact import is_secret_text, redacted_text
+from kafkactl.migration.observation import NodeRole
+from kafkactl.migration.observation_raw import RawNode, RawObservation
+from kafkactl.migration.observation_redact import redact_config
+from kafkactl.migration.properties_edit import shown_diff
+from kafkactl.migration.tree_redact import redact_znode
+from kafkactl.migration.znode import Znode, ZnodeAcl
+from tests.migration.migration_logs import LogWriter, bootstrap, broker, record
+from tests.migration.zk_trees import config, small, znodes
+from tests.secrets_scan import leaks
+
+FORMATS = ("table", "json", "jsonl", "yaml")
+TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEhunter16\n-----END PRIVATE KEY-----"
+
+# Configurations: kind of resource, name, value.
+PLANTED = [
+    (BROKER, "ssl.keystore.password", "hunter01"),
+    (BROKER, "ssl.key.password", "hunter02"),
+    (BROKER, "ssl.truststore.password", "hunter03"),
+    (BROKER, "sasl.jaas.config", 'x.PlainLoginModule required password="hunter04";'),
+    (BROKER, "listener.name.sasl.plain.sasl.jaas.config", "hunter05"),
+    (BROKER, "listener.name.tls.ssl.keystore.key", "hunter06"),
+    (BROKER, "delegation.token.secret.key", "hunter07"),
+    (BROKER, "my.plugin.apikey", "hunter08"),
+    (BROKER, "confluent.license", "hunter09"),
+    (BROKER, "my.pwd", "hunter10"),
+    (BROKER, "rsm.config.storage.azure.account.key", "hunter11"),
+    (BROKER, "rsm.config.azure.connection.string", "AccountName=a;AccountKey=hunter12"),
+    (BROKER, "aws.access.key", "hunter13"),
+    (BROKER, "ldap.bindpw", "hunter14"),
+    (BROKER, "metrics.url", "https://bob:hunter15@host/path"),
+    (BROKER, "some.certificate", PEM),
+    (BROKER, "log.dirs", "password=hunter17"),
+    (BROKER, "metric.reporters", "https://bob:hunter18@host"),
+    (BROKER, "listener.name.tls.unknown.thing", "hunter19"),
+    (BROKER, "retention.ms", "hunter20"),  # known, but not of a broker
+    (TOPIC, "retention.ms", "password=hunter21"),
+    (TOPIC, "cleanup.policy", PEM),
+    (TOPIC, "leader.replication.throttled.replicas", "https://u:hunter22@host"),
+    (TOPIC, "my.topic.plugin", "hunter23"),
+    (TOPIC, "follower.replication.throttled.replicas", '{"secret": "hunter24"}'),
+    (TOPIC, "message.timestamp.type", "Authorization: Bearer hunter25.abcdefgh"),
+    (METRICS, "match", "client_secret=hunter26"),
+    (METRICS, "unknown", "hunter27"),
+    (GROUP, "consumer.session.timeout.ms", "https://h/?a=b&sig=hunter28"),
+    (GROUP, "unknown", "hunter29"),
+]
+SHOWN = [(TOPIC, "segment.ms", "600123"), (BROKER, "num.io.threads", "17"), (GROUP, "share.isolation.level", "x17")]
+COMMENTS = [
+    "# the old one was hunter30",
+    "#ssl.key.password=hunter31",
+    "! my.pwd=hunter32",
+    "# https://bob:hunter33@host",
+    "#num.io.threads=8 hunter34 password=hunter34",
+]
+
+
+def properties() -> str:
+    lines = [f"{name}={value}" for kind, name, value in PLANTED if kind == BROKER]
+    return "\n".join(
+        ["process.roles=broker", "node.id=1", *COMMENTS, *lines, "num.io.threads=17", "ssl.key.location=/x", ""]
+    )
+
+
+def written_log(folder: Path, *, suffix: str = "", token: str = "hunter36") -> Path:
+    log = LogWriter()
+    bootstrap(log)
+    broker(log, 1)
+    configs = [
+        record("ConfigRecord", ResourceType=kind, ResourceName="1" if kind == BROKER else "t", Name=name,
+               Value=value + (suffix if (kind, name, value) in PLANTED else ""))
+        for kind, name, value in [*PLANTED, *SHOWN]
+    ]  # fmt: skip
+    log.batch(*configs)
+    key = b"hunter35-and-some-more-of-it"
+    log.batch(
+        record("UserScramCredentialRecord", Name="alice", Mechanism=1, Salt=key, StoredKey=key, ServerKey=key,
+               Iterations=4096),
+        record("DelegationTokenRecord", Owner="User:eve", Requester="User:eve", Renewers=[], IssueTimestamp=1,
+               MaxTimestamp=2, ExpirationTimestamp=2, TokenId=token),
+        record("TopicRecord", Name="t", TopicId=_uuid(5)),
+        record("PartitionRecord", PartitionId=0, TopicId=_uuid(5), Replicas=[1], Isr=[1], Leader=1, LeaderEpoch=0,
+               PartitionEpoch=0),
+    )  # fmt: skip
+    log.batch(record("NoOpRecord"))
+    return log.write(folder)
+
+
+def _uuid(number: int) -> Any:
+    from kafkactl.values import Uuid
+
+    return Uuid(bytes(15) + bytes([number]))
+
+
+def captured(folder: Path) -> Captured:
+    broker_configs = {name: value for kind, name, value in PLANTED if kind == BROKER}
+    topic_configs = {name: value for kind, name, value in PLANTED if kind == TOPIC} | {"segment.ms": "600123"}
+    tree = small() | {
+        "/config/brokers/1": config(**broker_configs),
+        "/config/topics/orders": config(**topic_configs),
+        "/config/users/eve": config(**{"SCRAM-SHA-256": "salt=aHVudGVyMzc=,hunter37"}),
+        "/config/clients/c": config(password="hunter38"),
+        "/config/topics/odd": b"hunter39, and no JSON",
+    }
+    # Ids of tokens name znodes, and open nothing without the key, which is not in ZooKeeper: an observation keeps them.
+    acl = ZnodeAcl(perms=31, scheme="digest", id="kafka:hunter40")
+    more = Znode(path="/kafka/admin/x", data=None, acl=(acl,))
+    nodes = (
+        RawNode(id=1, role=NodeRole.BROKER, config=properties()),
+        RawNode(id=2, role=NodeRole.BROKER, config=properties().replace("hunter", "hunter-").replace("id=1", "id=2")),
+        RawNode(id=3001, role=NodeRole.CONTROLLER, config=properties().replace("=broker", "=controller")),
+    )
+    raw = RawObservation(time_ms=5, connect="zk1:2181/kafka", chroot="/kafka", nodes=nodes)
+    return Captured(
+        raw=raw,
+        znodes=(*znodes(tree, "/kafka"), more),
+        logs={3001: open_source(str(written_log(folder, token="shown")))},
+    )
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return written_log(tmp_path / "log")
+
+
+def test_there_are_forty() -> None:
+    planted = " ".join([*(value for _, _, value in PLANTED), *COMMENTS])
+    assert all(f"hunter{number:02}" in planted for number in range(1, 35))
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_logs(kafkactl: Any, log: Path, tmp_path: Path, output: str) -> None:
+    other = written_log(tmp_path / "other", suffix="-hunter99")
+    words = [
+        ["log", "dump", log], ["log", "verify", log], ["log", "image", log], ["log", "lint", log],
+        ["log", "history", log, "--config", "broker:1"], ["log", "history", log, "--config", "topic:t"],
+        ["log", "diff", log, other], ["log", "browse", log, "/image/scram"],
+        *(["log", "browse", log, f"/image/configs/{name}"] for name in ("BROKER:1", "TOPIC:t", "GROUP:t")),
+        ["log", "browse", log, "/image/configs/BROKER:1/my.pwd"],
+        ["log", "browse", log, "/image/configs/TOPIC:t/retention.ms"],
+        ["dryrun", "replay", log], ["dryrun", "restart", log], ["dryrun", "growth", log],
+        ["dryrun", "alter-config", log, "--entity", "broker:1", "--set", "my.pwd=hunter50", "--records"],
+        ["dryrun", "alter-config", log, "--entity", "topic:t", "--set", "retention.ms=password=hunter51", "--records"],
+        ["storage", "dump", log / "00000000000000000000.log"],
+    ]  # fmt: skip
+    answers = []
+    for word in words:
+        run = kafkactl(*word, "-o", output)  # it is the fixture that looks for secrets
+        assert "internal-error" not in run.stderr, run.stderr
+        answers.append(run.stdout + run.stderr)
+    assert "600123" in answers[0]
+    if output == "json":
+        image = kafkactl("log", "image", log, "-o", "json").json["image"]
+        shown = {name: value for one in image["configs"] for name, value in one["Configs"].items()}
+        assert {shown[name] for _, name, _ in PLANTED} == {"<redacted>"}
+        assert {shown[name] for _, name, _ in SHOWN} == {value for _, _, value in SHOWN}
+
+
+def test_a_difference_of_secrets_is_seen(kafkactl: Any, log: Path, tmp_path: Path) -> None:
+    other = written_log(tmp_path / "other", suffix="-hunter99")
+    images = [kafkactl("log", "image", one, "-o", "json").json for one in (log, other)]
+    assert images[0]["image"] == images[1]["image"]
+    assert images[0]["sha256"] != images[1]["sha256"]
+    differences = kafkactl("log", "diff", log, other, "-o", "json").json["differences"]
+    assert differences
+    assert {one["part"] for one in differences} == {"configs"}
+    assert {value for one in differences for value in one["after"].values()} == {"<redacted>"}
+
+
+def test_asked_for_they_are_shown(kafkactl: Any, log: Path) -> None:
+    for words in (["dump"], ["image"]):
+        told = kafkactl("log", *words, log, "--show-secrets", "-o", "json").stdout
+        assert not [value for _, _, value in PLANTED if json.dumps(value) not in told]
+        assert "hunter36" in told
+
+
+def test_details(kafkactl: Any, log: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert kafkactl("dryrun", "replay", log, "--details", tmp_path / "out").code in (0, 7)
+    tables = {path.stem: parquet.read_table(path).to_pylist() for path in (tmp_path / "out").rglob("*.parquet")}
+    assert any(row["value"] == "600123" for row in tables["configs"])
+    assert not leaks(json.dumps(tables, default=str))
+
+
+def test_a_saved_observation(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    save_observation(str(folder), captured(tmp_path / "log"))
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) == 3
+    for path in files:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        assert not leaks(data), path
+        assert b"600123" in data or path.suffix != ".log"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {stat.S_IMODE(one.stat().st_mode) for one in folder.rglob("*") if one.is_dir()} == {0o700}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("output", FORMATS)
+@pytest.mark.parametrize("include_secrets", [False, True])
+def test_commands_on_an_observation(kafkactl: Any, tmp_path: Path, output: str, include_secrets: bool) -> None:
+    folder = tmp_path / "out"
+    save_observation(str(folder), captured(tmp_path / "log"), include_secrets=include_secrets)
+    for words in (
+        ["migrate", "status", "--observation", folder],
+        ["migrate", "check", "--observation", folder],
+        ["migrate", "compare", "--observation", folder],
+        ["migrate", "render", "--observation", folder, "--dry-run"],
+        ["dryrun", "zk-migration", folder, "--records", "--kafka-version", "3.9.2"],
+    ):
+        run = kafkactl(*words, "-o", output)
+        assert "internal-error" not in run.stdout + run.stderr, run.stderr
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_a_node_s_file(kafkactl: Any, tmp_path: Path, output: str) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(properties())
+    for words in (["storage", "info", "--config", file], ["storage", "verify", "--config", file]):
+        run = kafkactl(*words, "-o", output)
+        assert "internal-error" not in run.stdout + run.stderr, run.stderr
+
+
+def test_a_diff_of_files() -> None:
+    after = properties().replace("hunter1", "hunter-1").replace("=17", "=18")
+    diff = shown_diff(properties().encode(), after.encode(), before_name="a", after_name="b")
+    assert not leaks(diff)
+    assert "+num.io.threads=18" in diff
+    assert "+my.pwd=<redacted> (another)" in diff
+    whole = shown_diff(b"", properties().encode(), before_name="a", after_name="b")
+    assert not leaks(whole)
+    assert "+#num.io.threads=<redacted>" in whole
+    assert "+# <redacted>" in whole
+
+
+def test_a_broken_error_text() -> None:
+    for _, _, value in PLANTED:
+        if is_secret_text(value) and "Bearer" not in value and "sig=" not in value:
+            assert not leaks(redacted_text(f"cannot use {value}, says the node")), value
+
+
+# --- what is public stays -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "advertised.listeners=PLAINTEXT://b1:9092,TOKEN://b1:9093",
+        "listener.security.protocol.map=TOKEN:SASL_SSL,PLAINTEXT:PLAINTEXT",
+        "controller.quorum.voters=1@h1:9093,2@h2:9093",
+        "super.users=User:CN=broker-1,OU=kafka;User:admin",
+        "ssl.principal.mapping.rules=RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/,DEFAULT",
+        "sasl.kerberos.principal.to.local.rules=RULE:[1:$1@$0](.*@EXAMPLE)s/@.*//,DEFAULT",
+        "listener.name.tls.ssl.truststore.type=PEM",
+        "listener.name.sasl.scram-sha-512.sasl.login.class=a.B",
+        "leader.replication.throttled.rate=1",
+        "zookeeper.connect=zk1:2181,zk2:2181/kafka",
+        "delegation.token.max.lifetime.ms=5",
+        "ssl.keystore.location=/etc/kafka/secrets/a.jks",
+        "message.max.bytes=5",
+    ],
+)
+def test_what_a_release_defines_as_public_is_shown(line: str) -> None:
+    assert redact_config(line + "\n") == line + "\n"
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "a" * 600_000, "password" * 75_000, "secret " * 90_000, "://" * 200_000, "://a@ " * 120_000, "a=" * 300_000,
+    "-----BEGIN A-----\n" * 50_000, "password" + " " * 600_000, "a." * 300_000, 'password="' * 6_000, "a b" * 200_000,
+    "bearer " * 90_000, "\\" * 600_000, "token=" * 100_000, "x" + " " * 600_000 + "=",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: value[:12].strip())
+def test_time_is_linear(value: str) -> None:
+    started = time.process_time()
+    is_secret_text(value)
+    redacted_text(value)
+    redact_config(f"log.dirs={value}\n")
+    redact_config(f"{value}\n")
+    redact_znode(Znode(path="/config/topics/t", data=config(**{"retention.ms": value})), "/config/topics/t")
+    shown_diff(f"#{value}\n".encode(), f"log.dirs={value}\n".encode(), before_name="a", after_name="b")
+    assert time.process_time() - started < 60  # seconds of the processor, an hour if it grew with the square
