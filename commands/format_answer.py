@@ -10,7 +10,7 @@ from kafkactl.commands.page import Page, Word
 
 if TYPE_CHECKING:
     from kafkactl.plan import Finding, Outcome
-    from kafkactl.storage.model import Applied, FormatPlan, PlannedDirectory
+    from kafkactl.storage.model import Applied, FormatPlan, Owner, PlannedDirectory
 
 _TONES = {
     "done": "good",
@@ -52,22 +52,26 @@ def format_answer(
             }
             for voter in plan.voters
         ],
-        "directories": [_directory(directory, applied, digests) for directory in plan.directories],
+        "directories": [_directory(directory, plan.owner, applied, digests) for directory in plan.directories],
         "findings": list(findings),
     }
 
 
-def _directory(directory: PlannedDirectory, applied: Applied | None, digests: bool) -> dict[str, Any]:
+def _directory(
+    directory: PlannedDirectory, owner: Owner | None, applied: Applied | None, digests: bool
+) -> dict[str, Any]:
     return {
         "path": directory.path,
         "role": directory.role,
         "directory_id": None if directory.directory_id is None else str(directory.directory_id),
         "action": directory.action,
         "progress": None if applied is None else applied.progress[directory.path],
+        "owner": None if owner is None else owner.text,
         "files": [
             {
                 "path": str(PurePosixPath(directory.path) / file.name),
                 "size": len(file.content),
+                "mode": None if file.mode is None else f"{file.mode:04o}",
                 **({"sha256": _sha256(file.content)} if digests else {}),
             }
             for file in directory.files

@@ -74,7 +74,7 @@ def guard_options(function: Function) -> Function:
         ),
         click.option(
             "--verified-quorum", is_flag=True,
-            help="With it, on a controller: a majority of the other voters was seen alive and caught up.",
+            help="With it, on a controller: a majority of the voters without this one was seen to follow the leader.",
         ),
         click.option(
             "--expect-mount", multiple=True, metavar="DIR",
@@ -162,13 +162,16 @@ def _scram_of_environment() -> tuple[str, ...]:
 def _scram_of_file(name: str | None) -> tuple[str, ...]:
     from pathlib import Path
 
+    from kafkactl.adapters.exposure import file_exposure
     from kafkactl.adapters.input_files import read_input
+    from kafkactl.commands.exposure import tell_exposure
     from kafkactl.storage.scram import read_scram_lines
 
     if name is None:
         return ()
     if name == "-":
         return read_scram_lines(sys.stdin.buffer.read(), file="stdin")
+    tell_exposure(file_exposure(name, "the file of SCRAM users"))
     return read_scram_lines(read_input(Path(name), "the file of SCRAM users"), file=name)
 
 

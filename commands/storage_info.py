@@ -24,9 +24,10 @@ from kafkactl.commands.page import Page
 def command(config: str, kafka_version: str | None) -> None:
     """Show which directories a node has, what they were formatted with, and what is wrong with them.
 
-    The lines are those of Kafka's tool of the same release. The exit code is 7 where there is a
-    problem. A node that came from ZooKeeper keeps its old meta.properties; that is told and is
-    no problem here. `storage verify` looks much closer.
+    The lines and problems are those of Kafka's tool of the same release. The exit code is 7 where
+    there is a problem (Kafka's tool: 1). A node that came from ZooKeeper keeps its old
+    meta.properties: a problem to Kafka's tool, and a finding says that the node starts from them.
+    `storage verify` checks more.
     """
     from pathlib import Path
 

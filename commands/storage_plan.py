@@ -38,15 +38,21 @@ def command(inventory: str, out: str | None, overwrite: bool, dry_run: bool) -> 
     from pathlib import Path
 
     from kafkactl.adapters.entropy import SystemSource, random_uuid
+    from kafkactl.adapters.exposure import file_exposure
     from kafkactl.adapters.fleet_inputs import read_fleet
     from kafkactl.adapters.plan_files import check_plan_target, write_plan
+    from kafkactl.commands.exposure import tell_exposure
     from kafkactl.plan import Outcome
     from kafkactl.storage.fleet import plan_fleet
     from kafkactl.storage.plan_file import render_plan, shown_plan
 
     if out is not None:
         check_plan_target(Path(out), overwrite=overwrite)
-    plan = plan_fleet(read_fleet(Path(inventory), new_cluster_id=random_uuid()), SystemSource())
+    request = read_fleet(Path(inventory), new_cluster_id=random_uuid())
+    if request.inventory.scram_file is not None:
+        users = Path(inventory).absolute().parent / request.inventory.scram_file
+        tell_exposure(file_exposure(str(users), "the file of SCRAM users"))
+    plan = plan_fleet(request, SystemSource())
     if plan.outcome is Outcome.PLANNED and out is not None:
         write_plan(Path(out), render_plan(plan), overwrite=overwrite)
     emit(

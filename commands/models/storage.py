@@ -17,6 +17,7 @@ class WrittenFile(Shape):
 
     path: str
     size: int = Field(description="In bytes.")
+    mode: str | None = Field(description="Permission bits, four octal digits; null where the umask decides.")
     sha256: str
 
 
@@ -28,6 +29,7 @@ class FormattedDirectory(Shape):
     directory_id: str | None
     action: Literal["format", "keep", "skip"]
     progress: str | None = Field(description="How far it came; null where nothing was tried.")
+    owner: str | None = Field(description="Whom it is given to (--owner); null where it stays with this user.")
     files: list[WrittenFile]
 
 
@@ -58,13 +60,26 @@ class StorageEnsure(FormattedNode):
     kind: Literal["storage.ensure"]
 
 
+class PlannedUser(Shape):
+    """A SCRAM user whose keys the plan writes: the cluster lets this user in from its first start."""
+
+    name: str
+    mechanism: str
+    iterations: int
+
+
 class AppliedNode(Shape):
     """One node of the plan that is on this machine."""
 
     id: int
     host: str
+    config: str = Field(description="The node's configuration file that was read.")
+    voter_mode: str
     outcome: Outcome
     directories: list[FormattedDirectory]
+    scram_users: list[PlannedUser] | None = Field(
+        description="Users in the planned files; null where these cannot be read as planned ones."
+    )
 
 
 class StorageApply(Answer):

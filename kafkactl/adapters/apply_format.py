@@ -3,11 +3,12 @@
 A node is formatted, for Kafka, where every one of its directories holds a meta.properties; it refuses to start while
 one of them holds none. So meta.properties is the commit mark, and the order below is the law:
 
-1. make the directories, and lock each against a second kafkactl;
+1. make the directories, open each once, and lock each against a second kafkactl;
 2. stage every file of every directory under a temporary name: written, synced, its directory synced. A full or
    read-only disk shows here, before anything is visible;
 3. publish directory by directory, data directories first and the metadata directory last; inside each the 0-0
-   checkpoint, then bootstrap.checkpoint, then meta.properties; after each rename its directory is synced;
+   checkpoint, then bootstrap.checkpoint, then (the directory is its owner's by now) meta.properties; nothing that
+   appeared meanwhile is replaced; after each rename its directory is synced;
 4. read everything back and compare with the plan.
 
 Killed anywhere, the metadata directory holds no meta.properties until all else stands. Its staged files also tell
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from kafkactl.adapters.directories import read_file
 from kafkactl.adapters.filesystem import Filesystem
+from kafkactl.adapters.format_folders import Folders, identity
 from kafkactl.adapters.locks import directory_lock
 from kafkactl.errors import RefusedError
 from kafkactl.plan import Finding, Outcome, Severity
@@ -59,6 +61,11 @@ def apply_plan(plan: FormatPlan, files: Filesystem) -> Applied:
             with contextlib.suppress(RefusedError):
                 work.tidy()
         return Applied(outcome=plan.outcome, progress=_untouched(plan), findings=plan.findings)
+    with contextlib.closing(work.folders):
+        return _carried_out(work)
+
+
+def _carried_out(work: _Work) -> Applied:
     try:
         with contextlib.ExitStack() as locks:
             work.run(locks)
@@ -97,10 +104,10 @@ class _Work:
     def __init__(self, plan: FormatPlan, files: Filesystem) -> None:
         self.plan = plan
         self.files = files
-        self.at = ""  # the path that is being worked on
+        self.folders = Folders(files, plan.owner)
         self.published = False  # the first rename was tried: from here on nothing is taken back
-        self._created: list[str] = []
         self._staged: list[str] = []
+        self._leftovers: dict[str, tuple[int, int] | None] = {}
         self._done: set[str] = set()
         self._touched: set[str] = set()
         formatted = [directory for directory in plan.directories if directory.action is Action.FORMAT]
@@ -108,15 +115,22 @@ class _Work:
         self._targets = sorted(formatted, key=lambda directory: directory.role == "metadata")
         self._unchanged: set[str] = set()
 
+    @property
+    def at(self) -> str:
+        """The path that is being worked on."""
+        return self.folders.at
+
     def run(self, locks: contextlib.ExitStack) -> None:
         """All four steps. Raises RefusedError, OSError or _ReadBackError."""
         self.tidy()
         for target in self._targets:
-            self._make_directory(target.path)
-            locks.enter_context(directory_lock(target.path, self.files))
+            descriptor = self.folders.make(target)
+            locks.enter_context(directory_lock(target.path, self.files, at=descriptor))
         targets = [target for target in self._targets if not self._is_done_already(target)]
         for target in targets:
             self._stage(target)
+        for target in targets:
+            self.folders.check(target)
         for target in targets:
             self._publish(target)
         for target in targets:
@@ -135,42 +149,13 @@ class _Work:
 
     # --- 1: directories
 
-    def _make_directory(self, path: str) -> None:
-        self.at = path
-        missing = [candidate for candidate in (Path(path), *Path(path).parents) if not candidate.is_dir()]
-        for candidate in reversed(missing):
-            self._mkdir(str(candidate))
-        self._give(path)
-
-    def _mkdir(self, path: str) -> None:
-        self.at = path
-        self._created.append(path)
-        try:
-            self.files.mkdir(path)
-        except FileExistsError:
-            self._created.remove(path)
-            if not Path(path).is_dir():
-                raise
-        else:
-            self._give(path)
-        self.files.fsync_directory(str(Path(path).parent))
-
-    def _give(self, path: str) -> None:
-        owner = self.plan.owner
-        if owner is None:
-            return
-        found = os.lstat(path)
-        if (owner.uid not in (-1, found.st_uid)) or (owner.gid not in (-1, found.st_gid)):
-            self.files.chown(path, owner.uid, owner.gid)
-
     def _is_done_already(self, target: PlannedDirectory) -> bool:
         """True where this very plan was applied before; refuses where anything else was, since the plan was made."""
-        path = str(Path(target.path, META_PROPERTIES))
-        self.at = path
-        if not os.path.lexists(path):
+        path, at = self._of(target, META_PROPERTIES)
+        if identity(path, at) is None:
             return False
         planned = next(file.content for file in target.files if file.name == META_PROPERTIES)
-        if read_file(path).content != planned:
+        if read_file(path, at=at).content != planned:
             raise RefusedError(
                 f"{target.path} was formatted after this plan was made",
                 id="formatted-meanwhile",
@@ -179,39 +164,43 @@ class _Work:
         self._unchanged.add(target.path)
         return True
 
+    def _of(self, target: PlannedDirectory, name: str) -> tuple[str, int]:
+        """The path of a planned file, and its open directory."""
+        path = Path(target.path, name)
+        self.folders.at = str(path)
+        return str(path), self.folders[str(path.parent)]
+
     # --- 2: staging
 
     def _stage(self, target: PlannedDirectory) -> None:
         self._touched.add(target.path)
         folders = sorted({str(Path(target.path, file.name).parent) for file in target.files})
         for folder in folders:
-            self.at = folder
-            if not Path(folder).is_dir():
-                self._mkdir(folder)
-            self._give(folder)
-            self._remove_leftovers(folder)
+            self._remove_leftovers(folder, self.folders.below(folder))
         for file in target.files:
             self._stage_file(target, file)
         for folder in folders:
-            self.at = folder
-            self.files.fsync_directory(folder)
+            self.folders.at = folder
+            self.files.fsync_directory(folder, at=self.folders[folder])
 
-    def _remove_leftovers(self, folder: str) -> None:
-        for name in sorted(os.listdir(folder)):  # noqa: PTH208
+    def _remove_leftovers(self, folder: str, at: int) -> None:
+        for name in sorted(os.listdir(at)):
             if is_staged_name(name):
-                self.at = str(Path(folder, name))
-                self.files.unlink(self.at)
+                self.folders.at = str(Path(folder, name))
+                self.files.unlink(self.at, at=at)
 
     def _stage_file(self, target: PlannedDirectory, file: PlannedFile) -> None:
-        path = _staged_path(target, file)
-        self.at = path
+        final, at = self._of(target, file.name)
+        # What an interrupted format left is replaced; what comes after this look is not.
+        self._leftovers[final] = identity(final, at) if file.name != META_PROPERTIES else None
+        path = self.folders.at = _staged_path(target, file)
         self._staged.append(path)
-        descriptor = self.files.create(path, _OPEN_MODE if file.mode is None else _PRIVATE_MODE)
+        descriptor = self.files.create(path, _OPEN_MODE if file.mode is None else _PRIVATE_MODE, at=at)
         try:
             self._write(descriptor, file.content)
             if file.mode is not None:
-                self.files.chmod(path, file.mode)
-            self._give(path)
+                self.files.chmod(descriptor, file.mode)
+            self.folders.give(descriptor)
             self.files.fsync(descriptor)
         finally:
             self.files.close(descriptor)
@@ -227,20 +216,31 @@ class _Work:
     # --- 3: publishing
 
     def _publish(self, target: PlannedDirectory) -> None:
+        """The directory is given away right before its commit mark: behind that, only one name changes in it."""
         for file in target.files:
-            path = str(Path(target.path, file.name))
-            self.at = path
+            if file.name == META_PROPERTIES:
+                self.published = True
+                self.folders.give_folders(target)
+            path, at = self._of(target, file.name)
             self.published = True
-            self.files.rename(_staged_path(target, file), path)
-            self.files.fsync_directory(str(Path(path).parent))
+            leftover = self._leftovers[path]
+            if leftover is not None and identity(path, at) == leftover:
+                self.files.unlink(path, at=at)
+            self._name(_staged_path(target, file), path, at)
+            self.files.fsync_directory(str(Path(path).parent), at=at)
+
+    def _name(self, staged: str, path: str, at: int) -> None:
+        try:
+            self.files.publish(staged, path, at=at)
+        except FileExistsError:
+            raise _ReadBackError(_appeared(path)) from None
 
     # --- 4: reading back
 
     def _read_back(self, target: PlannedDirectory) -> None:
         for file in target.files:
-            path = str(Path(target.path, file.name))
-            self.at = path
-            found = read_file(path)
+            path, at = self._of(target, file.name)
+            found = read_file(path, at=at)
             if found.content != file.content:
                 raise _ReadBackError(_differs(path, found.error or "other bytes than those written"))
             if file.mode is not None and found.mode != file.mode:
@@ -252,10 +252,8 @@ class _Work:
         """Nothing is visible yet: take the temporary files and the new directories back, as far as it goes."""
         for path in reversed(self._staged):
             with contextlib.suppress(OSError):
-                self.files.unlink(path)
-        for path in reversed(self._created):
-            with contextlib.suppress(OSError):
-                self.files.rmdir(path)
+                self.files.unlink(path, at=self.folders[str(Path(path).parent)])
+        self.folders.withdraw()
 
     def refused(self, error: RefusedError) -> Applied:
         """Nothing was changed."""
@@ -296,6 +294,17 @@ class _Work:
 def _staged_path(target: PlannedDirectory, file: PlannedFile) -> str:
     final = Path(target.path, file.name)
     return str(final.with_name(staged_name(final.name)))
+
+
+def _appeared(path: str) -> Finding:
+    return Finding(
+        id="appeared-meanwhile",
+        severity=Severity.BLOCKER,
+        subject=f"file {path}",
+        message=f"{path} appeared while its directory was being formatted; it was not replaced",
+        next_step="Find out who writes to this directory: another tool, or a disk that was mounted. Do not start the"
+        " node before `kafkactl storage verify` says that it starts.",
+    )
 
 
 def _differs(path: str, what: str) -> Finding:

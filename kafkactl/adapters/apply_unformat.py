@@ -13,6 +13,7 @@ from pathlib import Path
 from kafkactl.adapters.apply_format import failure_finding
 from kafkactl.adapters.directories import observe_directory
 from kafkactl.adapters.filesystem import Filesystem
+from kafkactl.adapters.format_folders import identity
 from kafkactl.adapters.locks import directory_lock
 from kafkactl.errors import RefusedError
 from kafkactl.plan import Finding, Outcome, Severity
@@ -28,15 +29,18 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
     if plan.outcome is not Outcome.PLANNED:
         return Applied(outcome=plan.outcome, progress=progress, findings=plan.findings)
     at = [""]
+    opened: dict[str, int] = {}
     try:
         with contextlib.ExitStack() as locks:
             targets = [one for one in plan.directories if one.action == "unformat"]
             for target in targets:
                 at[0] = target.path
-                locks.enter_context(directory_lock(target.path, files))
-                _check_unchanged(target)
+                folder = _opened(target.path, None, files, locks)
+                locks.enter_context(directory_lock(target.path, files, at=folder))
+                _check_unchanged(target, folder)
+                opened[target.path] = folder
             for target in targets:
-                _remove(target, files, progress, at)
+                _remove(target, opened[target.path], files, progress, at)
     except RefusedError as error:
         return Applied(
             outcome=Outcome.REFUSED, progress=progress, findings=(*plan.findings, _refusal(error, plan.node_id))
@@ -48,9 +52,23 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
     return Applied(outcome=Outcome.DONE, progress=progress, findings=plan.findings)
 
 
-def _check_unchanged(target: UnformatDirectory) -> None:
+def _opened(path: str, at: int | None, files: Filesystem, until: contextlib.ExitStack) -> int:
+    """A directory, by its descriptor from here on: another user may put another one at its path meanwhile."""
+    descriptor = files.open_folder(path, at=at)
+    until.callback(os.close, descriptor)
+    return descriptor
+
+
+def _check_unchanged(target: UnformatDirectory, folder: int) -> None:
     """Raises RefusedError where a node, or anybody else, came to the directory after the plan was made."""
     now = observe_directory(target.path)
+    here = os.fstat(folder)
+    if (now.device, now.inode) != (here.st_dev, here.st_ino):
+        raise RefusedError(
+            f"{target.path} leads to another directory than a moment ago",
+            id="changed-meanwhile",
+            next_step="Find out who works there, and run this again.",
+        )
     signs = signs_of_a_start(now)
     content = now.meta_properties.content if now.meta_properties else None
     if signs or now.locked_by_process or content != target.meta_properties:
@@ -61,22 +79,31 @@ def _check_unchanged(target: UnformatDirectory) -> None:
         )
 
 
-def _remove(target: UnformatDirectory, files: Filesystem, progress: dict[str, Progress], at: list[str]) -> None:
+def _remove(
+    target: UnformatDirectory, folder: int, files: Filesystem, progress: dict[str, Progress], at: list[str]
+) -> None:
     synced = ""
-    for name in target.names:
-        path = str(Path(target.path, name))
-        at[0] = path
-        if not os.path.lexists(path):
-            continue
-        progress[target.path] = Progress.HALF_DONE
-        if name == METADATA_LOG:
-            files.rmdir(path)
-        else:
-            files.unlink(path)
-        synced = str(Path(path).parent)
-        files.fsync_directory(synced)
+    with contextlib.ExitStack() as stack:
+        opened = {target.path: folder}
+        for name in target.names:
+            path = at[0] = str(Path(target.path, name))
+            above = str(Path(path).parent)
+            if above != target.path and above not in opened:
+                if identity(above, folder) is None:
+                    continue
+                opened[above] = _opened(above, folder, files, stack)
+            inside = opened.get(above, folder)
+            if identity(path, inside) is None:
+                continue
+            progress[target.path] = Progress.HALF_DONE
+            if name == METADATA_LOG:
+                files.rmdir(path, at=inside)
+            else:
+                files.unlink(path, at=inside)
+            synced = above
+            files.fsync_directory(synced, at=inside)
     if synced != target.path:
-        files.fsync_directory(target.path)
+        files.fsync_directory(target.path, at=folder)
     progress[target.path] = Progress.DONE
 
 

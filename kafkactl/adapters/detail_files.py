@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl.adapters.whole_file import sync_folder
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
 from kafkactl.errors import FailedError, InputError, RefusedError
+from kafkactl.extras import install_advice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,7 @@ def check_details_target(path: Path) -> None:
         raise InputError(
             "--details writes Parquet, and pyarrow cannot be imported",
             id="details-need-extra",
-            next_step="pip install 'kafkactl[dryrun]', or leave out --details.",
+            next_step=f"{install_advice('dryrun')}, or leave out --details.",
         )
     try:
         strange = None if not _is_there(path) else next(_not_ours(path), None)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from kafkactl.adapters.input_files import InputKind, check_regular, read_open
 from kafkactl.adapters.locks import lock_holder
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
@@ -27,8 +28,6 @@ from kafkactl.storage.model import (
     ObservedNode,
 )
 
-# Far above what a format writes (Kafka cuts a bootstrap batch at 8 MiB); nothing larger is read into memory.
-_LARGEST_FILE_BYTES = 32 * 1024 * 1024
 _READ_ONLY = getattr(os, "ST_RDONLY", 1)
 
 
@@ -108,6 +107,7 @@ def _describe(
         metadata_files=_metadata_files(path, metadata_log),
         offset_checkpoints=_offset_checkpoints(path, inside),
         device=at.st_dev,
+        inode=at.st_ino,
         parent_device=above.st_dev,
         mount_point=_mount_point(nearest),
         writable=write_error is None,
@@ -214,10 +214,15 @@ def _read_if(present: set[str], path: str, name: str) -> FileRead | None:
     return read_file(str(Path(path, name))) if name in present else None
 
 
-def read_file(path: str) -> FileRead:
-    """A file's bytes with owner, mode and time, or the reason why there are none. It never waits and never raises."""
+def read_file(path: str, *, at: int | None = None) -> FileRead:
+    """A file's bytes with owner, mode and time, or the reason why there are none. It never waits and never raises.
+
+    With `at`, the descriptor of its directory, no link is followed.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        name, more = (path, 0) if at is None else (Path(path).name, os.O_NOFOLLOW)
+        descriptor = os.open(name, flags | more, dir_fd=at)
     except OSError as error:
         return FileRead(path=path, content=None, error=_words(error))
     try:
@@ -231,14 +236,11 @@ def read_file(path: str) -> FileRead:
 def _read_open(path: str, descriptor: int) -> FileRead:
     found = os.fstat(descriptor)
     content, error = None, None
-    if stat.S_ISDIR(found.st_mode):
-        error = os.strerror(errno.EISDIR)
-    elif not stat.S_ISREG(found.st_mode):
-        error = "Not a regular file"
-    elif found.st_size > _LARGEST_FILE_BYTES:
-        error = f"{found.st_size} bytes long, more than any such file has"
-    else:
-        content = _read_all(descriptor)
+    try:
+        check_regular(found, path)
+        content = read_open(descriptor, InputKind.OF_LOG_DIRECTORY, path)
+    except OSError as refused:
+        error = _words(refused)
     return FileRead(
         path=path,
         content=content,
@@ -248,13 +250,6 @@ def _read_open(path: str, descriptor: int) -> FileRead:
         owner_gid=found.st_gid,
         mtime_ms=found.st_mtime_ns // 1_000_000,
     )
-
-
-def _read_all(descriptor: int) -> bytes:
-    parts = []
-    while part := os.read(descriptor, 1024 * 1024):
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _words(error: OSError) -> str:

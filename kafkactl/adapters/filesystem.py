@@ -1,5 +1,9 @@
 """The port through which every file of a node is changed: one method, one operation that can fail or be the last.
 
+Paths are words for errors and tests. Where `at` is given, the descriptor of an open directory, the operation is on the
+path's last name in that directory, and no link is followed: another user may rename and replace what a path leads over,
+while root is at work. `publish` never replaces anything.
+
 Nothing here decides anything. Whoever writes to a disk goes through `Filesystem`, so that a test can make the nth
 operation fail in every way, or end the process there, and look at what is left (tests/crash/).
 Reading needs no port: it changes nothing.
@@ -7,19 +11,25 @@ Reading needs no port: it changes nothing.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
-from typing import Protocol
+from pathlib import PurePath
+from typing import Final, Protocol
 
 
 class Filesystem(Protocol):
     """What writing to a node's directories needs of an operating system. Every method may raise OSError."""
 
-    def create(self, path: str, mode: int) -> int:
+    def open_folder(self, path: str, *, at: int | None = None) -> int:
+        """Open a directory, over links only without `at`, and return its descriptor."""
+        ...
+
+    def create(self, path: str, mode: int, *, at: int | None = None) -> int:
         """Create a file that must not exist yet and return its descriptor; `mode` is subject to the umask."""
         ...
 
-    def lock(self, path: str) -> int:
+    def lock(self, path: str, *, at: int | None = None) -> int:
         """Open or create a file and lock it for this open file alone. Raises BlockingIOError where it is locked."""
         ...
 
@@ -35,7 +45,7 @@ class Filesystem(Protocol):
         """Give the descriptor back."""
         ...
 
-    def mkdir(self, path: str) -> None:
+    def mkdir(self, path: str, *, at: int | None = None) -> None:
         """Create one directory, whose parent exists."""
         ...
 
@@ -43,23 +53,27 @@ class Filesystem(Protocol):
         """Put `source` in the place of `target` in one step, on one file system. EXDEV is an error, never a copy."""
         ...
 
-    def fsync_directory(self, path: str) -> None:
-        """Return only when the names in this directory are on the disk."""
+    def publish(self, source: str, target: str, *, at: int) -> None:
+        """Give a file of the directory `at` another name in it. Raises FileExistsError where the name is taken."""
         ...
 
-    def chmod(self, path: str, mode: int) -> None:
-        """Set the permission bits."""
+    def fsync_directory(self, path: str, *, at: int | None = None) -> None:
+        """Return only when the names in this directory, whose own descriptor is `at`, are on the disk."""
         ...
 
-    def chown(self, path: str, uid: int, gid: int) -> None:
-        """Give a file or directory to a user and a group (-1: leave as is); links are not followed."""
+    def chmod(self, descriptor: int, mode: int) -> None:
+        """Set the permission bits of an open file."""
         ...
 
-    def unlink(self, path: str) -> None:
+    def chown(self, descriptor: int, uid: int, gid: int) -> None:
+        """Give an open file or directory to a user and a group (-1: leave as is)."""
+        ...
+
+    def unlink(self, path: str, *, at: int | None = None) -> None:
         """Remove a name of a file."""
         ...
 
-    def rmdir(self, path: str) -> None:
+    def rmdir(self, path: str, *, at: int | None = None) -> None:
         """Remove an empty directory."""
         ...
 
@@ -67,13 +81,20 @@ class Filesystem(Protocol):
 class OsFilesystem:
     """The real one."""
 
-    def create(self, path: str, mode: int) -> int:
-        """O_EXCL and O_NOFOLLOW: a file or link that somebody put there meanwhile is an error."""
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    def open_folder(self, path: str, *, at: int | None = None) -> int:
+        """O_DIRECTORY, with `at` O_NOFOLLOW: a link in the place of a directory is an error."""
+        follow = os.O_NOFOLLOW if at is not None else 0
+        return os.open(_name(path, at), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | follow, dir_fd=at)
 
-    def lock(self, path: str) -> int:
+    def create(self, path: str, mode: int, *, at: int | None = None) -> int:
+        """O_EXCL and O_NOFOLLOW: a file or link that somebody put there meanwhile is an error."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(_name(path, at), flags, mode, dir_fd=at)
+
+    def lock(self, path: str, *, at: int | None = None) -> int:
         """flock(2), which unlike a POSIX lock also keeps out other threads of this process."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(_name(path, at), flags, 0o644, dir_fd=at)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -93,34 +114,67 @@ class OsFilesystem:
         """One close(2)."""
         os.close(descriptor)
 
-    def mkdir(self, path: str) -> None:
+    def mkdir(self, path: str, *, at: int | None = None) -> None:
         """One mkdir(2); the mode is the umask's."""
-        os.mkdir(path)  # noqa: PTH102 - the port speaks in operations, not in paths
+        os.mkdir(_name(path, at), dir_fd=at)  # the port speaks in operations, not in paths
 
     def rename(self, source: str, target: str) -> None:
         """One rename(2)."""
         os.rename(source, target)  # noqa: PTH104
 
-    def fsync_directory(self, path: str) -> None:
+    def publish(self, source: str, target: str, *, at: int) -> None:
+        """renameat2(2) with RENAME_NOREPLACE; where the system has none, a second name, and the first one removed."""
+        old, new = _name(source, at), _name(target, at)
+        if not _renamed(old, new, at):
+            os.link(old, new, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+            os.unlink(old, dir_fd=at)
+
+    def fsync_directory(self, path: str, *, at: int | None = None) -> None:
         """fsync(2) on the directory's own descriptor."""
+        if at is not None:
+            os.fsync(at)
+            return
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
-    def chmod(self, path: str, mode: int) -> None:
-        """One chmod(2)."""
-        os.chmod(path, mode)  # noqa: PTH101
+    def chmod(self, descriptor: int, mode: int) -> None:
+        """One fchmod(2)."""
+        os.fchmod(descriptor, mode)
 
-    def chown(self, path: str, uid: int, gid: int) -> None:
-        """One lchown(2)."""
-        os.chown(path, uid, gid, follow_symlinks=False)
+    def chown(self, descriptor: int, uid: int, gid: int) -> None:
+        """One fchown(2)."""
+        os.fchown(descriptor, uid, gid)
 
-    def unlink(self, path: str) -> None:
+    def unlink(self, path: str, *, at: int | None = None) -> None:
         """One unlink(2)."""
-        os.unlink(path)  # noqa: PTH108
+        os.unlink(_name(path, at), dir_fd=at)
 
-    def rmdir(self, path: str) -> None:
+    def rmdir(self, path: str, *, at: int | None = None) -> None:
         """One rmdir(2)."""
-        os.rmdir(path)  # noqa: PTH106
+        os.rmdir(_name(path, at), dir_fd=at)
+
+
+def _name(path: str, at: int | None) -> str:
+    return path if at is None else PurePath(path).name or path
+
+
+_NO_REPLACE: Final = 1  # linux/fs.h, RENAME_NOREPLACE
+_NOT_THERE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM})
+
+
+def _renamed(old: str, new: str, at: int) -> bool:
+    """Rename without replacing; False where the C library, the kernel or the file system cannot."""
+    import ctypes  # a command that writes nothing need not load it
+
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "renameat2"):
+        return False
+    if library.renameat2(at, os.fsencode(old), at, os.fsencode(new), ctypes.c_uint(_NO_REPLACE)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _NOT_THERE:
+        return False
+    raise OSError(number, os.strerror(number), new)

@@ -13,7 +13,9 @@ Rule = Callable[[ConfigView], Iterator[Problem]]
 
 RULES: tuple[Rule, ...] = (
     kraft.check_roles,
+    limits.check_codecs,
     limits.check_group_limits,
+    limits.check_rack_tags,
     kraft.check_early_start_listeners,
     kraft.check_connection_overrides,
     kraft.check_inter_broker_protocol,
@@ -21,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     kraft.check_ids,
     kraft.check_zookeeper,
     limits.check_log_limits,
+    limits.check_cordoned,
     kraft.check_quorum,
     kraft.check_advertised_controllers,
     kraft.check_membership,

@@ -14,6 +14,7 @@ from typing import Any
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.redact import is_secret_text
 from kafkactl.protocol.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.schema.source import read_data
@@ -165,7 +166,7 @@ def _value(key: ServerKey, text: str | None, rules: ReadingRules) -> Any:
 
 
 def _invalid(key: ServerKey, text: str, complaint: str) -> Problem:
-    shown = "[hidden]" if key.is_secret else text
+    shown = "[hidden]" if key.is_secret or is_secret_text(text) else text
     words = f"Invalid value {shown} for configuration {key.name}: {complaint}"
     return Problem(id="invalid-config-value", key=key.name, words=words, next_step=f"Correct {key.name}.")
 

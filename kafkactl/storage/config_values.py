@@ -8,17 +8,15 @@ that formatting depends on, and a warning for the rest. Source: clients `ConfigT
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from kafkactl.frozen import frozen
+from kafkactl.protocol.config_variables import variables
 from kafkactl.protocol.java_text import split_list
 from kafkactl.storage.config_rules_values import Problem
 
 PROVIDERS = "config.providers"
-# `${provider:[path:]key}`
-_VARIABLE = r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}"
 _NEEDED = frozenset(
     {
         "advertised.listeners",
@@ -66,11 +64,6 @@ class Elsewhere:
     warnings: tuple[Problem, ...]
 
 
-def has_variable(text: str) -> bool:
-    """Whether `${provider:key}` stands in a text."""
-    return "${" in text and re.search(_VARIABLE, text) is not None
-
-
 def resolve_values(given: Mapping[str, str], resolve: Resolve | None) -> Elsewhere:
     """Replace what config providers know."""
     providers = _providers(given)
@@ -94,7 +87,7 @@ def resolve_values(given: Mapping[str, str], resolve: Resolve | None) -> Elsewhe
 
 
 def _names_one_of(providers: Mapping[str, ConfigProvider], text: str) -> bool:
-    return "${" in text and any(match[1] in providers for match in re.finditer(_VARIABLE, text))
+    return any(one.provider in providers for one in variables(text))
 
 
 def _providers(given: Mapping[str, str]) -> dict[str, ConfigProvider]:
@@ -109,14 +102,15 @@ def _providers(given: Mapping[str, str]) -> dict[str, ConfigProvider]:
 
 
 def _resolved(text: str, providers: Mapping[str, ConfigProvider], resolve: Resolve | None) -> str:
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in providers:
-            return match[0]
+    parts, at = [], 0
+    for one in variables(text):
+        if one.provider not in providers:
+            continue
         if resolve is None:
             raise LookupError("providers are not asked here")
-        return resolve(providers[match[1]], match[3] or "", match[4])
-
-    return re.sub(_VARIABLE, value, text)
+        parts += [text[at : one.start], resolve(providers[one.provider], one.path, one.key)]
+        at = one.end
+    return "".join([*parts, text[at:]])
 
 
 def _unresolved(key: str, text: str, why: str) -> Problem:

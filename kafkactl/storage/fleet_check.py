@@ -1,8 +1,9 @@
 """Check a plan against one host, right before it is applied there.
 
-What this file guards: the world may have moved since the plan was made. The host's configuration must say what it
-said then, the disks must be blank or hold exactly what was planned, and a disk that was formatted before must not be
-blank by accident. All nodes that are applied together are checked first; one blocker, and nothing is written at all.
+What this file guards: the world may have moved since the plan was made, and the plan may have been made by anybody. The
+host's configuration must say what it said then, the plan only what planning makes (plan_check), the disks must be blank
+or hold exactly what was planned, and a disk that was formatted before must not be blank by accident. All nodes that are
+applied together are checked first; one blocker, and nothing is written at all.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ from kafkactl.storage.format_plan import plan_format
 from kafkactl.storage.model import (
     Action,
     FormatPlan,
-    FormatRequest,
     GuardOverrides,
     ObservedNode,
     Owner,
     PlannedDirectory,
-    VoterMode,
 )
 from kafkactl.storage.node_config import ConfigError, NodeConfig
+from kafkactl.storage.plan_check import check_plan_of_node, directory_ids, request_of
 from kafkactl.storage.plan_file import FleetPlan, PlannedNode, node_format_plan
 from kafkactl.storage.receipts import Receipt
 
@@ -70,9 +70,10 @@ def _check_node(plan: FleetPlan, here: NodeHere, request: ApplyRequest, release:
     whole = node_format_plan(plan, here.planned)
     if isinstance(here.config, InputError):
         return _refuse(whole, _config_findings(here.planned, here.config))
+    # Where the configuration is another one the plan's directories may be too: nothing else can be said.
     findings = list(_config_changed(here.planned, here.config))
+    findings = findings or list(check_plan_of_node(plan, here.planned, here.config, release))
     if findings:
-        # The plan's directories may not be those of the configuration any more: nothing else can be said.
         return _refuse(whole, findings)
     seen = _as_format(plan, here, here.config, request, release)
     findings = [
@@ -88,47 +89,28 @@ def _as_format(
     plan: FleetPlan, here: NodeHere, config: NodeConfig, request: ApplyRequest, release: Release
 ) -> FormatPlan:
     """What a single format would say of these disks: the guard, locks, who may write, what is formatted already."""
-    ids = {item.path: item.directory_id for item in here.planned.directories if item.directory_id is not None}
-    source = NodeSource(now=plan.created_ms, directory_ids=ids, salt=lambda _: b"")
+    source = NodeSource(now=plan.created_ms, directory_ids=directory_ids(here.planned), salt=lambda _: b"")
     overrides = replace(
         request.overrides,
         expected_mounts=request.overrides.expected_mounts | frozenset(here.planned.mounts),
     )
-    asked = FormatRequest(
-        cluster_id=plan.cluster_id,
-        release_version=plan.release_version,
-        features=plan.requested_features,
-        voter_mode=here.planned.voter_mode,
-        initial_controllers=_initial_controllers(plan, here.planned),
-        ignore_formatted=True,
-        overrides=overrides,
-        owner=request.owner,
-    )
+    asked = replace(request_of(plan, here.planned), ignore_formatted=True, overrides=overrides, owner=request.owner)
     return plan_format(asked, config, here.observed, release, source)
-
-
-def _initial_controllers(plan: FleetPlan, node: PlannedNode) -> str:
-    if node.voter_mode is not VoterMode.INITIAL_CONTROLLERS:
-        return ""
-    texts = []
-    for voter in plan.voters:
-        endpoint = voter.endpoints[0]
-        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-        texts.append(f"{voter.node_id}@{host}:{endpoint.port}:{voter.directory_id}")
-    return ",".join(texts)
 
 
 def _with_planned_files(
     planned: Iterable[PlannedDirectory], seen: Iterable[PlannedDirectory]
 ) -> tuple[PlannedDirectory, ...]:
     """The planned bytes for the directories that are to be formatted; the others stay as they are."""
-    actions = {directory.path: directory.action for directory in seen}
-    return tuple(
-        directory
-        if actions.get(directory.path) is Action.FORMAT
-        else replace(directory, action=actions.get(directory.path, Action.SKIP), files=())
-        for directory in planned
-    )
+    found = {directory.path: directory for directory in seen}
+    merged = []
+    for directory in planned:
+        now = found.get(directory.path)
+        if now is not None and now.action is Action.FORMAT:
+            merged.append(replace(directory, place=now.place, found=now.found))
+        else:
+            merged.append(replace(directory, action=now.action if now is not None else Action.SKIP, files=()))
+    return tuple(merged)
 
 
 # --- rules ------------------------------------------------------------------------------------------------------

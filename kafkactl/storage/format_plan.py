@@ -42,6 +42,7 @@ from kafkactl.storage.format_rules_warnings import (
 from kafkactl.storage.guard import check_blank
 from kafkactl.storage.model import (
     Action,
+    DirectoryState,
     FormatPlan,
     FormatRequest,
     ObservedDirectory,
@@ -177,7 +178,7 @@ def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
 
 
 def _check_scram_flag(request: FormatRequest, release: Release) -> Iterator[Finding]:
-    if request.scram and release.scram_rule == "none":
+    if (request.scram or request.credentials) and release.scram_rule == "none":
         yield blocker(
             "option-not-in-release",
             "--add-scram",
@@ -201,10 +202,11 @@ def _check_jbod(config: NodeConfig, levels: Levels, release: Release) -> Iterato
 
 
 def _credentials(request: FormatRequest, release: Release, source: Source) -> tuple[ScramCredential, ...]:
-    return tuple(
+    parsed = (
         parse_scram(text, release=release, salt=source.scram_salt(position))
         for position, text in enumerate(request.scram)
     )
+    return (*parsed, *request.credentials)
 
 
 def _voters(voters: Sequence[DynamicVoter], config: NodeConfig) -> tuple[Voter, ...]:
@@ -278,7 +280,14 @@ def _format(
         directory_id=directory_id,
         action=Action.FORMAT,
         files=files.of_directory(directory_id, is_metadata=role == "metadata"),
+        place=_place(one.directory),
+        found=frozenset(entry.name for entry in one.directory.entries),
     )
+
+
+def _place(directory: ObservedDirectory) -> tuple[int, int] | None:
+    is_there = directory.state is DirectoryState.DIRECTORY
+    return (directory.device, directory.inode) if is_there else None
 
 
 def _leave(one: ClassifiedDirectory, facts: _Facts) -> PlannedDirectory:

@@ -23,6 +23,7 @@ from kafkactl.storage.model import (
     FIRST_CHECKPOINT,
     KAFKACTL_LOCK,
     LOST_AND_FOUND,
+    META_PROPERTIES,
     METADATA_LOG,
     DirectoryEntry,
     DirectoryState,
@@ -32,9 +33,10 @@ from kafkactl.storage.model import (
 )
 
 # Kafka's own temporary names (PropertiesUtils, BootstrapDirectory); its checkpoints carry a random infix.
-_KAFKA_TEMPORARIES = frozenset({"meta.properties.tmp", "bootstrap.checkpoint.tmp"})
+KAFKA_TEMPORARIES = frozenset({"meta.properties.tmp", "bootstrap.checkpoint.tmp"})
 _PARTIAL_FIRST_CHECKPOINT = r"0{20}-0{10}-?[^/]*\.checkpoint\.part"
 _TOPIC_PARTITION = r"(?P<topic>[A-Za-z0-9._-]{1,249})-\d+(?:[.-][0-9a-f]+-(?:delete|future|stray))?"
+_WRITTEN = frozenset({METADATA_LOG, META_PROPERTIES, BOOTSTRAP_CHECKPOINT})
 _NAMES_SHOWN = 8
 
 
@@ -57,6 +59,7 @@ def check_blank(
     for directory in empty:
         findings += _check_in_use(directory)
         findings += _check_content(directory, overrides)
+        findings += _check_links(directory)
         findings += _check_mount(directory, siblings, overrides)
         findings += _check_writable(directory)
         if is_broker:
@@ -73,7 +76,7 @@ def is_leftover(directory: ObservedDirectory, entry: DirectoryEntry) -> bool:
         return all(_is_leftover_of_first_checkpoint(inside) for inside in directory.metadata_log or ())
     if entry.kind != "file":
         return False
-    known = {BOOTSTRAP_CHECKPOINT, KAFKACTL_LOCK} | _KAFKA_TEMPORARIES
+    known = {BOOTSTRAP_CHECKPOINT, KAFKACTL_LOCK} | KAFKA_TEMPORARIES
     return entry.name in known or is_staged_name(entry.name)
 
 
@@ -134,6 +137,20 @@ def _check_content(directory: ObservedDirectory, overrides: GuardOverrides) -> I
         f" is, say so with --allow-not-blank {directory.path}.",
         evidence=_evidence(directory, found),
     )
+
+
+def _check_links(directory: ObservedDirectory) -> Iterable[Finding]:
+    """What a format writes to is in the directory itself, whatever is allowed: a link may lead to another node."""
+    for entry in directory.entries:
+        if entry.name in _WRITTEN and entry.kind == "symlink":
+            yield _finding(
+                "link-below-log-directory",
+                directory,
+                f"{directory.path}/{entry.name} is a symbolic link: nothing is written through a link",
+                next_step="Remove the link; name the directory that it leads to as metadata.log.dir or in log.dirs if"
+                " it is meant.",
+                evidence={"path": directory.path, "name": entry.name},
+            )
 
 
 def _evidence(directory: ObservedDirectory, found: Sequence[DirectoryEntry]) -> dict[str, Any]:
@@ -271,9 +288,10 @@ def _check_lost_metadata_disk(
 
 
 _LOST_CONTROLLER = (
-    "Bring the disk back. If it is gone: make sure that a majority of the other controllers is alive and caught up"
-    " (`kafka-metadata-quorum.sh describe --replication`), then say so with {flags}. In a dynamic quorum, remove the"
-    " voter with its old directory id first and add it again afterwards."
+    "Bring the disk back. If it is gone: make sure that a majority of all voters, this one not counted, follows the"
+    " leader (`kafkactl quorum describe` shows them alive: it watches whose fetches advance; a lag of 0 alone is also"
+    " that of a voter that was just killed), then confirm it with {flags}. In a dynamic quorum, remove the voter with"
+    " its old directory id first and add it again afterwards."
 )
 _LOST_BROKER = "Bring the disk back, or say that it is replaced with {flags}."
 

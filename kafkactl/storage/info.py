@@ -1,8 +1,8 @@
 """What `info` says of a node's directories: Kafka's own lines, and the same as values.
 
-The law: the text is that of Kafka's tool of the same release (StorageTool.infoCommand, measured on ten releases), with
-one exception. A node that came from ZooKeeper keeps meta.properties of version 0 for good, and starts from them
-(KRaftServer accepts broker.id and cluster.id); Kafka's tool calls that a problem, here it is told and is none.
+The law: the text is that of Kafka's tool of the same release (StorageTool.infoCommand, measured on ten releases). A
+node that came from ZooKeeper keeps meta.properties of version 0 permanently, and starts from them (KRaftServer accepts
+broker.id and cluster.id); Kafka's tool calls that a problem, and a finding says what it means.
 
 Two rules: 3.3 to 3.6 compare the whole files as texts; 3.7 and later read them as a node does, and compare ids.
 """
@@ -125,10 +125,9 @@ def describe_node(config: InfoConfig, observed: ObservedNode, release: Release) 
     findings: list[Finding] = []
     legacy = metadata is not None and metadata.get(VERSION, "0") == "0"
     if legacy and not config.is_zookeeper_mode:
+        problems.append(_LEGACY_FILES)
         if _is_left_by_migration(metadata or {}):
             findings.append(_left_by_migration(formatted[0].path))
-        else:
-            problems.append(_LEGACY_FILES)
     if metadata is not None and metadata.get(VERSION) == "1" and config.is_zookeeper_mode:
         problems.append(_LEGACY_CONFIG)
     return NodeInfo(directories=directories, metadata=metadata, problems=tuple(problems), findings=tuple(findings))
@@ -278,9 +277,10 @@ def _left_by_migration(path: str) -> Finding:
         id="meta-properties-from-zookeeper",
         severity=Severity.INFO,
         subject=f"directory {path}",
-        message="its meta.properties is of version 0, as a node has it that came from ZooKeeper; the node starts from"
-        " it, and Kafka's own tool calls it a problem all the same",
-        next_step="Nothing needs to be done.",
+        message="its meta.properties has version 0, as on a node that came from ZooKeeper. Kafka's tool lists that as a"
+        " problem; a node of a migrated cluster starts from it all the same",
+        next_step="If this node was migrated, nothing needs to be done. If not, check that the configuration is the one"
+        " that belongs to this directory.",
     )
 
 

@@ -97,7 +97,7 @@ def parse_toml(data: bytes, file: str) -> dict[str, Any]:
         raise InventoryError(
             f"{file}, byte {error.start}: not UTF-8", id="inventory-not-toml", next_step="Save it as UTF-8."
         ) from None
-    except tomli.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, and a number of too many digits
         raise InventoryError(
             f"{file}: {error}", id="inventory-not-toml", next_step="Correct the line; the inventory is TOML."
         ) from None
@@ -109,7 +109,7 @@ def invalid(file: str, problems: Iterable[str], next_step: str) -> InventoryErro
     """The error that tells all problems of an inventory."""
     every = tuple(problems)
     return InventoryError(
-        f"{file}: " + ("\n" + " " * len(file) + "  ").join(every),
+        f"{file}: " + "; ".join(every),
         id="invalid-inventory",
         problems=every,
         next_step=next_step,

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kafkactl.frozen import frozen
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Outcome
 from kafkactl.values import Uuid
+
+if TYPE_CHECKING:
+    from kafkactl.storage.scram import ScramCredential
 
 META_PROPERTIES = "meta.properties"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
@@ -29,6 +32,10 @@ CLEANED = "cleaner-offset-checkpoint"
 NODE_LOCK = ".lock"
 KAFKACTL_LOCK = ".kafkactl.lock"
 LOST_AND_FOUND = "lost+found"
+# Kafka makes its snapshots read-only (FileRawSnapshotWriter). The keys of SCRAM users are their owner's alone to read,
+# which Kafka leaves to the umask. Every other file follows the umask.
+SNAPSHOT_MODE = 0o400
+KEYS_MODE = 0o600
 
 
 def staged_name(name: str) -> str:
@@ -89,12 +96,14 @@ class FormatRequest:
     """`format`'s arguments as typed; texts are parsed by the planner, in Kafka's order.
 
     `scram` holds SCRAM arguments in Kafka's grammar (`SCRAM-SHA-256=[name=…,password=…]`): secrets, never shown.
+    `credentials` are users whose keys are derived already (those of a plan file).
     """
 
     cluster_id: str
     release_version: str | None = None
     features: tuple[str, ...] = ()
     scram: tuple[str, ...] = field(default=(), repr=False)
+    credentials: tuple[ScramCredential, ...] = field(default=(), repr=False)
     voter_mode: VoterMode = VoterMode.UNSPECIFIED
     initial_controllers: str = ""
     ignore_formatted: bool = False
@@ -180,6 +189,7 @@ class ObservedDirectory:
     metadata_files: Mapping[str, FileRead] = field(default_factory=dict)
     offset_checkpoints: Mapping[str, FileRead] = field(default_factory=dict)
     device: int = 0
+    inode: int = 0
     parent_device: int = 0
     mount_point: str = "/"
     writable: bool = True
@@ -231,13 +241,19 @@ class PlannedFile:
 
 @frozen
 class PlannedDirectory:
-    """One log directory in a plan. `files` are in the order in which they are published, meta.properties last."""
+    """One log directory in a plan. `files` are in the order in which they are published, meta.properties last.
+
+    `place` (device, inode) is the real directory that was looked at, None where there was none; `found` are the names
+    in it. What is another directory by then, or holds more, is not written to.
+    """
 
     path: str
     role: str  # metadata | data
     directory_id: Uuid | None
     action: Action
     files: tuple[PlannedFile, ...] = ()
+    place: tuple[int, int] | None = None
+    found: frozenset[str] = frozenset()
 
 
 @frozen

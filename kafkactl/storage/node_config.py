@@ -10,6 +10,7 @@ any other unless config.providers names their provider.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
@@ -18,6 +19,7 @@ from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
+from kafkactl.protocol.config_variables import has_variable
 from kafkactl.protocol.properties import NOTHING, Properties, PropertyWarning, parse_properties
 from kafkactl.quorum.voters import StaticVoter
 from kafkactl.storage.config_rules import check_config
@@ -32,7 +34,7 @@ from kafkactl.storage.config_rules_values import (
     server_keys,
 )
 from kafkactl.storage.config_rules_view import ConfigView, overlooks_text_before_host
-from kafkactl.storage.config_values import Resolve, has_variable, resolve_values
+from kafkactl.storage.config_values import Resolve, resolve_values
 from kafkactl.values import Endpoint
 
 _COPIES = {"node.id": "broker.id", "broker.id": "node.id"}
@@ -235,7 +237,7 @@ def _matters(warning: PropertyWarning, keys: Mapping[str, ServerKey]) -> bool:
 
 def _odd_directories(view: ConfigView) -> Iterator[Problem]:
     """Directories that stop nothing and are probably not meant."""
-    for path in dict.fromkeys(path for path in view.log_dirs if view.log_dirs.count(path) > 1):
+    for path in (path for path, times in Counter(view.log_dirs).items() if times > 1):
         words = f"log.dirs names {path} twice"
         yield Problem(id="duplicate-log-dir", key="log.dirs", words=words, next_step="Remove one of them.")
     for key, paths in (("log.dirs", view.log_dirs), ("metadata.log.dir", (view.get("metadata.log.dir"),))):

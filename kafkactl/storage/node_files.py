@@ -22,15 +22,15 @@ from kafkactl.storage.meta_properties import parse_meta_properties, render_meta_
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
+    KEYS_MODE,
     META_PROPERTIES,
     METADATA_LOG,
+    SNAPSHOT_MODE,
     PlannedFile,
 )
 from kafkactl.storage.scram import ScramCredential
 from kafkactl.values import Uuid
 
-# Kafka makes its snapshots read-only (FileRawSnapshotWriter); the other files follow the umask.
-_SNAPSHOT_MODE = 0o400
 _EVERYTHING_IN_FIRST_CHECKPOINT = 4
 
 
@@ -71,7 +71,7 @@ class NodeFiles:
     def _bootstrap_checkpoint(self) -> PlannedFile:
         content = encode_bootstrap_checkpoint(self.records, self.now_ms)
         _must_decode(content, self.records, None)
-        return PlannedFile(name=BOOTSTRAP_CHECKPOINT, content=content, mode=None)
+        return PlannedFile(name=BOOTSTRAP_CHECKPOINT, content=content, mode=KEYS_MODE if self.scram else None)
 
     @cached_property
     def _first_checkpoint(self) -> PlannedFile | None:
@@ -87,7 +87,7 @@ class NodeFiles:
             now_ms=self.now_ms, kraft_version=self.kraft_version or None, voters=self.voters, records=records
         )
         _must_decode(content, records, self.voters)
-        return PlannedFile(name=f"{METADATA_LOG}/{FIRST_CHECKPOINT}", content=content, mode=_SNAPSHOT_MODE)
+        return PlannedFile(name=f"{METADATA_LOG}/{FIRST_CHECKPOINT}", content=content, mode=SNAPSHOT_MODE)
 
     def _meta_properties(self, directory_id: Uuid | None) -> PlannedFile:
         content = render_meta_properties(

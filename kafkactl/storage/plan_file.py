@@ -17,18 +17,22 @@ import base64
 import binascii
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from kafkactl.errors import InputError, RefusedError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Outcome, Severity
+from kafkactl.shown import escaped
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
+    KEYS_MODE,
     META_PROPERTIES,
     METADATA_LOG,
+    SNAPSHOT_MODE,
     Action,
     FormatPlan,
     PlannedDirectory,
@@ -43,6 +47,9 @@ PLAN_FILE_MODE = 0o600
 
 # A plan names no other file than these: one that does was not made by `storage plan`.
 _PLANNED_NAMES = frozenset({META_PROPERTIES, BOOTSTRAP_CHECKPOINT, f"{METADATA_LOG}/{FIRST_CHECKPOINT}"})
+_PLANNED_MODES = (None, SNAPSHOT_MODE, KEYS_MODE)
+_UNFIT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_Value = TypeVar("_Value")
 
 
 @frozen
@@ -112,7 +119,7 @@ def node_format_plan(plan: FleetPlan, node: PlannedNode) -> FormatPlan:
 
 def render_plan(plan: FleetPlan) -> bytes:
     """The plan file: JSON with sorted keys, its checksum included."""
-    return (json.dumps(_sealed(plan), indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8")
+    return (escaped(json.dumps(_sealed(plan), indent=1, sort_keys=True, ensure_ascii=False)) + "\n").encode("utf-8")
 
 
 def shown_plan(plan: FleetPlan) -> dict[str, Any]:
@@ -264,28 +271,66 @@ def _not_a_plan(file: str, why: str) -> InputError:
 
 
 def _plan_from(document: Mapping[str, Any]) -> FleetPlan:
-    contents = {digest: _content(digest, text) for digest, text in document["contents"].items()}
+    contents = {digest: _content(digest, text) for digest, text in _table(document, "contents").items()}
+    version = _table(document, "metadata_version")
     return FleetPlan(
         outcome=Outcome(document["outcome"]),
-        cluster_id=document["cluster_id"],
-        kafka_version=document["kafka_version"],
-        release_version=document["release_version"],
-        requested_features=tuple(document["requested_features"]),
-        metadata_version_level=document["metadata_version"]["level"],
-        metadata_version_name=document["metadata_version"]["name"],
-        kraft_version=document["kraft_version"],
-        features=dict(document["features"]),
-        mode=document["mode"],
-        voters=tuple(_voter_from(voter) for voter in document["voters"]),
-        static_voters=tuple(document["static_voters"]),
-        created_ms=document["created_ms"],
-        nodes=tuple(_node_from(node, contents) for node in document["nodes"]),
-        findings=tuple(_finding_from(finding) for finding in document["findings"]),
+        cluster_id=_text(document, "cluster_id"),
+        kafka_version=_text(document, "kafka_version"),
+        release_version=None if document["release_version"] is None else _text(document, "release_version"),
+        requested_features=_texts(document, "requested_features"),
+        metadata_version_level=_number(version, "level"),
+        metadata_version_name=_text(version, "name"),
+        kraft_version=_number(document, "kraft_version"),
+        features={name: _number(_table(document, "features"), name) for name in _table(document, "features")},
+        mode=_text(document, "mode"),
+        voters=tuple(_voter_from(voter) for voter in _tables(document, "voters")),
+        static_voters=tuple(_checked(one, int, "static_voters") for one in _list(document, "static_voters")),
+        created_ms=_number(document, "created_ms"),
+        nodes=tuple(_node_from(node, contents) for node in _tables(document, "nodes")),
+        findings=tuple(_finding_from(finding) for finding in _tables(document, "findings")),
     )
 
 
-def _content(digest: str, text: str) -> bytes:
-    content = base64.b64decode(text, validate=True)
+# --- values of a plan, whose types anybody may have changed ---
+
+
+def _checked(value: Any, type_: type[_Value], key: str) -> _Value:
+    if not isinstance(value, type_) or isinstance(value, bool):
+        raise ValueError(f"{key} is {type(value).__name__}, expected is {type_.__name__}")
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{key} is a number of more than 64 bits")
+    if isinstance(value, str) and _UNFIT.search(value):
+        raise ValueError(f"{key} holds a control character or half a character")
+    return value
+
+
+def _text(document: Mapping[str, Any], key: str) -> str:
+    return _checked(document[key], str, key)
+
+
+def _number(document: Mapping[str, Any], key: str) -> int:
+    return _checked(document[key], int, key)
+
+
+def _table(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return _checked(document[key], dict, key)
+
+
+def _list(document: Mapping[str, Any], key: str) -> list[Any]:
+    return _checked(document[key], list, key)
+
+
+def _tables(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    return [_checked(item, dict, key) for item in _list(document, key)]
+
+
+def _texts(document: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(_checked(item, str, key) for item in _list(document, key))
+
+
+def _content(digest: str, text: Any) -> bytes:
+    content = base64.b64decode(_checked(text, str, "contents"), validate=True)
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"the content named {digest} has another checksum")
     return content
@@ -293,55 +338,65 @@ def _content(digest: str, text: str) -> bytes:
 
 def _voter_from(document: Mapping[str, Any]) -> Voter:
     return Voter(
-        node_id=document["id"],
-        directory_id=Uuid.parse(document["directory_id"]),
+        node_id=_number(document, "id"),
+        directory_id=Uuid.parse(_text(document, "directory_id")),
         endpoints=tuple(
-            Endpoint(listener=endpoint["listener"], host=endpoint["host"], port=endpoint["port"])
-            for endpoint in document["endpoints"]
+            Endpoint(listener=_text(endpoint, "listener"), host=_text(endpoint, "host"), port=_number(endpoint, "port"))
+            for endpoint in _tables(document, "endpoints")
         ),
     )
 
 
 def _node_from(document: Mapping[str, Any], contents: Mapping[str, bytes]) -> PlannedNode:
     files: dict[str, list[PlannedFile]] = {}
-    for file in document["files"]:
-        files.setdefault(file["directory"], []).append(_file_from(file, contents))
-    return PlannedNode(
-        id=document["id"],
-        host=document["host"],
-        roles=tuple(document["roles"]),
-        kafka_version=document["kafka_version"],
-        config=document["config"],
-        config_values=dict(document["config_values"]),
-        voter_mode=VoterMode(document["voter_mode"]),
-        mounts=tuple(document["mounts"]),
-        directories=tuple(_directory_from(item, files) for item in document["directories"]),
+    for file in _tables(document, "files"):
+        files.setdefault(_text(file, "directory"), []).append(_file_from(file, contents))
+    directories = tuple(_directory_from(item, files) for item in _tables(document, "directories"))
+    values = _table(document, "config_values")
+    node = PlannedNode(
+        id=_number(document, "id"),
+        host=_text(document, "host"),
+        roles=_texts(document, "roles"),
+        kafka_version=_text(document, "kafka_version"),
+        config=_text(document, "config"),
+        config_values={key: _text(values, key) for key in values},
+        voter_mode=VoterMode(_text(document, "voter_mode")),
+        mounts=_texts(document, "mounts"),
+        directories=directories,
     )
+    if other := sorted(set(files) - {directory.path for directory in directories}):
+        raise ValueError(f"node {node.id}: {other[0]} has files and is not among the directories")
+    return node
 
 
 def _directory_from(document: Mapping[str, Any], files: Mapping[str, Iterable[PlannedFile]]) -> PlannedDirectory:
-    directory_id = document["directory_id"]
+    directory_id, path = document["directory_id"], _text(document, "path")
     return PlannedDirectory(
-        path=document["path"],
-        role=document["role"],
-        directory_id=Uuid.parse(directory_id) if directory_id is not None else None,
+        path=path,
+        role=_text(document, "role"),
+        directory_id=Uuid.parse(_text(document, "directory_id")) if directory_id is not None else None,
         action=Action.FORMAT,
-        files=tuple(files.get(document["path"], ())),
+        files=tuple(files.get(path, ())),
     )
 
 
 def _file_from(document: Mapping[str, Any], contents: Mapping[str, bytes]) -> PlannedFile:
-    if document["name"] not in _PLANNED_NAMES:
-        raise ValueError(f"{document['name']!r} is not a file that formatting writes")
-    return PlannedFile(name=document["name"], content=contents[document["sha256"]], mode=document["mode"])
+    name, mode = _text(document, "name"), document["mode"]
+    if name not in _PLANNED_NAMES:
+        raise ValueError(f"{name!r} is not a file that formatting writes")
+    if mode not in _PLANNED_MODES:
+        raise ValueError(f"{name} has the mode {mode!r}, which formatting gives to no file")
+    return PlannedFile(
+        name=name, content=contents[_text(document, "sha256")], mode=None if mode is None else _number(document, "mode")
+    )
 
 
 def _finding_from(document: Mapping[str, Any]) -> Finding:
     return Finding(
-        id=document["id"],
+        id=_text(document, "id"),
         severity=Severity(document["severity"]),
-        subject=document["subject"],
-        message=document["message"],
-        evidence=document["evidence"],
-        next_step=document["next_step"],
+        subject=str(document["subject"]),
+        message=str(document["message"]),
+        evidence=_table(document, "evidence"),
+        next_step=str(document["next_step"]),
     )

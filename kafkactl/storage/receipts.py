@@ -14,6 +14,7 @@ from typing import Any
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.shown import escaped
 
 KIND = "storage.receipt"
 
@@ -59,7 +60,7 @@ def render_receipt(receipt: Receipt) -> bytes:
             for again in receipt.reformats
         ],
     }
-    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8")
+    return (escaped(json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False)) + "\n").encode("utf-8")
 
 
 def parse_receipt(data: bytes, *, file: str) -> Receipt:

@@ -14,10 +14,9 @@ from kafkactl.protocol.java_text import parse_int
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.storage.verify_model import Phase, Situation, Trouble, file_subject, stops
-from kafkactl.values import ZERO_UUID, Uuid
+from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
 
 _OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
-_METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
 _NOT_UTF8 = "java.nio.charset.MalformedInputException"
 _COLON = re.compile(r":\s+", re.ASCII)
 
@@ -115,7 +114,7 @@ def _topic_id_problem(text: str) -> str | None:
         topic_id = Uuid.parse(text)
     except InputError:
         return "java.lang.IllegalArgumentException"
-    if topic_id == _METADATA_TOPIC_ID:
+    if topic_id == METADATA_TOPIC_ID:
         return None
     return "Invalid topic ID" if topic_id == ZERO_UUID else f"log already contained topic ID {topic_id}"
 

@@ -58,23 +58,27 @@ def a_directory(path: Path, role: str = "data", action: Action = Action.FORMAT) 
     )
 
 
+def path_of(descriptor: int) -> str:
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+
 class Recorder(OsFilesystem):
     """The real disk, with a list of what was done to it."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
 
-    def rename(self, source: str, target: str) -> None:
+    def publish(self, source: str, target: str, *, at: int) -> None:
         self.done.append(f"rename {target}")
-        super().rename(source, target)
+        super().publish(source, target, at=at)
 
-    def fsync_directory(self, path: str) -> None:
+    def fsync_directory(self, path: str, *, at: int | None = None) -> None:
         self.done.append(f"sync {path}")
-        super().fsync_directory(path)
+        super().fsync_directory(path, at=at)
 
-    def mkdir(self, path: str) -> None:
+    def mkdir(self, path: str, *, at: int | None = None) -> None:
         self.done.append(f"mkdir {path}")
-        super().mkdir(path)
+        super().mkdir(path, at=at)
 
 
 def tree(root: Path) -> dict[str, bytes]:
@@ -188,10 +192,10 @@ def test_does_not_write_through_a_link_in_the_place_of_a_temporary_file(tmp_path
     target.write_text("precious")
 
     class Racer(OsFilesystem):
-        def create(self, path: str, mode: int) -> int:
+        def create(self, path: str, mode: int, *, at: int | None = None) -> int:
             if not os.path.lexists(path):
                 Path(path).symlink_to(target)
-            return super().create(path, mode)
+            return super().create(path, mode, at=at)
 
     applied = apply_plan(a_plan(a_directory(m)), Racer())
     assert applied.outcome is Outcome.FAILED
@@ -208,16 +212,16 @@ class Failing(OsFilesystem):
         if operation == self.operation and path.endswith(self.ending):
             raise OSError(self.number, os.strerror(self.number), path)
 
-    def create(self, path: str, mode: int) -> int:
+    def create(self, path: str, mode: int, *, at: int | None = None) -> int:
         self._check("create", path)
-        return super().create(path, mode)
+        return super().create(path, mode, at=at)
 
-    def rename(self, source: str, target: str) -> None:
+    def publish(self, source: str, target: str, *, at: int) -> None:
         self._check("rename", target)
-        super().rename(source, target)
+        super().publish(source, target, at=at)
 
-    def chown(self, path: str, uid: int, gid: int) -> None:
-        self._check("chown", path)
+    def chown(self, descriptor: int, uid: int, gid: int) -> None:
+        self._check("chown", path_of(descriptor))
 
 
 @pytest.mark.parametrize(
@@ -303,9 +307,9 @@ def test_everything_that_is_written_goes_to_the_owner(tmp_path: Path) -> None:
     given: list[str] = []
 
     class Chowns(OsFilesystem):
-        def chown(self, path: str, uid: int, gid: int) -> None:
+        def chown(self, descriptor: int, uid: int, gid: int) -> None:
             assert (uid, gid) == (12345, 54321)
-            given.append(path)
+            given.append(path_of(descriptor))
 
     m = tmp_path / "new" / "m"
     plan = a_plan(a_directory(m, "metadata"), owner=Owner(text="kafka:kafka", uid=12345, gid=54321))
@@ -318,8 +322,8 @@ def test_a_folder_that_an_interrupted_run_left_goes_to_the_owner_too(tmp_path: P
     given: list[str] = []
 
     class Chowns(OsFilesystem):
-        def chown(self, path: str, uid: int, gid: int) -> None:
-            given.append(path)
+        def chown(self, descriptor: int, uid: int, gid: int) -> None:
+            given.append(path_of(descriptor))
 
     (tmp_path / "m" / "__cluster_metadata-0").mkdir(parents=True)
     plan = a_plan(a_directory(tmp_path / "m", "metadata"), owner=Owner(text="kafka", uid=12345, gid=-1))
@@ -329,10 +333,24 @@ def test_a_folder_that_an_interrupted_run_left_goes_to_the_owner_too(tmp_path: P
 
 def test_an_owner_that_may_not_be_set_is_a_failure(tmp_path: Path) -> None:
     plan = a_plan(a_directory(tmp_path / "d"), owner=Owner(text="x", uid=12345, gid=-1))
-    applied = apply_plan(plan, Failing("chown", "d", errno.EPERM))
+    applied = apply_plan(plan, Failing("chown", ".tmp", errno.EPERM))
     assert applied.outcome is Outcome.FAILED
     assert applied.findings[0].id == "write-not-permitted"
     assert not (tmp_path / "d").exists()
+
+
+def test_a_directory_that_may_not_be_given_away_is_not_formatted(tmp_path: Path) -> None:
+    plan = a_plan(a_directory(tmp_path / "d"), owner=Owner(text="x", uid=12345, gid=-1))
+
+    class Chowns(Failing):
+        def chown(self, descriptor: int, uid: int, gid: int) -> None:
+            self._check("chown", path_of(descriptor))
+
+    applied = apply_plan(plan, Chowns("chown", "/d", errno.EPERM))
+    assert applied.outcome is Outcome.FAILED
+    assert [finding.id for finding in applied.findings] == ["write-not-permitted", "format-half-done"]
+    assert not (tmp_path / "d" / "meta.properties").exists()
+    assert apply_plan(plan, Chowns("chown", "nothing", 0)).outcome is Outcome.DONE
 
 
 @pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.NOTHING_TO_DO])

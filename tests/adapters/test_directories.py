@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters import directories
 from kafkactl.adapters.directories import observe_directory, observe_node, read_file
 from kafkactl.storage.model import DirectoryState
 from tests.storage.nodes import a_config
@@ -93,16 +92,16 @@ def test_what_is_no_file_has_no_content_and_nobody_waits_for_it(tmp_path: Path) 
     assert seen.meta_properties is not None
     assert (seen.meta_properties.content, seen.meta_properties.error) == (None, "Is a directory")
     os.mkfifo(tmp_path / "bootstrap.checkpoint")
-    assert read_file(str(tmp_path / "bootstrap.checkpoint")).error == "Not a regular file"
+    assert read_file(str(tmp_path / "bootstrap.checkpoint")).error == "a FIFO, expected was a regular file"
     assert read_file(str(tmp_path / "none")).error == "No such file or directory"
 
 
-def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directories, "_LARGEST_FILE_BYTES", 3)
-    (tmp_path / "f").write_bytes(b"1234")
+def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "f").open("wb") as file:
+        file.truncate(33 << 20)
     found = read_file(str(tmp_path / "f"))
     assert found.content is None
-    assert found.error == "4 bytes long, more than any such file has"
+    assert (found.error or "").startswith("34603008 bytes long, at most 33554432 are read")
 
 
 def test_the_lock_of_a_running_node_is_seen_and_its_process_named(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def test_a_lost_metadata_disk_is_refused(ensure, node):
 def test_users_by_file_are_compared_and_not_shown(ensure, tmp_path):
     users = tmp_path / "users.txt"
     users.write_text("SCRAM-SHA-256=[name=alice,password=alice-secret]\n", encoding="utf-8")
+    users.chmod(0o600)
     runs = [ensure("-s", "--scram-file", users), ensure("-s", "--scram-file", users)]
     users.write_text("SCRAM-SHA-256=[name=alice,password=another-secret]\n", encoding="utf-8")
     runs.append(ensure("-s", "--scram-file", users))

@@ -327,7 +327,7 @@ def test_a_directory_in_use_is_refused(format_: Callable[..., Run], node: Node) 
 def test_a_disk_that_fails_is_an_answer_with_the_next_step(
     format_: Callable[..., Run], node: Node, monkeypatch: pytest.MonkeyPatch, number: int, id_: str
 ) -> None:
-    def fail(self: OsFilesystem, path: str, mode: int) -> int:
+    def fail(self: OsFilesystem, path: str, mode: int, *, at: int | None = None) -> int:
         raise OSError(number, os.strerror(number), path)
 
     monkeypatch.setattr(OsFilesystem, "create", fail)
@@ -341,15 +341,15 @@ def test_a_disk_that_fails_is_an_answer_with_the_next_step(
 def test_half_of_a_format_is_exit_5_and_ignore_formatted_finishes_it(
     format_: Callable[..., Run], node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rename = OsFilesystem.rename
+    publish = OsFilesystem.publish
 
-    def fail(self: OsFilesystem, source: str, target: str) -> None:
+    def fail(self: OsFilesystem, source: str, target: str, *, at: int) -> None:
         if target == str(node.root / "d1" / "meta.properties"):
             raise OSError(errno.EIO, os.strerror(errno.EIO), target)
-        rename(self, source, target)
+        publish(self, source, target, at=at)
 
     with monkeypatch.context() as broken:
-        broken.setattr(OsFilesystem, "rename", fail)
+        broken.setattr(OsFilesystem, "publish", fail)
         run = format_("-s")
     assert (run.code, run.json["outcome"]) == (5, "partial")
     assert {one["path"]: one["progress"] for one in run.json["directories"]} == {

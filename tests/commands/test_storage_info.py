@@ -41,11 +41,12 @@ def test_problems_are_exit_code_7(kafkactl, node):
     assert info(kafkactl, node, "-o", "json").json["problems"] == [f"{node.disk(1, 'b')} is not formatted."]
 
 
-def test_a_node_from_zookeeper_is_no_problem(kafkactl, node):
+def test_a_node_from_zookeeper_is_a_problem_to_kafka_and_explained(kafkactl, node):
     for name in "ab":
         (node.disk(1, name) / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=abc\n")
     run = info(kafkactl, node, "-o", "json")
-    assert (run.code, [one["id"] for one in run.json["findings"]]) == (0, ["meta-properties-from-zookeeper"])
+    assert (run.code, [one["id"] for one in run.json["findings"]]) == (7, ["meta-properties-from-zookeeper"])
+    assert run.json["problems"][0].endswith("but the directories are formatted for legacy mode.")
 
 
 @pytest.mark.parametrize("text", [None, "node.id=x\n"])

@@ -61,17 +61,20 @@ class FaultyFilesystem:
 
     # --- the port
 
-    def create(self, path: str, mode: int) -> int:
-        descriptor: int = self._step("create", self.real.create, path, mode)
+    def open_folder(self, path: str, *, at: int | None = None) -> int:
+        return int(self._step("open folder", lambda: self.real.open_folder(path, at=at)))
+
+    def create(self, path: str, mode: int, *, at: int | None = None) -> int:
+        descriptor: int = self._step("create", lambda: self.real.create(path, mode, at=at))
         inode = os.fstat(descriptor).st_ino
         self._contents[inode] = 0
         self._paths[inode] = path
         self._changed(path, lambda: _remove(path))
         return descriptor
 
-    def lock(self, path: str) -> int:
+    def lock(self, path: str, *, at: int | None = None) -> int:
         there = os.path.lexists(path)
-        descriptor: int = self._step("lock", self.real.lock, path)
+        descriptor: int = self._step("lock", lambda: self.real.lock(path, at=at))
         found = os.fstat(descriptor)
         self._contents[found.st_ino], self._paths[found.st_ino] = found.st_size, path
         if not there:
@@ -95,8 +98,8 @@ class FaultyFilesystem:
             return
         self._step("close", self.real.close, descriptor)
 
-    def mkdir(self, path: str) -> None:
-        self._step("mkdir", self.real.mkdir, path)
+    def mkdir(self, path: str, *, at: int | None = None) -> None:
+        self._step("mkdir", lambda: self.real.mkdir(path, at=at))
         self._changed(path, lambda: shutil.rmtree(path, ignore_errors=True))
 
     def rename(self, source: str, target: str) -> None:
@@ -112,19 +115,29 @@ class FaultyFilesystem:
 
         self._changed(target, undo)
 
-    def fsync_directory(self, path: str) -> None:
+    def publish(self, source: str, target: str, *, at: int) -> None:
+        self._step("publish", lambda: self.real.publish(source, target, at=at))
+        self._paths[os.lstat(target).st_ino] = target
+
+        def undo() -> None:
+            if os.path.lexists(target):
+                Path(target).rename(source)
+
+        self._changed(target, undo)
+
+    def fsync_directory(self, path: str, *, at: int | None = None) -> None:
         self._step("fsync directory", lambda: list(Path(path).iterdir()))
         self._names.pop(path, None)
 
-    def chmod(self, path: str, mode: int) -> None:
-        self._step("chmod", self.real.chmod, path, mode)
+    def chmod(self, descriptor: int, mode: int) -> None:
+        self._step("chmod", self.real.chmod, descriptor, mode)
 
-    def chown(self, path: str, uid: int, gid: int) -> None:
-        self._step("chown", self.real.chown, path, uid, gid)
+    def chown(self, descriptor: int, uid: int, gid: int) -> None:
+        self._step("chown", self.real.chown, descriptor, uid, gid)
 
-    def unlink(self, path: str) -> None:
+    def unlink(self, path: str, *, at: int | None = None) -> None:
         before = self._keep(path)
-        self._step("unlink", self.real.unlink, path)
+        self._step("unlink", lambda: self.real.unlink(path, at=at))
 
         def undo() -> None:
             if before is not None:
@@ -132,8 +145,8 @@ class FaultyFilesystem:
 
         self._changed(path, undo)
 
-    def rmdir(self, path: str) -> None:
-        self._step("rmdir", self.real.rmdir, path)
+    def rmdir(self, path: str, *, at: int | None = None) -> None:
+        self._step("rmdir", lambda: self.real.rmdir(path, at=at))
         self._changed(path, lambda: Path(path).mkdir(parents=True, exist_ok=True))
 
     # --- faults
@@ -211,7 +224,7 @@ def _error(number: int) -> OSError:
 
 
 def _close_if_opened(name: str, result: Any) -> None:
-    if name in {"create", "lock"}:
+    if name in {"create", "lock", "open folder"}:
         os.close(result)
 
 

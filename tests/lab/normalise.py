@@ -22,6 +22,8 @@ def tree(root: Path, given_ids: set[str]) -> dict[str, tuple[str, bytes]]:
     found = {}
     for path in sorted(root.rglob("*")):
         mode = f"{path.lstat().st_mode & 0o7777:04o}"
+        if (path.name, mode) == ("bootstrap.checkpoint", "0600"):
+            mode = "0644"  # with SCRAM credentials in it ours is for its owner alone, Kafka's for everybody
         name = str(path.relative_to(root))
         if path.is_dir():
             found[name] = (f"directory {mode}", b"")

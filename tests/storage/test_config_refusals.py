@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.storage.node_configs import BROKER, COMBINED, CONTROLLER, refused, text
+from tests.storage.node_configs import BROKER, COMBINED, CONTROLLER, read, refused, text
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,36 @@ from tests.storage.node_configs import BROKER, COMBINED, CONTROLLER, refused, te
         (text(COMBINED, process_roles="observer"), "4.3", "invalid-config-value", "String must be one of: broker"),
         (text(COMBINED, process_roles="broker,broker"), "4.1", "duplicate-process-role", "Duplicate role names found"),
         (text(COMBINED, log_dirs="/a,,/b"), "4.2", "invalid-config-value", "'log.dirs' values must not be empty."),
+        (
+            text(BROKER) + b"offsets.topic.compression.codec=-1",
+            "3.3",
+            "unknown-compression-id",
+            "Unknown compression type id: -1",
+        ),
+        (
+            text(CONTROLLER) + b"share.coordinator.state.topic.compression.codec=99",
+            "4.4",
+            "unknown-compression-id",
+            "Unknown compression type id: 99",
+        ),
+        (
+            text(BROKER, log_dirs="/a") + b"cordoned.log.dirs=/a/",
+            "4.4",
+            "config-values-conflict",
+            "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : /a/",
+        ),
+        (
+            text(BROKER, log_dirs="/a") + b"cordoned.log.dirs=*,/a",
+            "4.3",
+            "config-values-conflict",
+            "When cordoned.log.dirs is set to *, it must not contain other values",
+        ),
+        (
+            text(CONTROLLER) + b"group.streams.rack.aware.assignment.tags=a,a",
+            "4.4",
+            "config-values-conflict",
+            "group.streams.rack.aware.assignment.tags must not contain duplicate tag keys.",
+        ),
         (text(COMBINED, log_dirs=""), "4.1", "no-log-directory", "At least one log directory must be defined"),
         (
             text(COMBINED, log_dirs="/a,/b") + b"remote.log.storage.system.enable=true",
@@ -213,3 +243,16 @@ def test_refusals(data: bytes, release: str, id: str, words: str):
     error = refused(data, release)
     assert error.id == id
     assert words in error.message
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.9", "4.0", "4.4"])
+@pytest.mark.parametrize("id", range(5))
+def test_every_compression_type_is_an_id(release: str, id: int):
+    for key in ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec"):
+        assert read(text(COMBINED) + f"{key}={id}\n".encode(), release).node_id == 1
+
+
+def test_what_is_cordoned_may_be_all_directories_or_some_of_them():
+    for base, named in ((BROKER, "*"), (BROKER, "/b"), (BROKER, "/b,/b"), (BROKER, ""), (CONTROLLER, "/elsewhere")):
+        assert read(text(base, log_dirs="/a,/b") + f"cordoned.log.dirs={named}\n".encode(), "4.4")
+    assert read(text(BROKER, log_dirs="/a") + b"cordoned.log.dirs=/b\n", "4.2")  # no such key yet
