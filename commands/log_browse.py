@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.log_options import (
     FROM_CLUSTER,
+    code_of,
     from_cluster_option,
     loaded_image,
     point_of,
@@ -22,8 +22,9 @@ from kafkactl.commands.log_options import (
     provenance,
     show_secrets_option,
 )
-from kafkactl.commands.output import emit, say
+from kafkactl.commands.output import asked, emit, say, show_line
 from kafkactl.commands.page import Page
+from kafkactl.shown import json_text
 
 if TYPE_CHECKING:
     from kafkactl.metadata.tree import Folder, Node
@@ -61,18 +62,18 @@ def command(
     """Walk through the state of a cluster as through folders and files.
 
     The tree is that of kafka-metadata-shell. On a terminal it asks for commands (ls, cd, cat, tree,
-    find, pwd, exit); with a PATH, or where there is no terminal, it prints one folder or file.
+    find, pwd, exit); with a PATH, or where there is no terminal, it prints one folder or file. Damage
+    does not end the tree, as it ends the log for a node of Kafka: a finding reports it (exit 7).
     """
     from kafkactl.metadata.tree import Folder, find, resolved, tree_of
-    from kafkactl.plan import blockers
 
     most = 1 if from_cluster else 2
     if not most - 1 <= len(words) <= most:
         raise click.UsageError(f"Give a SOURCE or {FROM_CLUSTER}, and perhaps a PATH in its tree.")
     sources, path = words[: most - 1], (words[most - 1 :] or (None,))[0]
-    loaded = loaded_image(sources, connection, from_cluster=from_cluster, point=point_of(at, at_time))
+    loaded = loaded_image(sources, connection, from_cluster=from_cluster, point=point_of(at, at_time), past_damage=True)
     root = tree_of(loaded.image, provenance=provenance(loaded), hide=not show_secrets)
-    code = exit_codes.PROBLEMS_FOUND if blockers(loaded.findings) else exit_codes.DONE
+    code = code_of(loaded.findings)
     if path is None and sys.stdin.isatty() and sys.stdout.isatty():
         _Session(root).run()
         raise click.exceptions.Exit(code)
@@ -99,7 +100,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
 
 
 def _lines(value: Any) -> list[str]:
-    return json.dumps(value, indent=2, ensure_ascii=False).splitlines()
+    return json_text(value, indent=2).split("\n")
 
 
 class _Session:
@@ -117,7 +118,7 @@ class _Session:
         with paused():
             while True:
                 try:
-                    line = input(f"/{'/'.join(self._place)}> ")
+                    line = asked(f"/{'/'.join(self._place)}> ")
                 except (EOFError, KeyboardInterrupt):
                     return
                 if not self.obey(line):
@@ -155,7 +156,7 @@ class _Session:
         from kafkactl.metadata.tree import Folder
 
         path, node = self._find(arguments)
-        click.echo("  ".join(node.names) if isinstance(node, Folder) else path)
+        show_line("  ".join(node.names) if isinstance(node, Folder) else path)
 
     def show(self, arguments: list[str]) -> None:
         """`cat`."""
@@ -165,7 +166,8 @@ class _Session:
         if isinstance(node, Folder):
             say(f"{path} is a folder; ls shows what is in it", "warn")
         else:
-            click.echo("\n".join(_lines(node.value)))
+            for line in _lines(node.value):
+                show_line(line)
 
     def change(self, arguments: list[str]) -> None:
         """`cd`."""
@@ -179,7 +181,7 @@ class _Session:
 
     def where(self, _arguments: list[str]) -> None:
         """`pwd`."""
-        click.echo("/" + "/".join(self._place))
+        show_line("/" + "/".join(self._place))
 
     def tree(self, arguments: list[str]) -> None:
         """`tree`."""
@@ -196,7 +198,7 @@ class _Session:
         path, node = self._find(arguments)
         for below, _ in walk(node, "" if path == "/" else path):
             if text is None or text in below.rpartition("/")[2]:
-                click.echo(below)
+                show_line(below)
 
     def _unknown(self, _arguments: list[str]) -> None:
         say(_HELP, "dim")

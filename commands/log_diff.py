@@ -13,7 +13,14 @@ import click
 from kafkactl.commands import exit_codes
 from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.log_options import from_cluster_option, loaded_image, provenance, show_secrets_option
+from kafkactl.commands.log_options import (
+    code_of,
+    from_cluster_option,
+    loaded_image,
+    past_damage_option,
+    provenance,
+    show_secrets_option,
+)
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
 
@@ -41,10 +48,17 @@ _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="[B]", required=False)
 @from_cluster_option
+@past_damage_option
 @show_secrets_option
 @connection_options
 def command(
-    *, before: str, after: str | None, from_cluster: bool, show_secrets: bool, connection: ConnectionArguments
+    *,
+    before: str,
+    after: str | None,
+    from_cluster: bool,
+    past_damage: bool,
+    show_secrets: bool,
+    connection: ConnectionArguments,
 ) -> None:
     """Compare the state that A comes to with that of B, or with a live cluster (--from-cluster).
 
@@ -52,12 +66,11 @@ def command(
     is only in B was added. Differences are data: the exit code is 0 whether there are any or not.
     """
     from kafkactl.metadata.diff import diff
-    from kafkactl.plan import blockers
 
     if (after is None) != from_cluster:
         raise click.UsageError("Give B, or --from-cluster.")
-    left = _loaded(before, connection)
-    right = _loaded(after, connection)
+    left = _loaded(before, connection, past_damage=past_damage)
+    right = _loaded(after, connection, past_damage=past_damage)
     differences = diff(left.image, right.image)
     findings = [*left.findings, *right.findings]
     emit(
@@ -70,32 +83,34 @@ def command(
             "findings": findings,
         },
         render=_show,
-        exit_code=exit_codes.PROBLEMS_FOUND if blockers(findings) else exit_codes.DONE,
+        exit_code=code_of(findings),
         listing="differences",
     )
 
 
-def _loaded(text: str | None, connection: ConnectionArguments) -> LoadedImage:
+def _loaded(text: str | None, connection: ConnectionArguments, *, past_damage: bool) -> LoadedImage:
     from kafkactl.adapters.log_image import Point
 
     if text is None:
-        return loaded_image((), connection, from_cluster=True, point=Point())
+        return loaded_image((), connection, from_cluster=True, point=Point(), past_damage=past_damage)
     path, offset = text, None
     match = re.fullmatch(r"(.+)@(\d+)", text)
     if match is not None and not Path(text).exists():
         path, offset = match[1], int(match[2])
-    return loaded_image((path,), connection, from_cluster=False, point=Point(offset=offset))
+    return loaded_image((path,), connection, from_cluster=False, point=Point(offset=offset), past_damage=past_damage)
 
 
 def _plain(one: Difference, *, hide: bool) -> dict[str, Any]:
-    from kafkactl.metadata.redact import REDACTED, redacted, redacted_configs
+    from kafkactl.metadata.diff import config_kind
+    from kafkactl.metadata.redact import redacted, redacted_configs, redacted_key
 
     before, after, key = dict(one.before), dict(one.after), one.key
     if hide and one.part == "configs":
-        before, after = redacted_configs(before), redacted_configs(after)
+        kind = config_kind(one.key)
+        before, after = redacted_configs(kind, before), redacted_configs(kind, after)
     elif hide:
         before, after = redacted(one.record, before), redacted(one.record, after)
-        key = REDACTED if one.part == "delegation_tokens" else key
+        key = redacted_key(one.part, key)
     return {
         "part": one.part,
         "key": key,

@@ -10,7 +10,7 @@ import click
 from kafkactl.commands import exit_codes
 from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.log_options import from_cluster_option, log_files, show_secrets_option
+from kafkactl.commands.log_options import code_of, from_cluster_option, log_files, show_secrets_option
 
 if TYPE_CHECKING:
     from kafkactl.adapters.log_source import LogFile
@@ -65,7 +65,6 @@ def command(
     from kafkactl.commands.log_stream import RecordStream
     from kafkactl.metadata.dump_keys import Key, KeyFilter
     from kafkactl.metadata.dump_lines import LineMaker, Wanted
-    from kafkactl.plan import blockers
 
     wanted = Wanted(
         types=_types(types),
@@ -85,17 +84,21 @@ def command(
     ) as files:
         stream = RecordStream("log.dump")
         findings = _print_all(stream, files, LineMaker(wanted, hide=not show_secrets), wanted)
-    stream.end(findings, exit_codes.PROBLEMS_FOUND if blockers(findings) else exit_codes.DONE)
+    stream.end(findings, code_of(findings))
 
 
 def _print_all(stream: RecordStream, files: Iterable[LogFile], maker: LineMaker, wanted: Wanted) -> list[Finding]:
     """Print what the files hold; what is wrong with them. Each folder is a log of its own."""
     from pathlib import PurePath
 
-    from kafkactl.metadata.dump_findings import dump_findings, torn_tail
+    from kafkactl.metadata.dump_findings import dump_findings, empty_log, torn_tail
+    from kafkactl.metadata.dump_lines import Wanted
 
     folder: PurePath | None = None
+    read: list[str] = []
+    is_empty = wanted == Wanted()
     for file in files:
+        read.append(file.name)
         if folder not in (None, PurePath(file.name).parent):
             maker.end_log()
         folder = PurePath(file.name).parent
@@ -104,14 +107,19 @@ def _print_all(stream: RecordStream, files: Iterable[LogFile], maker: LineMaker,
         maker.begin(file.kind, file.base_offset)
         if stream.takes_text:
             for text in maker.lines(file.pieces(), file=file.name):
+                is_empty = False
                 if not stream.write(text):
                     return []
         else:
             for record in maker.objects(file.pieces(), file=file.name):
+                is_empty = False
                 if not stream.write_record(record):
                     return []
     maker.end_log()
-    return [*dump_findings(maker.problems, maker.problem_count), *map(torn_tail, maker.tails)]
+    findings = [*dump_findings(maker.problems, maker.problem_count), *map(torn_tail, maker.tails)]
+    if is_empty:
+        findings.append(empty_log(", ".join(read) or "without segments", what="record in what was read"))
+    return findings
 
 
 def _types(names: tuple[str, ...]) -> frozenset[str] | None:

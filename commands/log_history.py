@@ -13,6 +13,7 @@ from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.log_options import (
     check_sources,
+    code_of,
     from_cluster_option,
     log_files,
     opened_sources,
@@ -80,15 +81,15 @@ def command(
     was before is searched first; what came before that nobody knows any more.
     """
     from kafkactl.commands.log_stream import RecordStream
-    from kafkactl.metadata.dump_findings import dump_findings, gap_finding
+    from kafkactl.metadata.dump_findings import dump_findings, empty_log, gap_finding
     from kafkactl.metadata.dump_keys import KeyFilter
     from kafkactl.metadata.history import History
 
     history = History(KeyFilter(_key(keys, partition)))
     stream = RecordStream("log.history")
-    found = False
+    found, read = False, list[str]()
     with _files(sources, connection, from_cluster) as files:
-        for event in _events(history, files):
+        for event in _events(history, _noted(files, read)):
             found = True
             if not stream.write_record(event.to_dict(hide=not show_secrets)):
                 break
@@ -96,7 +97,15 @@ def command(
         output.say("No record in what was read is about that.")
     findings = dump_findings(history.problems, history.problem_count, history.tail)
     findings += [gap_finding(*one, then="what they said of it is not here") for one in history.gaps]
-    stream.end(findings, exit_codes.PROBLEMS_FOUND if history.problems or history.gaps else exit_codes.DONE)
+    if not history.records:
+        findings.append(empty_log(", ".join(read)))
+    stream.end(findings, code_of(findings))
+
+
+def _noted(files: Iterable[LogFile], names: list[str]) -> Iterator[LogFile]:
+    for file in files:
+        names.append(file.name)
+        yield file
 
 
 def _events(history: History, files: Iterable[LogFile]) -> Iterator[Event]:

@@ -13,14 +13,17 @@ from kafkactl.commands import exit_codes
 from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.log_options import (
+    code_of,
     from_cluster_option,
     loaded_image,
+    past_damage_option,
     point_of,
     point_options,
     provenance,
     show_secrets_option,
 )
 from kafkactl.commands.page import Page
+from kafkactl.shown import escaped, json_text
 
 if TYPE_CHECKING:
     from kafkactl.adapters.log_image import LoadedImage
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 @from_cluster_option
 @point_options
+@past_damage_option
 @show_secrets_option
 @connection_options
 def command(
@@ -51,6 +55,7 @@ def command(
     from_cluster: bool,
     at: int | None,
     at_time: int | None,
+    past_damage: bool,
     show_secrets: bool,
     connection: ConnectionArguments,
 ) -> None:
@@ -58,16 +63,18 @@ def command(
 
     The newest snapshot before that point is taken, and the records behind it are applied. Under -o
     json everything is sorted: equal states give equal bytes, and the SHA-256 (of the state with its
-    secrets) tells whether two nodes believe the same. The exit code is 7 if some record could not
-    be read or does not fit, so that the state is not to be trusted.
+    secrets) shows whether two nodes have the same state. A damaged batch ends the log, as it does for a
+    node of Kafka that starts (--past-damage goes on after it). The exit code is 7 if some record could
+    not be read or does not fit, so that the state is not to be trusted.
     """
     from kafkactl.commands.settings import current_settings
     from kafkactl.metadata.image_json import image_json, image_sha256
     from kafkactl.metadata.redact import redacted_part
-    from kafkactl.plan import blockers
 
-    loaded = loaded_image(sources, connection, from_cluster=from_cluster, point=point_of(at, at_time))
-    code = exit_codes.PROBLEMS_FOUND if blockers(loaded.findings) else exit_codes.DONE
+    loaded = loaded_image(
+        sources, connection, from_cluster=from_cluster, point=point_of(at, at_time), past_damage=past_damage
+    )
+    code = code_of(loaded.findings)
     head = {**provenance(loaded), "sha256": image_sha256(loaded.image), "counts": counts_of(loaded.image)}
     findings = [finding.to_dict() for finding in loaded.findings]
     match current_settings().output:
@@ -94,11 +101,11 @@ def _stream(
     from kafkactl.commands.settings import SCHEMA_VERSION
 
     stop_clock()
-    before = json.dumps({"kind": "log.image", "schema_version": SCHEMA_VERSION, **head})
-    after = json.dumps({"findings": findings})
+    before = json_text({"kind": "log.image", "schema_version": SCHEMA_VERSION, **head})
+    after = json_text({"findings": findings})
     image = image_pieces(loaded.image, hide=hide)
     for piece in chain([f'{before[:-1]}, "image": '], image, [f", {after[1:]}\n"]):
-        if not output.write_data(piece.encode("utf-8", "surrogatepass")):
+        if not output.write_data(escaped(piece)):
             break
     raise click.exceptions.Exit(code)
 
@@ -115,7 +122,7 @@ def image_pieces(image: Image, *, hide: bool) -> Iterator[str]:
             part = heads[piece]
             yield piece
         elif hide and part in SECRET_PARTS and piece != "}":
-            yield json.dumps(redacted_part(part, json.loads(piece)), separators=(",", ":"), ensure_ascii=False)
+            yield json_text(redacted_part(part, json.loads(piece)), compact=True)
         else:
             yield piece
 

@@ -10,7 +10,15 @@ import click
 from kafkactl.commands import exit_codes
 from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.log_options import from_cluster_option, loaded_image, point_of, point_options, provenance
+from kafkactl.commands.log_options import (
+    code_of,
+    from_cluster_option,
+    loaded_image,
+    past_damage_option,
+    point_of,
+    point_options,
+    provenance,
+)
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page
 
@@ -30,6 +38,7 @@ from kafkactl.commands.page import Page
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 @from_cluster_option
 @point_options
+@past_damage_option
 @connection_options
 def command(
     *,
@@ -37,6 +46,7 @@ def command(
     from_cluster: bool,
     at: int | None,
     at_time: int | None,
+    past_damage: bool,
     connection: ConnectionArguments,
 ) -> None:
     """Replay a metadata log and say what is strange about it and about the state that it comes to.
@@ -46,16 +56,17 @@ def command(
     exit code is 7 if something is wrong; what is only strange are warnings.
     """
     from kafkactl.metadata.lint import lint
-    from kafkactl.plan import blockers
 
     point = point_of(at, at_time)
-    loaded = loaded_image(sources, connection, from_cluster=from_cluster, point=point, whole=True)
+    loaded = loaded_image(
+        sources, connection, from_cluster=from_cluster, point=point, whole=True, past_damage=past_damage
+    )
     findings = [*loaded.findings, *lint(loaded.image)]
     emit(
         "log.lint",
         {**provenance(loaded), "records": loaded.counts, "findings": findings},
         render=_show,
-        exit_code=exit_codes.PROBLEMS_FOUND if blockers(findings) else exit_codes.DONE,
+        exit_code=code_of(findings),
         listing="findings",
     )
 

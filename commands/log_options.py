@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kafkactl.commands import exit_codes
 from kafkactl.commands.connection import ConnectionArguments, open_client
 
 if TYPE_CHECKING:
     from kafkactl.adapters.log_image import LoadedImage, Point
     from kafkactl.adapters.log_source import LogFile, LogSource
+    from kafkactl.plan import Finding
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 FROM_CLUSTER = "--from-cluster"
@@ -50,6 +52,12 @@ def point_options(function: Function) -> Function:
     return at(at_time(function))
 
 
+def past_damage_option(function: Function) -> Function:
+    """`--past-damage`: parameter `past_damage`."""
+    text = "Go on after damage, at which a node of Kafka ends the log: a state that no node has."
+    return click.option("--past-damage", is_flag=True, help=text)(function)
+
+
 def point_of(at: int | None, at_time: int | None) -> Point:
     """The point that the options name. Raises UsageError for both."""
     from kafkactl.adapters.log_image import Point
@@ -66,15 +74,39 @@ def loaded_image(
     from_cluster: bool,
     point: Point,
     whole: bool = False,
+    past_damage: bool = False,
 ) -> LoadedImage:
-    """The image that the sources, or the live cluster, come to at a point; `whole`: see `log_image.load_image`."""
+    """The image that the sources, or the live cluster, come to at a point.
+
+    `whole`, `past_damage`: see `log_image.load_image`.
+    """
     from kafkactl.adapters.log_image import joined, load_image, replay_files
+    from kafkactl.frozen import changed
+    from kafkactl.metadata.dump_findings import empty_log, has_records
+    from kafkactl.plan import blockers
 
     check_sources(sources, from_cluster)
-    if not from_cluster:
-        return load_image(joined(opened_sources(sources)), point, whole=whole)
-    with log_files((), connection, from_cluster=True, checkpoints=True, to_offset=point.offset) as files:
-        return replay_files(files, point, name="the log of the cluster")
+    name = "the log of the cluster"
+    if from_cluster:
+        with log_files((), connection, from_cluster=True, checkpoints=True, to_offset=point.offset) as files:
+            loaded = replay_files(files, point, name=name, past_damage=past_damage)
+    else:
+        source = joined(opened_sources(sources))
+        name, loaded = source.name, load_image(source, point, whole=whole, past_damage=past_damage)
+    if not point.is_end or has_records(loaded.counts) or blockers(loaded.findings):
+        return loaded
+    return changed(loaded, findings=(*loaded.findings, empty_log(name)))
+
+
+def code_of(findings: Iterable[Finding]) -> int:
+    """The exit code of an answer about a log: what is wrong with it, or that nothing was in it."""
+    from kafkactl.metadata.dump_findings import EMPTY_LOG
+    from kafkactl.plan import Severity
+
+    told = [(one.severity, one.id) for one in findings]
+    if any(severity is Severity.BLOCKER for severity, _ in told):
+        return exit_codes.PROBLEMS_FOUND
+    return exit_codes.UNKNOWN if any(id == EMPTY_LOG for _, id in told) else exit_codes.DONE
 
 
 def provenance(loaded: LoadedImage) -> dict[str, Any]:
@@ -91,7 +123,7 @@ def provenance(loaded: LoadedImage) -> dict[str, Any]:
 
 def show_secrets_option(function: Function) -> Function:
     """`--show-secrets`: parameter `show_secrets`."""
-    text = "Show SCRAM keys, tokens and passwords instead of hiding them."
+    text = "Show SCRAM keys, tokens, passwords and configurations that Kafka does not define instead of hiding them."
     return click.option("--show-secrets", is_flag=True, help=text)(function)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ import click
 
 from kafkactl.commands.deadline import stop_clock
 from kafkactl.commands.settings import SCHEMA_VERSION, current_settings
+from kafkactl.shown import json_text, visible
 
 if TYPE_CHECKING:
     from kafkactl.plan import Finding
@@ -34,11 +34,11 @@ class RecordStream:
         self._closed = False
 
     def write(self, text: str) -> bool:
-        """Print text as it is; False when whoever read it has gone (`| head`)."""
+        """Print text that is safe to show; False when its reader has gone (`| head`)."""
         from kafkactl.commands import output
 
         if not self._closed:
-            self._closed = not output.write_data(text.encode())
+            self._closed = not output.write_data(text)
         return not self._closed
 
     def write_record(self, record: Mapping[str, Any]) -> bool:
@@ -67,14 +67,14 @@ class RecordStream:
     def end_json(self, findings: list[dict[str, Any]]) -> None:
         """Close the object."""
         head = "" if self._count else self._head()
-        self.write(f'{head}\n], "findings": {json.dumps(findings)}}}\n')
+        self.write(f'{head}\n], "findings": {json_text(findings)}}}\n')
 
     def end_yaml(self, findings: list[dict[str, Any]]) -> None:
         """Close the document."""
-        import yaml
+        from kafkactl.commands.output import yaml_text
 
         head = "" if self._count else self._head().rstrip("\n") + " []\n"
-        self.write(head + str(yaml.safe_dump({"findings": findings}, sort_keys=False, allow_unicode=True)))
+        self.write(head + yaml_text({"findings": findings}))
 
     def end_table(self, findings: list[dict[str, Any]]) -> None:
         """Findings for people, behind the records."""
@@ -95,13 +95,13 @@ class RecordStream:
 
 
 def _json(record: Mapping[str, Any], count: int) -> str:
-    return (",\n" if count > 1 else "") + json.dumps(record, ensure_ascii=False)
+    return (",\n" if count > 1 else "") + json_text(record)
 
 
 def _yaml(record: Mapping[str, Any], _count: int) -> str:
-    import yaml
+    from kafkactl.commands.output import yaml_text
 
-    return str(yaml.safe_dump([record], sort_keys=False, allow_unicode=True, width=10_000))
+    return yaml_text([record])
 
 
 def _table(record: Mapping[str, Any], _count: int) -> str:
@@ -120,8 +120,8 @@ def content_of(data: Mapping[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return value if value and value.isprintable() and " " not in value else json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return value if value and value.isprintable() and " " not in value else json_text(value)
+    return json_text(value, compact=True)
 
 
 def time_text(timestamp_ms: int) -> str:
@@ -134,11 +134,11 @@ def time_text(timestamp_ms: int) -> str:
 
 def _row(cells: Sequence[object]) -> str:
     offset, epoch, time, kind, content = cells
-    return f"{offset:>9}  {epoch:>5}  {time:<23}  {kind:<30}  {content}".rstrip() + "\n"
+    return visible(f"{offset:>9}  {epoch:>5}  {time:<23}  {kind:<30}  {content}".rstrip()) + "\n"
 
 
 def _jsonl(record: Mapping[str, Any], _count: int) -> str:
-    return json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n"
+    return json_text(record, compact=True) + "\n"
 
 
 _FORMS = {"json": _json, "jsonl": _jsonl, "yaml": _yaml, "table": _table}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         exit_codes.FAILED,
         exit_codes.USAGE,
         exit_codes.UNREACHABLE,
+        exit_codes.UNKNOWN,
         exit_codes.PROBLEMS_FOUND,
     ),
     timeout="1h",
@@ -42,12 +43,13 @@ def command(*, sources: tuple[str, ...], from_cluster: bool, connection: Connect
 
     Damage, missing offsets, records that do not decode, broken snapshots, and what a restart would
     cut off in silence. Several SOURCEs are the logs of several nodes of one cluster: they are
-    compared batch by batch, and the place where one went its own way is told. With --from-cluster
-    the log of the active controller is one of them, so a disk is held against the live cluster.
+    compared batch by batch, each up to its first damage, and ranked: the best disk is the one whose
+    valid part ends at the highest epoch and offset. With --from-cluster the log of the active
+    controller is one of them. Exit code 6 if there was no record to check.
     """
     from kafkactl.adapters.log_check import read_node_log
     from kafkactl.plan import blockers
-    from kafkactl.storage.log_check import check_logs, divergences, may_agree, reference_of
+    from kafkactl.storage.log_compare import check_logs, divergences, may_agree, nothing_learned, ranking, reference_of
 
     if not sources and not from_cluster:
         raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
@@ -56,25 +58,38 @@ def command(*, sources: tuple[str, ...], from_cluster: bool, connection: Connect
         nodes.append(_live(connection))
     findings = check_logs(nodes)
     several = len(nodes) > 1 and may_agree(nodes)
+    ranked = ranking(nodes) if several else []
+    reference = reference_of(ranked) if several else None
+    code = exit_codes.UNKNOWN if nothing_learned(nodes) else exit_codes.DONE
     emit(
         "log.verify",
         {
             "sources": nodes,
-            "reference": reference_of(nodes).path if several else None,
+            "reference": None if reference is None else reference.path,
+            "ranking": [
+                {
+                    "path": node.path,
+                    "rank": at + 1,
+                    "end_offset": node.place[1],
+                    "last_epoch": node.place[0],
+                    "is_damaged": node.trouble is not None,
+                }
+                for at, node in enumerate(ranked)
+            ],
             "divergences": [
                 {
                     "path": node.path,
                     "offset": parted.offset,
                     "epoch": parted.epoch,
                     "reference_epoch": parted.other_epoch,
-                    "offsets_behind": node.index.end_offset - parted.offset,
+                    "offsets_behind": node.kept.end_offset - parted.offset,
                 }
-                for node, parted in (divergences(nodes) if several else ())
+                for node, parted in (divergences(nodes, reference) if several else ())
             ],
             "findings": findings,
         },
         render=_show,
-        exit_code=exit_codes.PROBLEMS_FOUND if blockers(findings) else exit_codes.DONE,
+        exit_code=exit_codes.PROBLEMS_FOUND if blockers(findings) else code,
         listing="sources",
     )
 
@@ -92,7 +107,10 @@ def _live(connection: ConnectionArguments) -> NodeLog:
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
     problems = sum(finding["severity"] == "blocker" for finding in answer["findings"])
     what = "The logs are" if len(answer["sources"]) > 1 else "The log is"
-    if problems:
+    is_empty = any(finding["id"] == "empty-metadata-log" for finding in answer["findings"])
+    if is_empty and not problems:
+        page.heading("There is no metadata record to check", "warn")
+    elif problems:
         page.heading(f"{what} not sound: {problems} problem{'s' if problems > 1 else ''}", "bad")
     else:
         page.heading(f"{what} sound", "good")
@@ -100,6 +118,9 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         ("source", "offsets", "epoch", "records", "snapshot", "a restart cuts"),
         (_row(source) for source in answer["sources"]),
     )
+    if answer["ranking"]:
+        best = answer["ranking"][0]
+        page.line(f"Best disk: {best['path']}, to offset {best['end_offset']} (epoch {best['last_epoch']})")
     page.findings(answer["findings"])
 
 

@@ -1,5 +1,8 @@
 """The image that a metadata log comes to, at its end or at any earlier point: the right snapshot, and what follows it.
 
+Damage ends the log where it ends for a node of Kafka (`log_cut`); what lies after it is in the image only on
+demand (`past_damage`), and such an image is one that no node ever had.
+
 Of the snapshots the newest is taken that does not lie beyond the point. The snapshot at offset 0, which formatting
 writes, stands for nothing: its data records are in the log again, only its voters are not.
 """
@@ -11,11 +14,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from kafkactl.adapters.log_cut import LogEnd
 from kafkactl.adapters.log_source import CHECKPOINT, LogFile, LogSource, segments_from
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.dump_findings import GAP, covered_damage, covered_gap, cut_checkpoint, gap_finding, torn_tail
+from kafkactl.metadata.dump_findings import (
+    GAP,
+    covered_damage,
+    covered_gap,
+    cut_checkpoint,
+    gap_finding,
+    torn_tail,
+)
 from kafkactl.metadata.dump_records import log_records
 from kafkactl.metadata.image import EMPTY, Image
 from kafkactl.metadata.replay import Leader, Position
@@ -47,7 +58,8 @@ class LoadedImage:
     """An image and where it comes from: `position` is the last record of the log in it, None for nothing at all.
 
     `files` are the names of what was read, `snapshot` that of the snapshot among them. `counts` tells how often each
-    type of record was met, in the snapshot and in the log together.
+    type of record was met, in the snapshot and in the log together. `cut_offset` is the offset of the first bad batch,
+    at which the log was ended; None for a log that is whole, or read past its damage.
     """
 
     image: Image
@@ -57,24 +69,39 @@ class LoadedImage:
     files: tuple[str, ...]
     counts: dict[str, int]
     findings: tuple[Finding, ...]
+    cut_offset: int | None = None
 
 
-def load_image(source: LogSource, point: Point, *, whole: bool = False) -> LoadedImage:
+def load_image(source: LogSource, point: Point, *, whole: bool = False, past_damage: bool = False) -> LoadedImage:
     """The image of a log on disk. Raises InputError `offset-not-in-log` where the log does not reach to the point.
 
     With `whole` as much of the log is replayed as there is, so that its findings are about all of it: where records are
-    missing, from the snapshot on that stands for them.
+    missing, from the snapshot on that stands for them. The first bad batch ends the log, also one in a segment that the
+    snapshot stands for; with `past_damage` what can be read after it counts, too.
     """
     if not whole:
-        return replay_files(chosen_files(source, point), point, name=source.name)
-    loaded = replay_files(_all_files(source), point, name=source.name)
+        return _from_snapshot(source, point, past_damage=past_damage)
+    loaded = replay_files(_all_files(source), point, name=source.name, past_damage=past_damage)
+    if loaded.cut_offset is not None and any(
+        not _is_first(one) and _reaches(one, point) and (one.base_offset or 0) >= loaded.cut_offset
+        for one in source.checkpoints
+    ):
+        return _from_snapshot(source, point, past_damage=past_damage)
     gaps = [one for one in loaded.findings if one.id == GAP]
     files = chosen_files(source, point) if gaps else []
     stands_for = next((one.base_offset or 0 for one in files if one.kind == CHECKPOINT), 0)
     if not gaps or any(max(one.evidence["first"], one.evidence["behind"]) > stands_for for one in gaps):
         return loaded
-    again = replay_files(files, point, name=source.name)
+    again = replay_files(files, point, name=source.name, past_damage=past_damage)
     return changed(again, findings=(*(covered_gap(one, stands_for) for one in gaps), *again.findings))
+
+
+def _from_snapshot(source: LogSource, point: Point, *, past_damage: bool) -> LoadedImage:
+    """Only the newest snapshot and what follows is replayed; the segments before it are searched for damage."""
+    files = chosen_files(source, point)
+    names = {one.name for one in files}
+    before = () if past_damage else [one for one in source.segments if one.name not in names]
+    return _replayed(files, point, source.name, before=before, past_damage=past_damage)
 
 
 def chosen_files(source: LogSource, point: Point) -> list[LogFile]:
@@ -125,10 +152,18 @@ def _not_in_log(source: LogSource, point: Point) -> InputError:
 # --- replay -------------------------------------------------------------------------------------------------------
 
 
-def replay_files(files: Iterable[LogFile], point: Point, *, name: str) -> LoadedImage:
+def replay_files(files: Iterable[LogFile], point: Point, *, name: str, past_damage: bool = False) -> LoadedImage:
     """The image of these files, read in their order, up to the point. Raises InputError `offset-not-in-log`."""
-    replaying = _Loading(point)
+    return _replayed(files, point, name, past_damage=past_damage)
+
+
+def _replayed(
+    files: Iterable[LogFile], point: Point, name: str, *, before: Iterable[LogFile] = (), past_damage: bool
+) -> LoadedImage:
+    replaying = _Loading(point, past_damage=past_damage)
     with no_collection():
+        for file in before:
+            replaying.search(file)
         for file in files:
             replaying.take(file)
         return replaying.result(name)
@@ -137,8 +172,10 @@ def replay_files(files: Iterable[LogFile], point: Point, *, name: str) -> Loaded
 class _Loading:
     """A replay over a snapshot and segments."""
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point, *, past_damage: bool) -> None:
         self._point = point
+        self._past_damage = past_damage
+        self._end = LogEnd()
         self._replaying = self._started(EMPTY, 0)
         self._base: Position | None = None  # the last record that the snapshot stands for
         self._counts: Counter[str] = Counter()
@@ -157,9 +194,20 @@ class _Loading:
     def take(self, file: LogFile) -> None:
         if file.kind == CHECKPOINT:
             self._take_snapshot(file)
+        elif self._end.cut is not None:
+            self.search(file)
         elif not self._is_over:
             self._files.append(file.name)
             self._take_segment(file)
+
+    def search(self, file: LogFile) -> None:
+        """A segment of which nothing is replayed: does it end the log?"""
+        self._end.begin(file.base_offset)
+        for found in walk_runs(file.pieces(), file=file.name):
+            if isinstance(found, BatchRun):
+                self._end.pass_run(found, found.positions)
+            else:
+                self._end.stop(found, file.name)
 
     def _take_snapshot(self, file: LogFile) -> None:
         self._files.append(file.name)
@@ -174,6 +222,9 @@ class _Loading:
             if isinstance(found, Damage):
                 self._replaying.take_damage(found)
                 is_damaged = True
+                if not self._past_damage and not found.may_be_tail:
+                    self._is_over = True  # no node starts with it
+                    break
             else:
                 self._replaying.take_run(found.data, found.positions, found.base)
         epoch = -1 if self._replaying.position is None else self._replaying.position[1]
@@ -203,22 +254,29 @@ class _Loading:
 
     def _take_segment(self, file: LogFile) -> None:
         """The batches of a segment. One that is cut is damage only if something comes behind it."""
+        self._end.begin(file.base_offset)
         for found in walk_runs(file.pieces(), file=file.name):
             if self._torn is not None:
-                self._take_damage(self._torn)
+                self._take_damage(self._torn, file)
                 self._torn = None
+            if self._end.cut is not None:
+                if isinstance(found, BatchRun):
+                    self._end.pass_run(found, found.positions)
+                continue
             if isinstance(found, BatchRun):
                 self._tell_covered(found)
-                self._take_run(found, file)
+                self._take_run(found)
             elif found.may_be_tail:
                 self._torn = found
             else:
-                self._take_damage(found)
+                self._take_damage(found, file)
             if self._is_over:
                 return
 
-    def _take_damage(self, damage: Damage) -> None:
-        if self._base is None or self._replaying.position is not None:
+    def _take_damage(self, damage: Damage, file: LogFile) -> None:
+        if not self._past_damage:
+            self._end.stop(damage, damage.error.file or file.name)
+        elif self._base is None or self._replaying.position is not None:
             self._replaying.take_damage(damage)
         else:
             self._covered.append(damage)
@@ -233,7 +291,7 @@ class _Loading:
                 self._replaying.take_damage(damage)
         self._covered.clear()
 
-    def _take_run(self, run: BatchRun, file: LogFile) -> None:
+    def _take_run(self, run: BatchRun) -> None:
         """The batches up to the point."""
         positions = run.positions
         if self._point.timestamp_ms is not None:
@@ -242,6 +300,7 @@ class _Loading:
             end = next(late, len(positions))
             self._is_over, positions = end < len(positions), positions[:end]
         self._replaying.take_run(run.data, positions, run.base)
+        self._end.pass_run(run, positions)
         self._is_over = self._is_over or self._replaying.is_over
 
     def _note_gap(self, expected: int, found: int) -> None:
@@ -252,6 +311,9 @@ class _Loading:
         done = self._replaying.result()
         if self._torn is not None:
             self._findings.append(torn_tail(self._torn.error))
+        cut = self._end.finding(None if self._base is None else self._base.offset + 1, self._point.offset)
+        if cut is not None:
+            self._findings.append(cut)
         position = done.position if self._base is None else (done.position or self._base)
         self._check_reached(position, name)
         return LoadedImage(
@@ -262,6 +324,7 @@ class _Loading:
             files=tuple(self._files),
             counts=dict(sorted((self._counts + Counter(done.counts)).items())),
             findings=(*self._findings, *done.findings),
+            cut_offset=None if self._end.cut is None else self._end.cut.offset,
         )
 
     def _check_reached(self, position: Position | None, name: str) -> None:
@@ -274,7 +337,7 @@ class _Loading:
         if self._base is not None and self._base.offset > wanted:
             text = f"what could be read of {name} begins with a snapshot of offset {self._base.offset}"
             raise InputError(text, id="offset-not-in-log", next_step="Ask for a later point.")
-        if not self._is_over and (position is None or position.offset < wanted):
+        if not self._is_over and self._end.cut is None and (position is None or position.offset < wanted):
             end = "is empty" if position is None else f"ends at offset {position.offset}"
             text = f"{name} {end}; the state at offset {wanted} is not in it"
             raise InputError(text, id="offset-not-in-log", next_step="Ask for an earlier point, or leave --at out.")

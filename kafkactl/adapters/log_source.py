@@ -6,6 +6,7 @@ a running node appends to is read up to the size that it has when it is opened.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import re
@@ -14,6 +15,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkactl.adapters.input_files import InputKind, open_regular, read_whole
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.control_records import ControlType, decode_control_record
@@ -21,6 +23,7 @@ from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, 
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG
 from kafkactl.storage.verify_log import PARTITION_METADATA, parse_snapshot_name
+from kafkactl.values import METADATA_TOPIC_ID
 
 if TYPE_CHECKING:
     from kafkactl.adapters.client import Client
@@ -30,7 +33,6 @@ SEGMENT, CHECKPOINT = "segment", "checkpoint"
 BOOTSTRAP = "bootstrap.checkpoint"
 _SEGMENT_NAME = re.compile(r"(\d{20})\.log")
 _PARTITION_FOLDER = re.compile(r".+-\d+")
-_METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _SNIFFED_BYTES = 1024 * 1024
 
 
@@ -140,9 +142,9 @@ def _refuse_other_topic(given: str, folder: Path, segments: list[str]) -> None:
     """A folder whose files say that they are those of another topic."""
     marker = folder / PARTITION_METADATA
     if marker.is_file():
-        text = marker.read_bytes()[:1024].decode("utf-8", "replace")
+        text = read_whole(marker, InputKind.PARTITION_METADATA).decode("utf-8", "replace")
         found = re.search(r"(?m)^topic_id: *(\S+)", text)
-        if found is not None and found[1] != _METADATA_TOPIC_ID:
+        if found is not None and found[1] != str(METADATA_TOPIC_ID):
             raise _other_topic(given, f"its {PARTITION_METADATA} names the topic id {found[1]}")
     elif segments:
         why = _foreign(folder / segments[0])
@@ -159,7 +161,7 @@ def _cluster_id(folder: Path) -> str | None:
     """From the meta.properties beside the log or above it."""
     for place in (folder.parent, folder):
         try:
-            data = (place / META_PROPERTIES).read_bytes()
+            data = read_whole(place / META_PROPERTIES, InputKind.META_PROPERTIES)
             return parse_meta_properties(data, file=str(place / META_PROPERTIES)).cluster_id
         except (OSError, DecodeError):
             continue
@@ -171,8 +173,7 @@ def _cluster_id(folder: Path) -> str | None:
 
 def _single(given: str) -> LogSource:
     path = Path(given)
-    with path.open("rb"):
-        pass  # raises what is wrong with the path
+    os.close(open_regular(path))  # raises what is wrong with the path
     segment, snapshot = (
         _SEGMENT_NAME.fullmatch(path.name),
         parse_snapshot_name(path.name.split(".checkpoint")[0] + ".checkpoint"),
@@ -227,7 +228,7 @@ def _foreign(path: Path) -> str | None:
 
 
 def _beginning(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with os.fdopen(open_regular(path), "rb") as file:
         return file.read(_SNIFFED_BYTES)
 
 
@@ -239,7 +240,7 @@ def _disk_file(path: Path, kind: str, offset: int | None, epoch: int | None) -> 
 def read_pieces(path: str) -> Iterator[bytes]:
     """The bytes of a file, up to the size it has now. Raises InputError, FailedError `input-file-unreadable`."""
     try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        with os.fdopen(open_regular(path), "rb", buffering=0) as file:
             left = os.fstat(file.fileno()).st_size
             while left > 0 and (piece := file.read(min(PIECE_BYTES, left))):
                 left -= len(piece)
@@ -248,9 +249,13 @@ def read_pieces(path: str) -> Iterator[bytes]:
         raise _unreadable(path, error) from error
 
 
+_OF_THE_INPUT = FileNotFoundError | PermissionError | IsADirectoryError | ValueError
+
+
 def _unreadable(path: str, error: OSError | ValueError) -> InputError | FailedError:
     words = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    family = InputError if isinstance(error, FileNotFoundError | PermissionError | ValueError) else FailedError
+    is_input = isinstance(error, _OF_THE_INPUT) or error.errno in (errno.EINVAL, errno.EFBIG, errno.ENXIO)
+    family = InputError if is_input else FailedError
     return family(
         f"{path} cannot be read: {words}", id="input-file-unreadable", next_step="Check path and permissions."
     )

@@ -22,6 +22,10 @@ def register_broker(state: State, data: Message) -> None:
         text = f"the broker epoch {data['BrokerEpoch']} is above the record's own offset"
         state.note("broker-epoch-beyond-offset", Severity.WARNING, f"broker {id}", text)
     cordoned = data["CordonedLogDirs"]
+    state.departed.pop(id, None)
+    state.starting.discard(id)
+    if data["Fenced"] and not state.in_snapshot:
+        state.starting.add(id)
     state.brokers[id] = Broker(
         id=id,
         epoch=data["BrokerEpoch"],
@@ -41,6 +45,9 @@ def unregister_broker(state: State, data: Message) -> None:
     """UnregisterBrokerRecord. Kafka's image looks at nothing but the id; its controller wants the epoch to be right."""
     id, epoch = data["BrokerId"], data["BrokerEpoch"]
     held = state.brokers.pop(id, None)
+    if held is not None:
+        state.departed[id] = held
+        state.starting.discard(id)
     if held is None:
         text = "UnregisterBrokerRecord for a broker that is not registered"
         raise ContradictionError("unknown-broker-in-record", f"broker {id}", text)
@@ -52,12 +59,14 @@ def unregister_broker(state: State, data: Message) -> None:
 def fence_broker(state: State, data: Message) -> None:
     """FenceBrokerRecord."""
     held = _registered(state, data["Id"], data["Epoch"], "FenceBrokerRecord")
+    state.starting.discard(held.id)
     state.brokers[held.id] = replace(held, fenced=True)
 
 
 def unfence_broker(state: State, data: Message) -> None:
     """UnfenceBrokerRecord."""
     held = _registered(state, data["Id"], data["Epoch"], "UnfenceBrokerRecord")
+    state.starting.discard(held.id)
     state.brokers[held.id] = replace(held, fenced=False)
 
 
@@ -73,6 +82,8 @@ def change_broker(state: State, data: Message) -> None:
         text = f"fenced {fenced} or inControlledShutdown {leaving} is not known"
         raise ContradictionError("unknown-value-in-record", f"broker {held.id}", text)
     cordoned = data["CordonedLogDirs"]
+    if fenced:
+        state.starting.discard(held.id)
     state.brokers[held.id] = replace(
         held,
         fenced=fenced > 0 if fenced else held.fenced,

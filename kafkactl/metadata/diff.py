@@ -155,8 +155,17 @@ def _single(name: str) -> Keyed:
     return lambda held: {} if held is None else {name: held if isinstance(held, dict) else {name: held}}
 
 
+_CONFIG_KINDS = {2: "topic", 4: "broker", 16: "client-metrics", 32: "group"}
+
+
+def config_kind(key: str) -> int | None:
+    """The kind of resource (`ConfigResource.Type`) that the key of a difference in configurations names."""
+    word = key.partition(" ")[0]
+    return next((number for number, name in _CONFIG_KINDS.items() if name == word), None)
+
+
 def _config(held: Any) -> dict[str, Any]:
-    kinds = {2: "topic", 4: "broker", 16: "client-metrics", 32: "group"}
+    kinds = _CONFIG_KINDS
     return {
         f"{kinds.get(one['ResourceType'], one['ResourceType'])} {one['ResourceName'] or '(default)'}": one["Configs"]
         for one in held

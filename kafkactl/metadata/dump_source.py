@@ -34,7 +34,7 @@ def text_source(spec: MessageSpec, version: int, *, hide: bool, lead: str = "") 
     with out.block("def text(data, p, end):"):
         held = _fields(out, _untagged(spec.fields, form), form)
         if hide and spec.name == CONFIG_RECORD:
-            held["Value"] = f"config_value({held['Name']}, {held['Value']})"
+            held["Value"] = f"config_value({held['ResourceType']}, {held['Name']}, {held['Value']})"
         shown = [_pair(name, f'"{REDACTED}"' if name in hidden else f"{{{value}}}") for name, value in held.items()]
         body = ",".join(shown)
         out.add("tail = tails.get(data[p:end])")

@@ -12,20 +12,20 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Mapping
-from json import dumps
 from json.encoder import encode_basestring
 from typing import Any
 
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.dump_source import tail_source, text_source
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.redact import REDACTED, is_secret_config, redacted
+from kafkactl.metadata.redact import redacted, shown_config
 from kafkactl.protocol.compiled_runtime import GIVES_UP, IrregularError, longer_string_length, longer_varint
 from kafkactl.protocol.form import Form
 from kafkactl.protocol.json_form import definition_name, to_json
 from kafkactl.protocol.source_lines import SourceLines
 from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import MessageSpec
+from kafkactl.shown import escaped, json_text
 from kafkactl.values import Uuid
 
 MAY_GIVE_UP = (*GIVES_UP, DecodeError)
@@ -58,8 +58,8 @@ def tagged_last(spec: MessageSpec, version: int, shown: Mapping[str, Any]) -> di
 
 
 def compact_json(value: Any) -> str:
-    """JSON without blanks; letters beyond ASCII stand as they are."""
-    return dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """JSON without blanks; letters beyond ASCII stand as they are, what is not safe to show as an escape."""
+    return json_text(value, compact=True)
 
 
 def text_maker(spec: MessageSpec, version: int, *, hide: bool, lead: str = "") -> TextMaker:
@@ -101,7 +101,7 @@ class _Memory(dict[bytes, str]):
 
 
 def _string(raw: bytes) -> str:
-    return encode_basestring(raw.decode())
+    return escaped(encode_basestring(raw.decode()))
 
 
 def _blob(raw: bytes) -> str:
@@ -140,17 +140,17 @@ def _number(value: float) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _config_value(name: str, value: str) -> str:
-    """The text of a configuration's value, both given as JSON text."""
-    if value in ("null", '""') or not is_secret_config(_unquoted(name)):
-        return value
-    return f'"{REDACTED}"'
+def _config_value(kind: int | str, name: str, value: str) -> str:
+    """The text of a configuration's value; the kind of its resource, its name and the value are given as JSON text."""
+    held = _unquoted(value)
+    shown = shown_config(int(kind), str(_unquoted(name)), held)
+    return value if shown == held else encode_basestring(shown)
 
 
-def _unquoted(text: str) -> str:
+def _unquoted(text: str) -> Any:
     from json import loads
 
-    return str(loads(text))
+    return loads(text)
 
 
 _RUNTIME: dict[str, Any] = {

@@ -50,6 +50,7 @@ class History:
 
     `tail` is what the log ends with where that is no whole batch, which harms nobody as long as nothing follows.
     `gaps` are the places where records are missing, or stand there twice: file, the offset that was due, that found.
+    `records` counts the metadata records that were read, about the key or not.
     """
 
     def __init__(self, key: KeyFilter) -> None:
@@ -57,6 +58,7 @@ class History:
         self.problem_count = 0
         self.tail: DecodeError | None = None
         self.gaps: list[tuple[str, int, int]] = []
+        self.records = 0
         self._key = key
         self._next: int | None = None  # of the log; not known at its beginning, and behind damage
         self._waiting: list[tuple[LogRecord, str]] | None = None  # of the open transaction
@@ -75,6 +77,7 @@ class History:
             elif isinstance(found, DecodeError):
                 self._remember(found)
             elif isinstance(found, MetadataRecord):
+                self.records += 1
                 yield from self._take(record, found, file)
 
     def rest(self) -> Iterator[Event]:

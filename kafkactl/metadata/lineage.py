@@ -37,6 +37,17 @@ class BatchIndex:
             self.crcs.append(crc)
             self.end_offset = base_offset + last_delta + 1
 
+    def until(self, offset: int) -> BatchIndex:
+        """The batches that end below an offset; all of them are this index itself."""
+        import bisect
+
+        if offset >= self.end_offset:
+            return self
+        count = bisect.bisect_left(self.base_offsets, offset)
+        kept = BatchIndex(self.base_offsets[:count], self.epochs[:count], self.crcs[:count])
+        kept.end_offset = offset if count else 0
+        return kept
+
     @property
     def last_epoch(self) -> int:
         """The leader epoch of the last batch; -1 for an empty log."""

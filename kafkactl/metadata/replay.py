@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata import apply_access, apply_cluster, apply_settings, apply_topics
 from kafkactl.metadata.frame import MetadataRecord, decode_record
-from kafkactl.metadata.image import EMPTY, METADATA_VERSION, Image, LogRecord, OpenTransaction, Topic
+from kafkactl.metadata.image import EMPTY, METADATA_VERSION, Broker, Image, LogRecord, OpenTransaction, Topic
 from kafkactl.metadata.replay_state import ContradictionError, State
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.codec import Message
@@ -78,7 +79,9 @@ class Leader:
 class Replay:
     """What a replay found. `counts` tells how often each type of record was met, control records by `ControlType`.
 
-    `position` is None where there were no records; `leader` is None without a LeaderChange among them.
+    `position` is None where there were no records; `leader` is None without a LeaderChange among them. `departed` are
+    the brokers that these records unregistered and did not register again, as they were last registered; `starting`
+    those that they registered and neither unfenced nor fenced since.
     """
 
     image: Image
@@ -86,6 +89,8 @@ class Replay:
     leader: Leader | None
     counts: Mapping[str, int]
     findings: tuple[Finding, ...]
+    departed: Mapping[int, Broker] = field(default_factory=dict)
+    starting: frozenset[int] = frozenset()
 
 
 def replay(records: Iterable[LogRecord], start: Image = EMPTY, *, snapshot: bool = False) -> Replay:
@@ -146,6 +151,8 @@ class Replaying:
             leader=self._leader,
             counts=dict(sorted(self.counts.items())),
             findings=self.state.findings.all(),
+            departed=dict(self.state.departed),
+            starting=frozenset(self.state.starting),
         )
 
     def _take_data(self, offset: int, record: MetadataRecord) -> None:

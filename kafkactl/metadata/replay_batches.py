@@ -119,10 +119,13 @@ class BatchReplaying(Replaying):
 
     def take_damage(self, damage: Damage) -> None:
         """Bytes that are no sound batch."""
-        text = f"bytes {damage.position} to {damage.end} cannot be read ({damage.error.id}): what they say is missing"
+        text = (
+            f"bytes {damage.position} to {damage.end} cannot be read ({damage.error.id}): what they say is missing,"
+            " and a node of Kafka ends the log here; what can be read after them was applied"
+        )
         self.counts["undecodable"] += 1
-        if self.position is not None:
-            self.state.offset = self.position[0]  # the last one before the damage
+        if self._next_offset is not None:
+            self.state.offset = self._next_offset  # the one that was due there
         self.state.note("undecodable-record", Severity.BLOCKER, "metadata log", text)
         self._next_offset = None
 
@@ -141,12 +144,19 @@ class BatchReplaying(Replaying):
             text = f"a batch is of leader epoch {epoch}, behind one of {self._epoch}"
             self.state.note("leader-epoch-goes-back", Severity.BLOCKER, "metadata log", text)
 
+    def _note_negative(self, offset: int) -> None:
+        """No log of Kafka has such an offset, so no snapshot stands for the batch either."""
+        text = f"a batch begins with offset {offset}; offsets begin with 0, and its records are not in this state"
+        self.state.note("offset-gap", Severity.BLOCKER, "metadata log", text)
+
     def take_run(self, data: bytes, positions: Sequence[int], base: int = 0) -> None:
         """Batches at these positions of `data`, whole and of a right CRC; `base` is the place of `data` in the file."""
         unpack, first, end = BATCH_HEAD.unpack_from, self._first, self._end_offset
         for at in positions:
             offset, length, epoch, attributes, delta, timestamp, _, count = unpack(data, at)
             if offset + delta < first:
+                if offset < 0:
+                    self._note_negative(offset)
                 continue
             if offset != self._next_offset or epoch < self._epoch:
                 self._note_place(offset, epoch)

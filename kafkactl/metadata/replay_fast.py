@@ -95,7 +95,8 @@ class FastReplaying(BatchReplaying):
         window.show(data)
         taken = heads(window, positions)
         skipped = int((taken.last < self._first).sum())  # the plain way passes over them, wherever they stand
-        if skipped and int(taken.last[:skipped].max()) >= self._first:
+        is_sorted = not skipped or int(taken.last[:skipped].max()) < self._first
+        if not is_sorted or int(taken.offset.min()) < 0:
             self._take_plainly(data, positions, base)
             return
         found = batches(window, taken.since(skipped), first=self._first, end=self._end_offset)

@@ -105,6 +105,8 @@ class State:
         self.kraft_version = start.kraft_version
         self.voters: tuple[Voter, ...] | None = start.voters
         self.brokers: dict[int, Broker] = dict(start.brokers)
+        self.departed: dict[int, Broker] = {}  # unregistered, as they were last registered
+        self.starting: set[int] = set()  # registered, and neither unfenced nor fenced since
         self.controllers: dict[int, Controller] = dict(start.controllers)
         self.topics = {id.raw: _thawed(topic) for id, topic in start.topics.items()}
         self.topic_ids = {name: id.raw for name, id in start.topic_ids.items()}

@@ -114,7 +114,17 @@ def _dump_meta_properties(path: str, data: bytes, _show_secrets: bool) -> _Dumpe
         "node_id": found.stored_id,
         "directory_id": None if found.directory_id is None else str(found.directory_id),
         "properties": dict(sorted(found.properties.items())),
-    }, []
+    }, [] if found.properties else [_nothing_in(path)]
+
+
+def _nothing_in(path: str) -> DecodeError:
+    return DecodeError(
+        "the file holds no property, so it belongs to no node",
+        id="incomplete-meta-properties",
+        offset=0,
+        file=path,
+        next_step="Write it again from the node's other directories, or format the directory if nothing is in it.",
+    )
 
 
 # --- quorum-state -----------------------------------------------------------------------------------------------

@@ -1,16 +1,16 @@
-"""Is a metadata log whole, what would a restart cut from it, and do the nodes of a cluster agree?
+"""Is a metadata log whole, and what would a restart cut from it?
 
 `storage/verify*.py` predict the start of a node, for which they need its configuration. Here only the log is known: its
-files as `adapters/metadata_log.py` scans them, and for comparing nodes an index of its batches.
+files as `adapters/metadata_log.py` scans them, and an index of its batches, by which `log_compare` compares nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from kafkactl.frozen import frozen
-from kafkactl.metadata.lineage import BatchIndex, Divergence, divergence
+from kafkactl.metadata.lineage import BatchIndex
 from kafkactl.metadata.log_scan import Contents, Stop
 from kafkactl.plan import Finding, Severity
 from kafkactl.storage.verify_files import checkpoint_problem
@@ -33,13 +33,59 @@ class Beyond:
 
 @frozen
 class NodeLog:
-    """One source: a folder with the log of a node, or a single file. `index` is of all that can be read."""
+    """One source: a folder with the log of a node, or a single file.
+
+    `index` is of all that can be read, `kept` of what a node that starts keeps: up to the first damage or gap.
+    """
 
     path: str
     cluster_id: str | None
     facts: MetadataLogFacts
     index: BatchIndex
     beyond: Beyond
+
+    @property
+    def kept(self) -> BatchIndex:
+        """The valid prefix, which alone is compared with other logs."""
+        return self.index if self.trouble is None else self.index.until(self.trouble[0])
+
+    @property
+    def trouble(self) -> tuple[int, str] | None:
+        """Where the valid part ends before the log does, and why; None where it does not.
+
+        Below the newest snapshot a gap does not matter to a node. Damage does: the node drops the log, the snapshot is
+        what is left.
+        """
+        cut = self.facts.damaged_segment
+        found = []
+        if cut is not None and cut.stop is not None and not is_unfinished_end(self, cut.stop):
+            found.append((cut.end_offset, f"it is damaged at offset {cut.end_offset}"))
+        for segment in self.facts.segments:
+            found += [
+                (first, f"the records from offset {first} to {behind - 1} are missing")
+                for first, behind in segment.gaps
+                if behind > self.committed_offset
+            ]
+        return min(found, default=None)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """How far the node is, by which logs of one cluster are ranked: epoch, then end offset of the valid part.
+
+        That is of the log, or of the newest sound snapshot where it lies beyond (Raft's rule for elections).
+        """
+        snapshot = self.facts.latest_snapshot
+        log = self.kept.last_epoch, self.kept.end_offset
+        if snapshot is None or snapshot_problem(snapshot) is not None:
+            return log
+        return max(log, (snapshot.epoch, snapshot.offset))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of a cluster's metadata is in it: no data record, and no snapshot but that of a format."""
+        contents = self._contents
+        has_snapshot = any(one.offset or (one.contents or contents).records for one in self.facts.snapshots)
+        return not contents.records and not has_snapshot and not self.beyond.records
 
     @property
     def newest_snapshot(self) -> SnapshotFacts | None:
@@ -92,19 +138,6 @@ def _would_cut(node: NodeLog) -> dict[str, Any] | None:
     }
 
 
-def check_logs(nodes: Sequence[NodeLog]) -> list[Finding]:
-    """All that is to say of the logs, and of how they stand to each other."""
-    findings = [finding for node in nodes for finding in check_log(node)]
-    if len(nodes) > 1:
-        findings += divergence_findings(nodes) if may_agree(nodes) else _clusters(nodes)
-    return findings
-
-
-def may_agree(nodes: Sequence[NodeLog]) -> bool:
-    """Whether the logs are held against each other: those of different clusters have nothing to differ in."""
-    return len({node.cluster_id for node in nodes if node.cluster_id is not None}) < 2
-
-
 # --- one node -----------------------------------------------------------------------------------------------------
 
 
@@ -113,12 +146,12 @@ def check_log(node: NodeLog) -> Iterator[Finding]:
     facts = node.facts
     for name, words in facts.unreadable:
         if not words.endswith(" to write"):
-            yield _remark("metadata-log-unreadable", _BLOCKER, f"file {facts.path}/{name}", f"{words}.")
+            yield remark("metadata-log-unreadable", _BLOCKER, f"file {facts.path}/{name}", f"{words}.")
     for segment in facts.segments:
         yield from _segment(node, segment)
     if facts.mixed_offsets:
         text = "The offsets of the log do not ascend; what a node makes of it is not known."
-        yield _remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text, _RESTORE)
+        yield remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text, _RESTORE)
     yield from _contents(node)
     yield from _epochs_that_fall(node)
     yield from _leader_epochs(node)
@@ -132,26 +165,35 @@ def _segment(node: NodeLog, segment: SegmentFacts) -> Iterator[Finding]:
         yield _stop(node, segment, segment.stop, subject)
     if segment.out_of_range is not None:
         text = f"It is named for offset {segment.base_offset} and holds offset {segment.out_of_range}."
-        yield _remark("segment-not-named-by-its-offset", _BLOCKER, subject, text, "Give it its old name back.")
+        yield remark("segment-not-named-by-its-offset", _BLOCKER, subject, text, "Give it its old name back.")
     covered = node.committed_offset
     for first, behind in segment.gaps:
         severity = _BLOCKER if behind > covered else _INFO
         text = f"The log goes from offset {first} to {behind}: what stood between is missing."
-        yield _remark("metadata-log-gap", severity, subject, text, _RESTORE, first=first, behind=behind)
+        yield remark("metadata-log-gap", severity, subject, text, _RESTORE, first=first, behind=behind)
+
+
+def _is_last(node: NodeLog) -> bool:
+    return not node.facts.dropped_segments and not node.beyond.batches
+
+
+def is_unfinished_end(node: NodeLog, stop: Stop) -> bool:
+    """Whether a log only ends in zeros, or in a batch that is being written: no damage."""
+    return _is_last(node) and (stop.zeros or stop.reason in _TORN)
 
 
 def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Finding:
     """Where a start cuts the log: the end of a file that is being written, zeros, or damage."""
     beyond = node.beyond
-    is_last = not node.facts.dropped_segments and not beyond.batches
+    is_last = _is_last(node)
     evidence = {"position": stop.position, "bytes": stop.lost_bytes, "end_offset": segment.end_offset}
     where = f"byte {stop.position}: {stop.message}"
     if is_last and stop.zeros:
         text = f"{where}, all zeros. A start cuts {stop.lost_bytes} bytes, which hold nothing."
-        return _remark("metadata-log-zero-tail", _INFO, subject, text, "Nothing to do.", **evidence)
+        return remark("metadata-log-zero-tail", _INFO, subject, text, "Nothing to do.", **evidence)
     if is_last and stop.reason in _TORN:
         text = f"{where}. A start cuts the log there, at offset {segment.end_offset}; a running node may be writing it."
-        return _remark("torn-tail", _WARNING, subject, text, "Look again when the node is stopped.", **evidence)
+        return remark("torn-tail", _WARNING, subject, text, "Look again when the node is stopped.", **evidence)
     behind = f" {len(node.facts.dropped_segments)} later segments go with it." if node.facts.dropped_segments else ""
     lost = f" {beyond.records} records behind it can still be read, up to offset {beyond.last_offset}."
     text = (
@@ -159,7 +201,7 @@ def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Fin
         + behind
         + (lost if beyond.records else "")
     )
-    return _remark("metadata-log-damaged", _BLOCKER, subject, text, _RESTORE, **evidence)
+    return remark("metadata-log-damaged", _BLOCKER, subject, text, _RESTORE, **evidence)
 
 
 def _contents(node: NodeLog) -> Iterator[Finding]:
@@ -167,14 +209,14 @@ def _contents(node: NodeLog) -> Iterator[Finding]:
     if contents.undecodable is not None:
         broken = contents.undecodable
         text = f"offset {broken.offset}: the CRC is right, and the record does not decode: {broken.message}"
-        yield _remark("metadata-log-undecodable", _BLOCKER, subject, text, _NEWER, offset=broken.offset)
+        yield remark("metadata-log-undecodable", _BLOCKER, subject, text, _NEWER, offset=broken.offset)
     if contents.unknown_control is not None:
         offset, words = contents.unknown_control
-        yield _remark("metadata-log-undecodable", _BLOCKER, subject, f"offset {offset}: {words}", _NEWER, offset=offset)
+        yield remark("metadata-log-undecodable", _BLOCKER, subject, f"offset {offset}: {words}", _NEWER, offset=offset)
     if contents.open_transaction is not None:
         text = f"The transaction that began at offset {contents.open_transaction} has no end: none of it counts yet."
         step = "The next active controller aborts it; until then brokers see nothing behind it."
-        yield _remark("transaction-open", _INFO, subject, text, step, offset=contents.open_transaction)
+        yield remark("transaction-open", _INFO, subject, text, step, offset=contents.open_transaction)
 
 
 def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
@@ -187,7 +229,7 @@ def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
             f"The batch at offset {offsets[at]} is of leader epoch {epochs[at]}, behind one of {epochs[at - 1]}{more}."
         )
         evidence = {"offset": offsets[at], "epoch": epochs[at], "epoch_before": epochs[at - 1]}
-        yield _remark("leader-epoch-goes-back", _BLOCKER, f"log {node.path}", text, _RESTORE, **evidence)
+        yield remark("leader-epoch-goes-back", _BLOCKER, f"log {node.path}", text, _RESTORE, **evidence)
 
 
 def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
@@ -204,7 +246,7 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
     problem = checkpoint_problem(file.content, parts=2)
     if problem is not None:
         text = f"A node that starts cannot read it: {problem.words}."
-        yield _remark("broken-leader-epoch-checkpoint", _BLOCKER, f"file {file.path}", text, _MAKES_AGAIN)
+        yield remark("broken-leader-epoch-checkpoint", _BLOCKER, f"file {file.path}", text, _MAKES_AGAIN)
         return
     said = {int(words[0]): int(words[1]) for line in file.content.decode().splitlines()[2:] if (words := line.split())}
     cut = min(said.values(), default=-1)
@@ -218,7 +260,7 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
         told = f"epoch {epoch} is missing in it" if start is None else f"it says that epoch {epoch} begins at {start}"
         text = f"It does not fit the log: {told}, and in the log {where}."
         evidence = {"epoch": epoch, "start_offset": start, "log_start_offset": found}
-        yield _remark("leader-epochs-differ", _WARNING, f"file {file.path}", text, _MAKES_AGAIN, **evidence)
+        yield remark("leader-epochs-differ", _WARNING, f"file {file.path}", text, _MAKES_AGAIN, **evidence)
         return
 
 
@@ -251,13 +293,13 @@ def _snapshots(node: NodeLog) -> Iterator[Finding]:
     start = facts.start_offset if facts.segments else 0
     if start > 0 and (newest is None or newest.offset < start) and facts.state == "directory":
         text = f"The log begins at offset {start}, and no snapshot holds what came before: a node does not start on it."
-        yield _remark("metadata-log-without-snapshot", _BLOCKER, f"log {node.path}", text, _RESTORE)
+        yield remark("metadata-log-without-snapshot", _BLOCKER, f"log {node.path}", text, _RESTORE)
     if newest is not None and facts.segments and newest.offset > facts.end_offset:
         text = (
             f"The newest snapshot ends at offset {newest.offset}, the log at {facts.end_offset}:"
             f" a start throws the whole log away and goes on from the snapshot."
         )
-        yield _remark("snapshot-beyond-log", _WARNING, f"file {facts.path}/{newest.name}", text, _NOTHING_LOST)
+        yield remark("snapshot-beyond-log", _WARNING, f"file {facts.path}/{newest.name}", text, _NOTHING_LOST)
     for snapshot in facts.snapshots:
         yield from _snapshot(facts, snapshot)
 
@@ -268,102 +310,38 @@ _NOTHING_LOST = "Nothing is lost if the snapshot is sound: it stands for all tha
 def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Finding]:
     subject = f"file {facts.path}/{snapshot.name}"
     if snapshot.error is not None:
-        yield _remark("checkpoint-unreadable", _BLOCKER, subject, f"{snapshot.error}.")
+        yield remark("checkpoint-unreadable", _BLOCKER, subject, f"{snapshot.error}.")
         return
+    problem = _content_problem(snapshot)
+    if problem is not None:
+        yield remark("broken-checkpoint", _BLOCKER, subject, problem, _RESTORE)
+    elif snapshot.contents is not None and (snapshot.is_cut or snapshot.stop is not None):
+        where = "before its footer" if snapshot.stop is None else f"at byte {snapshot.stop.position}"
+        yield remark("checkpoint-cut", _BLOCKER, subject, f"It is cut {where}; a node does not notice.", _RESTORE)
+
+
+def snapshot_problem(snapshot: SnapshotFacts) -> str | None:
+    """Why a snapshot does not hold a whole state; None for a sound one, and for one that was not read."""
+    if snapshot.error is not None:
+        return snapshot.error
+    if snapshot.contents is not None and (snapshot.is_cut or snapshot.stop is not None):
+        return "it is cut"
+    return _content_problem(snapshot)
+
+
+def _content_problem(snapshot: SnapshotFacts) -> str | None:
     contents = snapshot.contents
     if contents is None:
-        return
+        return None
     problem = snapshot.crc_problem or (contents.undecodable.message if contents.undecodable else None)
     problem = problem or (contents.unknown_control[1] if contents.unknown_control else None)
     if problem is None and contents.batches and contents.first_control != "SNAPSHOT_HEADER":
         problem = "it does not begin with a snapshot header"
     if problem is None and not contents.batches:
         problem = "not one batch of it is whole"
-    if problem is not None:
-        yield _remark("broken-checkpoint", _BLOCKER, subject, problem, _RESTORE)
-    elif snapshot.is_cut or snapshot.stop is not None:
-        where = "before its footer" if snapshot.stop is None else f"at byte {snapshot.stop.position}"
-        yield _remark("checkpoint-cut", _BLOCKER, subject, f"It is cut {where}; a node does not notice.", _RESTORE)
+    return problem
 
 
-# --- several nodes ------------------------------------------------------------------------------------------------
-
-
-def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
-    told = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
-    yield _remark(
-        "several-clusters",
-        _BLOCKER,
-        "the sources",
-        f"They are of different clusters: {told}",
-        "Compare the nodes of one cluster only.",
-        clusters=sorted({node.cluster_id for node in nodes if node.cluster_id is not None}),
-    )
-
-
-class Compared(Protocol):
-    """A log that is held against others."""
-
-    @property
-    def path(self) -> str:
-        """How it is shown."""
-
-    @property
-    def index(self) -> BatchIndex:
-        """Its batches."""
-
-    @property
-    def committed_offset(self) -> int:
-        """Everything below is committed for certain."""
-
-
-_Log = TypeVar("_Log", bound=Compared)
-
-
-def reference_of(nodes: Sequence[_Log]) -> _Log:
-    """The log that the others are held against: by Raft's rule the one that could win an election against all."""
-    return max(nodes, key=lambda node: (node.index.last_epoch, node.index.end_offset))
-
-
-def divergences(nodes: Sequence[_Log], reference: _Log | None = None) -> list[tuple[_Log, Divergence]]:
-    """The nodes that went their own way, and where, against the reference (default: `reference_of`)."""
-    against = reference_of(nodes) if reference is None else reference
-    found = [(node, divergence(node.index, against.index)) for node in nodes if node is not against]
-    return [(node, parted) for node, parted in found if parted is not None]
-
-
-def divergence_findings(nodes: Sequence[_Log], reference: _Log | None = None) -> Iterator[Finding]:
-    """What `divergences` come to: a tail that was never committed, or a log that cannot be."""
-    against = reference_of(nodes) if reference is None else reference
-    committed = max(node.committed_offset for node in nodes)
-    for node, parted in divergences(nodes, against):
-        evidence: Mapping[str, Any] = {
-            "offset": parted.offset,
-            "epoch": parted.epoch,
-            "other": against.path,
-            "other_epoch": parted.other_epoch,
-            "offsets_behind": node.index.end_offset - parted.offset,
-        }
-        text = (
-            f"From offset {parted.offset} on (epoch {_epoch(parted.epoch)}) it is not the log of {against.path}"
-            f" (epoch {_epoch(parted.other_epoch)})."
-        )
-        if parted.same_epoch or parted.offset < committed:
-            text += " One leader wrote both, which cannot be." if parted.same_epoch else " That part is committed."
-            yield _remark("committed-log-diverged", _BLOCKER, f"log {node.path}", text, _WHO_IS_RIGHT, **evidence)
-        else:
-            text += " It was not committed there, and the node cuts it when it follows the present leader."
-            yield _remark("uncommitted-tail", _WARNING, f"log {node.path}", text, "Nothing to do.", **evidence)
-
-
-_WHO_IS_RIGHT = "Start no further node before you know which log is right: the majority's, at the highest epoch."
-
-
-def _epoch(epoch: int | None) -> str:
-    return "of no batch" if epoch is None else str(epoch)
-
-
-def _remark(
-    id: str, severity: Severity, subject: str, message: str, next_step: str = "", **evidence: object
-) -> Finding:
+def remark(id: str, severity: Severity, subject: str, message: str, next_step: str = "", **evidence: object) -> Finding:
+    """A finding whose evidence is given by name."""
     return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=next_step)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.frame import encode_record
-from kafkactl.protocol.record_batch import decode_batches, encode_batch
+from kafkactl.protocol.record_batch import decode_batches, decode_header, encode_batch
 from kafkactl.schema.definitions import message
 from tests.commands.captured import RELEASES, unpacked, with_hole
 
@@ -148,19 +149,111 @@ def test_a_snapshot_without_its_end_is_not_the_whole_state(kafkactl, log: Path):
     assert kafkactl("log", "lint", newest, "-o", "json").code == 0
 
 
-def test_damage_below_a_snapshot_does_not_harm_the_state(kafkactl, log: Path):
+def hurt_at(log: Path, wanted: int) -> int:
+    """Flip a bit in the first batch from this offset on; its base offset."""
+    data = bytearray((log / SEGMENT).read_bytes())
+    starts = [(one.header.base_offset, one.header.position) for one in decode_batches(bytes(data))]
+    offset, at = next(one for one in starts if one[0] >= wanted)
+    data[at + 70] ^= 1
+    (log / SEGMENT).write_bytes(bytes(data))
+    return offset
+
+
+def test_damage_ends_the_state_as_it_ends_the_log_for_a_node(kafkactl, log: Path, last: int):
     whole = image(kafkactl, log)
-    hurt = bytearray((log / SEGMENT).read_bytes())
-    starts = [(one.header.base_offset, one.header.position) for one in decode_batches(bytes(hurt))]
-    hurt[next(at for offset, at in starts if offset >= 100) + 70] ^= 1
-    (log / SEGMENT).write_bytes(bytes(hurt))
-    run = kafkactl("log", "image", log, "-o", "json")
-    assert (run.code, run.json["sha256"]) == (0, whole["sha256"])
-    (told,) = run.json["findings"]
-    assert (told["id"], told["severity"]) == ("undecodable-record", "warning")
-    assert "stands for what was there" in told["message"]
+    bad = hurt_at(log, 250)
+    for verb, more in (("image", ()), ("lint", ())):
+        run = kafkactl("log", verb, log, *more, "-o", "json")
+        assert (run.code, run.json["offset"]) == (7, bad - 1), verb
+        told = next(one for one in run.json["findings"] if one["id"] == "undecodable-record")
+        assert (told["severity"], told["evidence"]["offset"], told["evidence"]["readable_up_to"]) == (
+            "blocker", bad, last,
+        )  # fmt: skip
+        assert f"Offset {bad} was due there" in told["message"] and "--past-damage" in told["message"]
+        past = kafkactl("log", verb, log, "--past-damage", "-o", "json")
+        assert (past.code, past.json["offset"]) == (7, last), verb
+        assert any(f"record {bad}:" in one["message"] for one in past.json["findings"])
+    state = kafkactl("log", "image", log, "-o", "json").json
+    (log / SEGMENT).write_bytes((log / SEGMENT).read_bytes()[: position_of(log, bad)])
+    assert image(kafkactl, log)["sha256"] == state["sha256"] != whole["sha256"]
+
+
+def position_of(log: Path, offset: int) -> int:
+    data = (log / SEGMENT).read_bytes()
+    found = walk_runs([data])
+    heads = [decode_header(run.data, at) for run in found if isinstance(run, BatchRun) for at in run.positions]
+    return next(one.position + one.size_bytes for one in reversed(heads) if one.base_offset < offset)
+
+
+def test_damage_below_a_snapshot_leaves_the_snapshot_alone(kafkactl, log: Path):
+    """Kafka cuts the log, finds the snapshot beyond its end and throws away what is left of the log."""
+    newest = max(log.glob("*.checkpoint"))
+    alone = image(kafkactl, newest)
+    bad = hurt_at(log, 100)
+    for verb in ("image", "lint"):
+        run = kafkactl("log", verb, log, "-o", "json")
+        assert (run.code, run.json["offset"]) == (7, int(newest.name[:20]) - 1)
+        told = next(one for one in run.json["findings"] if one["id"] == "undecodable-record")
+        assert (told["severity"], told["evidence"]["snapshot_end"]) == ("blocker", int(newest.name[:20]))
+    assert kafkactl("log", "image", log, "-o", "json").json["sha256"] == alone["sha256"]
     earlier = kafkactl("log", "image", log, "--at", "120", "-o", "json")
-    assert (earlier.code, earlier.json["findings"][0]["severity"]) == (7, "blocker")
+    assert (earlier.code, earlier.json["offset"]) == (7, bad - 1)
+    assert "The state at offset 120" in earlier.json["findings"][0]["message"]
+    within = kafkactl("log", "image", log, "--at", "95", "-o", "json")
+    assert (within.code, within.json["findings"]) == (0, [])
+
+
+def test_damage_in_a_segment_that_the_snapshot_stands_for(kafkactl, log: Path):
+    data = (log / SEGMENT).read_bytes()
+    at = next(one.header.position for one in decode_batches(data) if one.header.base_offset >= 200)
+    start = next(one.header.base_offset for one in decode_batches(data) if one.header.base_offset >= 200)
+    (log / SEGMENT).write_bytes(data[:at])
+    (log / f"{start:020}.log").write_bytes(data[at:])
+    bad = hurt_at(log, 100)
+    run = kafkactl("log", "image", log, "-o", "json")
+    assert (run.code, run.json["offset"]) == (7, 234)
+    assert run.json["findings"][0]["evidence"]["offset"] == bad
+
+
+def test_damage_where_nothing_after_the_snapshot_is_lost(kafkactl, log: Path):
+    newest = max(log.glob("*.checkpoint"))
+    end = int(newest.name[:20])
+    data = (log / SEGMENT).read_bytes()
+    at = next(one.header.position for one in decode_batches(data) if one.header.base_offset >= end)
+    (log / SEGMENT).write_bytes(data[:at])
+    hurt_at(log, 100)
+    run = kafkactl("log", "image", log, "-o", "json")
+    assert (run.code, run.json["sha256"]) == (0, image(kafkactl, newest)["sha256"])
+    assert [(one["id"], one["severity"]) for one in run.json["findings"]] == [("undecodable-record", "warning")]
+
+
+def test_the_verbs_that_go_on_after_damage_say_so(kafkactl, log: Path, last: int):
+    hurt_at(log, 250)
+    shown = kafkactl("log", "browse", log, "/", "-o", "json")
+    assert shown.code == 7 and "ends the log here" in shown.stdout
+    history = kafkactl("log", "history", log, "--feature", "metadata.version")
+    assert history.code == 7 and "ends the log here" in history.stdout + history.stderr
+    dumped = kafkactl("log", "dump", log)
+    assert dumped.code == 7 and "ends the log here" in dumped.stdout + dumped.stderr
+    assert lines(dumped.stdout)[-1]["offset"] == last
+
+
+def test_diff_ends_at_the_damage(kafkactl, log: Path, tmp_path: Path):
+    sound = unpacked("4.4.0", tmp_path, "sound")
+    bad = hurt_at(log, 250)
+    run = kafkactl("log", "diff", log, f"{sound}@{bad - 1}", "-o", "json")
+    assert (run.code, run.json["differences"]) == (7, [])
+    assert kafkactl("log", "diff", log, sound, "-o", "json").json["differences"]
+
+
+def test_dryrun_ends_at_the_damage(kafkactl, log: Path, last: int):
+    bad = hurt_at(log, 250)
+    state = kafkactl("log", "image", log, "-o", "json").json["sha256"]
+    run = kafkactl("dryrun", "replay", log, "-o", "json")
+    assert (run.code, run.json["source"]["last_offset"]) == (6, bad - 1)
+    assert run.json["effects"]["image_sha256"] == state
+    past = kafkactl("dryrun", "replay", log, "--past-damage", "-o", "json")
+    assert (past.code, past.json["source"]["last_offset"]) == (6, last)
 
 
 @pytest.fixture
@@ -210,8 +303,8 @@ def test_a_file_of_which_nothing_can_be_read_is_not_empty(kafkactl, tmp_path: Pa
 
 def test_an_empty_log(kafkactl, tmp_path: Path):
     (tmp_path / SEGMENT).write_bytes(b"")
-    answer = image(kafkactl, tmp_path)
-    assert (answer["offset"], answer["counts"]["topics"]) == (None, 0)
+    run = kafkactl("log", "image", tmp_path, "-o", "json")
+    assert (run.code, run.json["offset"], run.json["counts"]["topics"]) == (6, None, 0)
     assert "empty" in kafkactl("log", "image", tmp_path).stdout
 
 
@@ -414,3 +507,43 @@ def test_a_person_walks_through_the_tree(
     assert "has no 'nothing'" in talk
     assert talk.count("ls [PATH]") == 2
     assert "No closing quotation" in talk
+
+
+# --- nothing ------------------------------------------------------------------------------------------------------
+
+_VERBS = (
+    ("log", "image"), ("log", "lint"), ("log", "browse"), ("log", "dump"), ("log", "history", "--broker", "1"),
+    ("dryrun", "replay"), ("dryrun", "restart"), ("dryrun", "growth"), ("dryrun", "report"),
+    ("dryrun", "broker-loss", "--worst", "1"), ("dryrun", "elect-leaders"), ("dryrun", "rolling-restart"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("content", ["empty", "zeros", "torn", "control"])
+@pytest.mark.parametrize("words", _VERBS, ids=lambda words: words[1])
+def test_an_answer_about_nothing_is_no_success(kafkactl, log: Path, words: tuple[str, ...], content: str):
+    data = (log / SEGMENT).read_bytes()
+    first = next(iter(decode_batches(data))).header
+    assert first.is_control
+    (log / SEGMENT).write_bytes(
+        {"empty": b"", "zeros": bytes(4096), "torn": data[:30], "control": data[: first.size_bytes]}[content]
+    )
+    for one in log.glob("*.checkpoint"):
+        one.unlink()
+    run = kafkactl(*words[:2], log, *words[2:], "-o", "json")
+    if (words[1], content) == ("dump", "control"):
+        assert run.code == 0
+        return
+    assert run.code == 6, run.stdout + run.stderr
+    assert "empty-metadata-log" in run.stdout + run.stderr
+
+
+def test_a_side_of_a_diff_that_is_empty(kafkactl, log: Path, tmp_path: Path):
+    empty = tmp_path / "empty" / "__cluster_metadata-0"
+    empty.mkdir(parents=True)
+    (empty / SEGMENT).write_bytes(b"")
+    run = kafkactl("log", "diff", log, empty, "-o", "json")
+    assert (run.code, [one["id"] for one in run.json["findings"]]) == (6, ["empty-metadata-log"])
+
+
+def test_the_state_at_an_early_offset_may_be_empty(kafkactl, log: Path):
+    assert image(kafkactl, log, "--at", "0")["findings"] == []

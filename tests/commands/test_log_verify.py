@@ -227,3 +227,105 @@ def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, nod
 def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), "x\n")
     assert verified(kafkactl, log)[::2] == (7, {"broken-leader-epoch-checkpoint": "blocker"})
+
+
+# --- the better disk ----------------------------------------------------------------------------------------------
+
+
+def hurt(data: bytes, batch: int) -> bytes:
+    """With a wrong bit in one of its batches."""
+    at = [found.header.position for found in decode_batches(data)][batch] + 70
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def offset_of(batch: int) -> int:
+    return list(decode_batches(SEGMENT))[batch].header.base_offset
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_sound_log_is_better_than_a_damaged_one(kafkactl, node, order):
+    logs = [node("damaged", {FIRST: hurt(SEGMENT, 5)}), node("sound", {FIRST: SEGMENT})]
+    code, answer, found = verified(kafkactl, *(logs[at] for at in order))
+    assert (code, found) == (7, {"metadata-log-damaged": "blocker", "damaged-log-ranked": "warning"})
+    assert (answer["divergences"], answer["reference"]) == ([], str(logs[1]))
+    assert [(one["path"], one["end_offset"], one["is_damaged"]) for one in answer["ranking"]] == [
+        (str(logs[1]), 30, False), (str(logs[0]), offset_of(5), True),
+    ]  # fmt: skip
+    told = next(one for one in answer["findings"] if one["id"] == "damaged-log-ranked")
+    assert told["subject"] == f"log {logs[0]}"
+    assert f"{logs[1]} is the better disk: it reaches offset 30" in told["message"]
+    assert f"Best disk: {logs[1]}" in kafkactl("log", "verify", *logs).stdout
+
+
+def test_the_damaged_log_may_be_longer(kafkactl, node):
+    """Only its valid part counts, and what can be read after that nowhere else is named."""
+    longer = node("longer", {FIRST: hurt(SEGMENT, 5) + noops(30, count=40)})
+    sound = node("sound", {FIRST: SEGMENT[: STARTS[10]]})
+    code, answer, found = verified(kafkactl, longer, sound)
+    assert (code, answer["reference"], answer["divergences"]) == (7, str(sound), [])
+    assert "uncommitted-tail" not in found
+    told = next(one for one in answer["findings"] if one["id"] == "damaged-log-ranked")
+    assert "Records up to offset 69 can be read after the damage, and no other log has them" in told["message"]
+    short = node("short", {FIRST: SEGMENT[: STARTS[3]]})
+    answer = verified(kafkactl, short, longer)[1]
+    assert [one["path"] for one in answer["ranking"]] == [str(longer), str(short)]
+    told = next(one for one in answer["findings"] if one["id"] == "damaged-log-ranked")
+    assert "it is the best disk all the same" in told["message"]
+
+
+def test_three_logs_of_which_two_are_damaged(kafkactl, node):
+    logs = [
+        node("a", {FIRST: hurt(SEGMENT, 9)}),
+        node("b", {FIRST: SEGMENT + noops(30, epoch=2)}),
+        node("c", {FIRST: hurt(SEGMENT, 4) + noops(30, epoch=7)}),
+    ]
+    code, answer, found = verified(kafkactl, *logs)
+    assert (code, set(found)) == (7, {"metadata-log-damaged", "damaged-log-ranked"})
+    assert [Path(one["path"]).parent.name for one in answer["ranking"]] == ["b", "a", "c"]
+
+
+def test_a_gap_ends_the_valid_part_and_equal_logs_prefer_the_whole_one(kafkactl, node):
+    sound = node("sound", {FIRST: SEGMENT})
+    gap = node("gap", {FIRST: SEGMENT, "00000000000000000040.log": noops(40, epoch=3)})
+    code, answer, found = verified(kafkactl, gap, sound)
+    assert (code, answer["divergences"], answer["reference"]) == (7, [], str(sound))
+    assert set(found) == {"metadata-log-gap", "damaged-log-ranked"}
+
+
+def test_a_snapshot_beyond_the_damage_is_a_place(kafkactl, node):
+    """A broken one is none."""
+    name = "00000000000000000025-0000000001.checkpoint"
+    with_snapshot = node("snapshot", {FIRST: hurt(SEGMENT, 5), name: SNAPSHOT})
+    short = node("short", {FIRST: SEGMENT[: STARTS[10]]})
+    answer = verified(kafkactl, short, with_snapshot)[1]
+    assert (answer["ranking"][0]["path"], answer["ranking"][0]["end_offset"]) == (str(with_snapshot), 25)
+    (with_snapshot / name).write_bytes(SNAPSHOT[:-70])
+    assert verified(kafkactl, short, with_snapshot)[1]["ranking"][0]["path"] == str(short)
+
+
+# --- nothing ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {FIRST: b""},
+        {FIRST: bytes(4096)},
+        {FIRST: SEGMENT[:30]},
+        {FIRST: SEGMENT[: STARTS[1]]},  # a LeaderChange and nothing else
+        {FIRST: b"", "00000000000000000000-0000000000.checkpoint": SNAPSHOT[:0]},
+    ],
+    ids=["empty", "zeros", "torn", "control", "cut"],
+)
+def test_an_empty_log_is_not_sound(kafkactl, node, files):
+    log = node("empty", files)
+    code, _, found = verified(kafkactl, log)
+    assert (code, found["empty-metadata-log"]) == (7 if "blocker" in found.values() else 6, "warning")
+    assert "is sound" not in kafkactl("log", "verify", log).stdout
+    other = node("other", {FIRST: SEGMENT})
+    code, _, found = verified(kafkactl, log, other)
+    assert (code, found["empty-metadata-log"]) == (7, "blocker")
+
+
+def test_a_snapshot_alone_is_something(kafkactl, node):
+    assert verified(kafkactl, node("s", {"00000000000000000025-0000000001.checkpoint": SNAPSHOT}))[::2] == (0, {})

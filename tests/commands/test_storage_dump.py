@@ -79,3 +79,10 @@ def test_what_is_no_such_file_is_an_error(kafkactl, tmp_path, content, id):
 
 def test_a_directory_is_an_error(kafkactl, tmp_path):
     assert kafkactl("storage", "dump", tmp_path, "-o", "json").error["id"] == "input-file-unreadable"
+
+
+@pytest.mark.parametrize("content", ["", "# only a comment\n"])
+def test_an_empty_file_is_no_answer(kafkactl, tmp_path, content):
+    (tmp_path / "meta.properties").write_text(content)
+    run = kafkactl("storage", "dump", tmp_path / "meta.properties", "-o", "json")
+    assert (run.code, [one["id"] for one in run.json["findings"]]) == (7, ["incomplete-meta-properties"])

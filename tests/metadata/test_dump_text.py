@@ -107,8 +107,11 @@ def secret_record(name: str, **data: object) -> MetadataRecord:
         ),
         (secret_record("ConfigRecord", Name="some.plugin.Secret.thing", Value="hunter2"), ["Value"]),
         (secret_record("ConfigRecord", Name="ssl.keystore.password", Value=None), []),
-        (secret_record("ConfigRecord", Name="delegation.token.max.lifetime.ms", Value="1"), []),
-        (secret_record("ConfigRecord", Name="retention.ms", Value="1"), []),
+        (secret_record("ConfigRecord", ResourceType=4, Name="delegation.token.max.lifetime.ms", Value="1"), []),
+        (secret_record("ConfigRecord", ResourceType=2, Name="retention.ms", Value="1"), []),
+        (secret_record("ConfigRecord", ResourceType=4, Name="retention.ms", Value="1"), ["Value"]),
+        (secret_record("ConfigRecord", ResourceType=2, Name="my.plugin.mode", Value="1"), ["Value"]),
+        (secret_record("ConfigRecord", ResourceType=2, Name="retention.ms", Value="password=x"), ["Value"]),
     ],
     ids=lambda value: value.data.get("Name") or value.type if isinstance(value, MetadataRecord) else None,
 )

@@ -1,0 +1,166 @@
+"""Do the logs of the nodes of a cluster agree, and which of them is the best?
+
+Each log counts up to its first damage or gap (`NodeLog.kept`): a node that starts keeps no more. Of several the one is
+best whose valid part, or whose newest snapshot beyond it, ends at the highest epoch and offset: Raft's rule for
+elections, for controllers' and brokers' copies alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from kafkactl.metadata.dump_findings import EMPTY_LOG, empty_log
+from kafkactl.metadata.lineage import BatchIndex, Divergence, divergence
+from kafkactl.plan import Finding, Severity
+from kafkactl.storage.log_check import NodeLog, check_log, remark
+
+_BLOCKER: Final = Severity.BLOCKER
+_WARNING: Final = Severity.WARNING
+
+
+def check_logs(nodes: Sequence[NodeLog]) -> list[Finding]:
+    """All that is to say of the logs, and of how they stand to each other."""
+    findings = [finding for node in nodes for finding in check_log(node)]
+    findings += _empty(nodes)
+    if len(nodes) > 1 and may_agree(nodes):
+        findings += [*divergence_findings(nodes, reference_of(ranking(nodes))), *_ranking_findings(nodes)]
+    elif len(nodes) > 1:
+        findings += _clusters(nodes)
+    return findings
+
+
+def nothing_learned(nodes: Sequence[NodeLog]) -> bool:
+    """Whether no source holds anything that could be checked."""
+    return all(node.is_empty for node in nodes)
+
+
+def ranking(nodes: Sequence[NodeLog]) -> list[NodeLog]:
+    """The logs of one cluster, best first: by the valid part, among equals whole before damaged, then as given."""
+    return sorted(nodes, key=lambda node: (-node.place[0], -node.place[1], node.trouble is not None))
+
+
+def may_agree(nodes: Sequence[NodeLog]) -> bool:
+    """Whether the logs are held against each other: those of different clusters have nothing to differ in."""
+    return len({node.cluster_id for node in nodes if node.cluster_id is not None}) < 2
+
+
+def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
+    told = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
+    yield remark(
+        "several-clusters",
+        _BLOCKER,
+        "the sources",
+        f"They are of different clusters: {told}",
+        "Compare the nodes of one cluster only.",
+        clusters=sorted({node.cluster_id for node in nodes if node.cluster_id is not None}),
+    )
+
+
+class Compared(Protocol):
+    """A log that is held against others."""
+
+    @property
+    def path(self) -> str:
+        """How it is shown."""
+
+    @property
+    def kept(self) -> BatchIndex:
+        """The batches of its valid part."""
+
+    @property
+    def committed_offset(self) -> int:
+        """Everything below is committed for certain."""
+
+
+_Log = TypeVar("_Log", bound=Compared)
+
+
+def reference_of(nodes: Sequence[_Log]) -> _Log:
+    """The log that the others are compared with: by Raft's rule the one whose valid part wins an election."""
+    return max(nodes, key=lambda node: (node.kept.last_epoch, node.kept.end_offset))
+
+
+def divergences(nodes: Sequence[_Log], reference: _Log | None = None) -> list[tuple[_Log, Divergence]]:
+    """The nodes that went their own way, and where, against the reference (default: `reference_of`)."""
+    against = reference_of(nodes) if reference is None else reference
+    found = [(node, divergence(node.kept, against.kept)) for node in nodes if node is not against]
+    return [(node, parted) for node, parted in found if parted is not None]
+
+
+def divergence_findings(nodes: Sequence[_Log], reference: _Log | None = None) -> Iterator[Finding]:
+    """What `divergences` come to: a tail that was never committed, or a log that cannot be."""
+    against = reference_of(nodes) if reference is None else reference
+    committed = max(node.committed_offset for node in nodes)
+    for node, parted in divergences(nodes, against):
+        evidence: Mapping[str, Any] = {
+            "offset": parted.offset,
+            "epoch": parted.epoch,
+            "other": against.path,
+            "other_epoch": parted.other_epoch,
+            "offsets_behind": node.kept.end_offset - parted.offset,
+        }
+        text = (
+            f"From offset {parted.offset} on (epoch {_epoch(parted.epoch)}) it is not the log of {against.path}"
+            f" (epoch {_epoch(parted.other_epoch)})."
+        )
+        if parted.same_epoch or parted.offset < committed:
+            text += " One leader wrote both, which cannot be." if parted.same_epoch else " That part is committed."
+            yield remark("committed-log-diverged", _BLOCKER, f"log {node.path}", text, _WHO_IS_RIGHT, **evidence)
+        else:
+            text += " It was not committed there, and the node cuts it when it follows the present leader."
+            yield remark("uncommitted-tail", _WARNING, f"log {node.path}", text, "Nothing to do.", **evidence)
+
+
+def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
+    """Of every log that is not whole: which one is the better disk, and what only the damaged one still holds."""
+    best = ranking(nodes)[0]
+    farthest = max(node.place[1] for node in nodes)
+    for node in nodes:
+        if node.trouble is None:
+            continue
+        (epoch, end), why = node.place, node.trouble[1]
+        text = f"{why[:1].upper()}{why[1:]}: its valid part ends at offset {end} (epoch {epoch}). "
+        if node is best:
+            text += "That is as far as any of the logs reaches, so it is the best disk all the same."
+            step = f"In a recovery begin with {node.path}: only its valid part counts."
+        else:
+            text += f"{best.path} is the better disk: it reaches offset {best.place[1]} (epoch {best.place[0]})."
+            step = f"In a recovery begin with {best.path}; let this node fetch everything from the other voters."
+        last = node.beyond.last_offset
+        if last is not None and last >= farthest:
+            text += f" Records up to offset {last} can be read after the damage, and no other log has them."
+        yield remark(
+            "damaged-log-ranked",
+            _WARNING,
+            f"log {node.path}",
+            text,
+            step,
+            offset=end,
+            epoch=epoch,
+            best=best.path,
+            best_offset=best.place[1],
+            best_epoch=best.place[0],
+        )
+
+
+def _empty(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
+    """A log without a record says nothing; beside logs of the same cluster it is a voter that lost everything."""
+    others = [node for node in nodes if not node.is_empty]
+    for node in nodes:
+        if node.is_empty and others:
+            text = (
+                f"It holds no metadata record, and {others[0].path} reaches offset {others[0].place[1]}: this node has "
+                "lost its log, or was never part of the quorum."
+            )
+            step = "Do not let empty voters be a majority: they elect each other, and the rest follows them."
+            yield remark(EMPTY_LOG, _BLOCKER, f"log {node.path}", text, step)
+        elif node.is_empty:
+            yield empty_log(node.path)
+
+
+_WHO_IS_RIGHT = "Start no further node before you know which log is right: the majority's, at the highest epoch."
+
+
+def _epoch(epoch: int | None) -> str:
+    return "of no batch" if epoch is None else str(epoch)
