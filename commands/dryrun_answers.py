@@ -97,7 +97,15 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
     chosen = [choose(one) for one in clusters]
 
     def each() -> Iterator[Opened | KafkactlError]:
-        worlds = read_worlds(chosen, release=release, static=static, at=at, restarts=restarts, engine=read)
+        worlds = read_worlds(
+            chosen,
+            release=release,
+            static=static,
+            at=at,
+            restarts=restarts,
+            past_damage=common.past_damage,
+            engine=read,
+        )
         for one, tag, world in zip(chosen, tags, worlds, strict=True):
             if isinstance(world, KafkactlError):
                 yield world
@@ -160,9 +168,18 @@ def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
 def _opened(opened: Opened, events: Sequence[tuple[str, Mapping[str, Any]]], at: int | None) -> Opened | KafkactlError:
     """Once what comes before was played; `frame` tells of that, too."""
     from kafkactl.dryrun.scenarios import chain
-    from kafkactl.errors import InputError, KafkactlError
+    from kafkactl.errors import InputError, KafkactlError, UnknownOutcomeError
+    from kafkactl.metadata.dump_findings import EMPTY_LOG, NOT_THIS_LOG, has_records
+    from kafkactl.plan import blockers
 
     first = opened.world.loaded
+    is_readable = not blockers(first.findings)
+    if at is None and is_readable and first.snapshot_offset is None and not has_records(first.counts):
+        return UnknownOutcomeError(
+            f"{', '.join(opened.chosen.cluster.paths)} holds no metadata record, so nothing can be predicted from it",
+            id=EMPTY_LOG,
+            next_step=NOT_THIS_LOG,
+        )
     if at is not None and first.last_offset < at:
         return InputError(
             f"the log ends at offset {first.last_offset}; the state at offset {at} is not in it",
@@ -259,7 +276,7 @@ def _show_several(page: Page, answer: Mapping[str, Any], answers: Sequence[Mappi
     rows += [(_title(one), Word(f"no answer: {one['error']['message']}", "bad")) for one in answer["failed"]]
     page.table(("cluster", "verdict"), rows)
     for one in answers:
-        page.line(Word(f"\n{_title(one['source'])}", "strong"))
+        page.heading(_title(one["source"]))
         show(page, one)
 
 
@@ -296,7 +313,7 @@ def _events(path: str) -> list[tuple[str, Mapping[str, Any]]]:
     text = read_input(Path(path), "file of earlier predictions").decode("utf-8", "replace")
     try:
         return _in_toml(tomli.loads(text)) if path.endswith(".toml") else _in_json(json.loads(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path} holds no scenarios: {error}",
             id="invalid-after-file",

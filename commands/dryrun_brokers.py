@@ -57,13 +57,17 @@ def broker_loss(*, common: Common, brokers: list[int] | None, mode: str, in_orde
 @scenario_options
 @click.option("--brokers", type=NodeIds(), required=True, metavar="IDS", help="The brokers that come back.")
 @click.option("--empty-disks", is_flag=True, help="With new disks: what was on theirs is gone.")
-def broker_return(*, common: Common, brokers: list[int], empty_disks: bool) -> None:
+@click.option("--in-order", is_flag=True, help="One after the other, each in sync before the next starts.")
+def broker_return(*, common: Common, brokers: list[int], empty_disks: bool, in_order: bool) -> None:
     """What happens when brokers that are down come back.
+
+    Brokers that return together register in any order: every order is played, and where it
+    decides, all outcomes are listed. Brokers that were unregistered register again.
 
     Whether a broker went down in order is taken from the log; with eligible leader replicas it
     decides whether the broker may lead at once.
     """
-    answer(common, "broker-return", {"brokers": brokers, "empty_disks": empty_disks})
+    answer(common, "broker-return", {"brokers": brokers, "empty_disks": empty_disks, "in_order": in_order})
 
 
 @leaf_command(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kafkactl.commands.dryrun_run import CODES, Common, NodeIds, answer, scenario_options
 from kafkactl.commands.leaf import leaf_command
+
+if TYPE_CHECKING:
+    from kafkactl.dryrun.controllers import Observed
 
 
 @leaf_command(
@@ -36,7 +39,8 @@ def controllers(
 ) -> None:
     """Whether the quorum lives on when voters are lost, added or removed.
 
-    Kafka takes a change of voters that can never commit; here it is told as wedged.
+    Kafka takes a change of voters that can never commit; here the verdict is wedged. With
+    --from-cluster, voters that are not seen to follow the live leader count as down.
     """
     from kafkactl.dryrun.controllers import parse_wish
 
@@ -47,7 +51,34 @@ def controllers(
         wish = None if text is None else parse_wish(text)
         directory = None if wish is None or wish.directory_id is None else str(wish.directory_id)
         wishes[name] = wish and {"id": wish.node_id, "directory_id": directory, "endpoint": wish.endpoint}
-    answer(common, "controllers", {"down": down, "lose": lose or [], **wishes, "cluster_id": cluster_id})
+    asked = {"down": down, "lose": lose or [], **wishes, "cluster_id": cluster_id}
+    added = frozenset({wishes["add"]["id"]}) if wishes["add"] else frozenset[int]()
+    answer(common, "controllers", asked, observed=observed_quorum(common, added) if common.from_cluster else None)
+
+
+def observed_quorum(common: Common, added: frozenset[int] = frozenset()) -> Observed:
+    """The live quorum. Raises UnreachableError where no controller leads for as long as the quorum is watched."""
+    from kafkactl.adapters.quorum_view import QuorumObserver
+    from kafkactl.commands.connection import open_client
+    from kafkactl.dryrun.controllers import Observed
+    from kafkactl.errors import UnreachableError
+    from kafkactl.quorum.liveness import is_steady
+
+    with open_client(common.connection) as client, QuorumObserver(client) as observer:
+        state = observer.prove(node_ids=added)
+    if not is_steady(state):
+        raise UnreachableError(
+            "who of the voters is alive could not be observed: no leader, or the leader changed meanwhile",
+            id="quorum-not-steady",
+            next_step="Run the command again once the quorum keeps one leader; see `kafkactl quorum describe`.",
+        )
+    asked = (*state.voters, *(one for one in state.observers if one.id in added))
+    return Observed(
+        leader_id=state.leader_id,
+        leader_epoch=state.leader_epoch,
+        cluster_id=state.cluster_id,
+        not_alive={one.id: one.evidence or "was not seen to advance" for one in asked if one.alive is not True},
+    )
 
 
 @leaf_command(

@@ -44,7 +44,10 @@ def elect_leaders(*, common: Common, kind: str, topics: tuple[str, ...]) -> None
 @click.option("--entity", required=True, metavar="ENTITY", help="topic:NAME, broker:ID or cluster.")
 @click.option("--set", "settings", multiple=True, metavar="K=V", help="Set a key. Repeatable.")
 @click.option("--delete", "deleted", multiple=True, metavar="K", help="Delete a key. Repeatable.")
-def alter_config(*, common: Common, entity: str, settings: tuple[str, ...], deleted: tuple[str, ...]) -> None:
+@click.option("--through-broker", is_flag=True, help="Sent to a broker, which checks it first, not to a controller.")
+def alter_config(
+    *, common: Common, entity: str, settings: tuple[str, ...], deleted: tuple[str, ...], through_broker: bool
+) -> None:
     """What a change of configuration writes, and which partitions it strands.
 
     With eligible leader replicas, touching min.insync.replicas forgets who may lead: a partition
@@ -62,7 +65,12 @@ def alter_config(*, common: Common, entity: str, settings: tuple[str, ...], dele
     answer(
         common,
         "alter-config",
-        {"entity": entity, "set": {key: value for key, _, value in split}, "delete": list(deleted)},
+        {
+            "entity": entity,
+            "set": {key: value for key, _, value in split},
+            "delete": list(deleted),
+            "through_broker": through_broker,
+        },
     )
 
 
@@ -123,7 +131,11 @@ def features(
     unsafe: bool,
     down: list[int],
 ) -> None:
-    """What the controller would answer to a change of feature levels, and what the change does."""
+    """What the controller would answer to a change of feature levels, and what the change does.
+
+    With --from-cluster, voters that are not seen to follow the live leader count as down.
+    """
+    from kafkactl.commands.dryrun_cluster import observed_quorum
     from kafkactl.features.request import Operation, parse_request
 
     ways = {Operation.UPGRADE: upgrade, Operation.DOWNGRADE: downgrade, Operation.DISABLE: disable}
@@ -142,4 +154,5 @@ def features(
             "release_version": request.release_version,
             "down": down,
         },
+        observed=observed_quorum(common) if common.from_cluster else None,
     )

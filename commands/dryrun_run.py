@@ -13,10 +13,11 @@ from kafkactl.commands.dryrun_answers import Opened, give, tagged
 from kafkactl.commands.dryrun_details import appended_records, detail_tables, write_tables
 from kafkactl.commands.dryrun_html import page_part, write_html
 from kafkactl.commands.dryrun_page import show_prediction
-from kafkactl.commands.log_options import FROM_CLUSTER, from_cluster_option
+from kafkactl.commands.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
 from kafkactl.commands.options import Choice
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.controllers import Observed
     from kafkactl.dryrun.prediction import Prediction, Verdict
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -55,7 +56,7 @@ def scenario_options(function: Function) -> Function:
         return function(common=common, **arguments)
 
     wrapped.__annotations__["connection"] = ConnectionArguments  # by which `connection_options` knows who takes it
-    ours = (_source_argument(required=False), from_cluster_option, *_OPTIONS)
+    ours = (_source_argument(required=False), from_cluster_option, past_damage_option, *_OPTIONS)
     return _decorated(function, wrapped, (connection_options, *ours))
 
 
@@ -101,11 +102,13 @@ class Common:
         details: str | None,
         html: str | None,
         from_cluster: bool = False,
+        past_damage: bool = False,
     ) -> None:
         if not sources and not from_cluster:
             raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
         self.sources = sources
         self.from_cluster = from_cluster
+        self.past_damage = past_damage
         self.connection = connection
         self.engine = engine
         self.master = master
@@ -123,6 +126,7 @@ class Common:
 _COMMON = (
     "sources",
     "from_cluster",
+    "past_damage",
     "engine",
     "master",
     "config",
@@ -191,12 +195,24 @@ def _source_argument(*, required: bool) -> Callable[[Any], Any]:
     return click.argument("sources", metavar=metavar, nargs=-1, required=required, type=click.Path())
 
 
-def answer(common: Common, scenario: str, asked: Mapping[str, Any], *, at: int | None = None) -> NoReturn:
-    """Read the logs, play what comes before, play the scenario, print the answer."""
+def answer(
+    common: Common,
+    scenario: str,
+    asked: Mapping[str, Any],
+    *,
+    at: int | None = None,
+    observed: Observed | None = None,
+) -> NoReturn:
+    """Read the logs, play what comes before, play the scenario, print the answer.
+
+    `observed` is the live quorum, where the scenario depends on who is alive now.
+    """
     from kafkactl.dryrun.scenarios import run
+    from kafkactl.frozen import changed
 
     def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
-        found = run(scenario, opened.world, asked)
+        world = opened.world if observed is None else changed(opened.world, observed=observed)
+        found = run(scenario, world, asked)
         payload = payload_of(common, found, opened)
         html = tagged(common.html, opened.tag)
         if html is not None:

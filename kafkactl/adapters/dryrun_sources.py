@@ -25,8 +25,9 @@ from kafkactl.frozen import frozen
 from kafkactl.plan import Finding
 from kafkactl.protocol.properties import parse_properties
 
-# Reads logs to their ends, or up to an offset, in their order; a log that cannot be read gives its error.
-Engine: TypeAlias = Callable[[Sequence[LogSource], int | None], Iterable[Loaded | KafkactlError]]
+# Reads logs to their ends, or up to an offset, in their order, past damage or up to it; a log that cannot be read gives
+# its error.
+Engine: TypeAlias = Callable[[Sequence[LogSource], int | None, bool], Iterable[Loaded | KafkactlError]]
 
 
 @frozen
@@ -49,11 +50,11 @@ def choose(cluster: Cluster) -> Chosen:
     return Chosen(cluster=cluster, log=cluster.logs[at], replicas=replicas, findings=findings)
 
 
-def in_process(logs: Sequence[LogSource], at: int | None) -> Iterator[Loaded | KafkactlError]:
+def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> Iterator[Loaded | KafkactlError]:
     """The local engine: a log is read when it is asked for."""
     for log in logs:
         try:
-            yield load(log.segments, log.checkpoints, at=at)
+            yield load(log.segments, log.checkpoints, at=at, past_damage=past_damage)
         except KafkactlError as error:
             yield error
 
@@ -64,7 +65,7 @@ def on_spark(master: str | None) -> Engine:
 
     check_spark(master)
 
-    def engine(logs: Sequence[LogSource], at: int | None) -> list[Loaded | KafkactlError]:
+    def engine(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> list[Loaded | KafkactlError]:
         from kafkactl.dryrun.spark_engine import load_logs
         from kafkactl.dryrun.spark_plan import ClusterLog
 
@@ -73,9 +74,11 @@ def on_spark(master: str | None) -> Engine:
                 places = [fetched_folder(segment.name) for log in logs for segment in log.segments]
                 for folder in sorted({place for place in places if place is not None}):
                     spark.addFile(folder, recursive=True)
-            return load_logs(
-                spark, [ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at) for log in logs]
-            )
+            wanted = [
+                ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at, past_damage=past_damage)
+                for log in logs
+            ]
+            return load_logs(spark, wanted)
 
     return engine
 
@@ -87,6 +90,7 @@ def read_worlds(
     static: Mapping[str, str] | None,
     at: int | None = None,
     restarts: bool = False,
+    past_damage: bool = False,
     engine: Engine = in_process,
 ) -> Iterator[World | KafkactlError]:
     """For each cluster the state at the end of its log (or after offset `at`), and what a prediction stands on beside
@@ -94,7 +98,7 @@ def read_worlds(
 
     With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
     """
-    for chosen, loaded in zip(clusters, engine([one.log for one in clusters], at), strict=True):
+    for chosen, loaded in zip(clusters, engine([one.log for one in clusters], at, past_damage), strict=True):
         try:
             if isinstance(loaded, KafkactlError):
                 yield loaded
@@ -116,6 +120,8 @@ def _world(
         leader_epoch=max(loaded.last_epoch, 0),
         next_offset=loaded.last_offset + 1,
         timestamp_ms=loaded.last_timestamp_ms,
+        departed=loaded.departed,
+        starting=loaded.starting,
     )
     runs = facts.release.version
     keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Final
 
 import kafkactl
 from kafkactl.adapters import spark_daemon
+from kafkactl.adapters.spark_jvm import SAFE_PATH, last_words, spark_home, start_jvm
 from kafkactl.errors import FailedError, InputError, UnreachableError
+from kafkactl.extras import install_advice
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -42,8 +44,15 @@ _OURS: Final = {
 # JVM runs before its settings are read, so they have to stand on its command line.
 _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 _NAMES_JAVA_OPTIONS: Final = re.compile(r"JavaOptions|_OPT(ION)?S\b|-XX:")
+# An application on this machine alone is nobody else's to connect to. Spark makes the secret for it.
+_ALONE: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.authenticate": "true",
+}
 _DAEMON: Final = "spark.python.daemon.module"
 _PYTHON_PATH: Final = "spark.executorEnv.PYTHONPATH"
+_SAFE_PATH: Final = f"spark.executorEnv.{SAFE_PATH}"
 _PYTHON_SETTINGS: Final = ("spark.pyspark.python", _DAEMON, _PYTHON_PATH)
 _JVM_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
@@ -79,7 +88,7 @@ def check_spark(master: str | None) -> None:
         raise InputError(
             f"the Spark engine needs the extra `dryrun`: {', '.join(missing)} cannot be imported",
             id="spark-needs-extra",
-            next_step="pip install 'kafkactl[dryrun]', or leave out --engine spark and --master.",
+            next_step=f"{install_advice('dryrun')}, or leave out --engine spark and --master.",
         )
     if not _java():
         home = os.environ.get("JAVA_HOME")
@@ -92,6 +101,7 @@ def check_spark(master: str | None) -> None:
             next_step="Install a JRE (apt-get install openjdk-17-jre-headless) or correct JAVA_HOME, or leave out "
             "--engine spark.",
         )
+    spark_home()
     standalone = None if master is None else _STANDALONE.fullmatch(master)
     if standalone is not None:
         _check_reachable(standalone[1])
@@ -128,20 +138,29 @@ def _context(master: str | None) -> SparkContext:
     from pyspark import SparkConf, SparkContext
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    SparkContext._ensure_initialized(conf=_of_the_jvm())  # reads Spark's own settings
-    conf = SparkConf()
+    start_jvm(_of_the_jvm())
+    conf = SparkConf()  # with Spark's own settings
     for name, value in _OURS.items():
         conf.setIfMissing(name, value)
     if master is not None:
         conf.setMaster(master)
     conf.setIfMissing("spark.master", LOCAL_MASTER)
+    if _is_local(conf):
+        for name, value in _ALONE.items():
+            conf.setIfMissing(name, value)
     _set_python(conf)
     conf.set("spark.ui.showConsoleProgress", "false")  # pyspark turns it on, whatever the settings say
     return SparkContext.getOrCreate(conf)
 
 
+def _is_local(conf: SparkConf) -> bool:
+    return str(conf.get("spark.master", "")).startswith("local")
+
+
 def _set_python(conf: SparkConf) -> None:
-    """Workers on this machine that run the driver's Python see the same modules: they start by a daemon of ours.
+    """No worker imports from its working directory, which may be anybody's.
+
+    Workers on this machine that run the driver's Python see the same modules: they start by a daemon of ours.
 
     On Linux alone: elsewhere numpy may bring libraries that do not bear a fork (macOS), or nothing is forked (Windows).
     """
@@ -150,7 +169,8 @@ def _set_python(conf: SparkConf) -> None:
         and os.environ["PYSPARK_PYTHON"] == sys.executable
         and not any(map(conf.contains, _PYTHON_SETTINGS))
     )
-    if ours and conf.get("spark.master", "").startswith("local"):
+    conf.set(_SAFE_PATH, "1")
+    if ours and _is_local(conf):
         conf.set(_DAEMON, spark_daemon.__name__)
         conf.set(_PYTHON_PATH, str(Path(kafkactl.__file__).parent.parent))
 
@@ -158,10 +178,9 @@ def _set_python(conf: SparkConf) -> None:
 def _of_the_jvm() -> SparkConf:
     """What the JVM of the driver is started with; nothing where any of Spark's own settings has options for it."""
     from pyspark import SparkConf
-    from pyspark.find_spark_home import _find_spark_home
 
     conf = SparkConf(loadDefaults=False)
-    folder = Path(os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home()) / "conf")
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
     told = [_settings(folder / name) for name in ("spark-defaults.conf", "spark-env.sh")]
     told.append(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     if not any(map(os.environ.get, _JVM_VARIABLES)) and not any(map(_NAMES_JAVA_OPTIONS.search, told)):
@@ -196,10 +215,11 @@ def write_zip(path: Path) -> Path:
 
 def _failed(error: Exception) -> FailedError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
+    causes = [line for line in lines if ":" in line and re.match(r"[\w.]*(Error|Exception)\b", line)]
+    written = "" if causes else last_words()[-500:]  # a JVM that does not start says why in what it writes
     return FailedError(
         f"Spark could not do it: {(causes or lines or [type(error).__name__])[-1][:500]}",
         id="spark-failed",
-        cause=lines[0][:500] if lines else None,
+        cause=written or (lines[0][:500] if lines else None),
         next_step="Look into the logs of the Spark application; `--engine local` replays the log in process.",
     )

@@ -25,6 +25,8 @@ from kafkactl.metadata.redact import redacted_configs
 from kafkactl.plan import Finding, blocker, warning
 
 INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION = 40, 3
+CORDONED = "cordoned.log.dirs"
+_COMMA = re.compile(r"(?<!\s)\s*,\s*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _MOST = 2**31 - 1
 _SCOPES = {"topic": TOPIC_CONFIG, "broker": BROKER_CONFIG, "cluster": BROKER_CONFIG}
@@ -61,12 +63,27 @@ def parse_entity(text: str) -> Entity:
 
 
 def alter_config(
-    image: Image, facts: Facts, entity: Entity, settings: Mapping[str, str], deleted: Sequence[str] = ()
+    image: Image,
+    facts: Facts,
+    entity: Entity,
+    settings: Mapping[str, str],
+    deleted: Sequence[str] = (),
+    *,
+    through_broker: bool = False,
 ) -> Prediction:
-    """What setting and deleting these keys does (IncrementalAlterConfigs)."""
-    asked = {"entity": str(entity), "set": redacted_configs(settings), "delete": list(deleted)}
+    """What setting and deleting these keys does (IncrementalAlterConfigs).
+
+    The request goes to the active controller, or with `through_broker` to a broker, which passes on what it found to be
+    right for itself: `kafka-configs.sh` with `--bootstrap-controller` and with `--bootstrap-server`.
+    """
+    asked = {
+        "entity": str(entity),
+        "set": redacted_configs(entity.key[0], settings),
+        "delete": list(deleted),
+        "through_broker": through_broker,
+    }
     wanted: dict[str, str | None] = {**settings, **dict.fromkeys(deleted)}
-    error = _refusal(image, facts, entity, wanted)
+    error = _refusal(image, facts, entity, wanted, through_broker=through_broker)
     controller = ActiveController(image, facts)
     if error is not None:
         return Prediction(
@@ -74,7 +91,7 @@ def alter_config(
             input=asked,
             verdict=Verdict.REFUSED,
             facts=facts,
-            findings=(blocker("config-change-refused", str(entity), f"Kafka answers {error.code}: {error.message}"),),
+            findings=(_refused(entity, error, wanted),),
             counts=counts_of(controller, ()),
             operations=(),
             effects={"server_error": error.to_dict()},
@@ -96,25 +113,68 @@ def alter_config(
         changes=forgotten,
         operations=tuple(controller.operations),
         effects={"stranded": [{"topic": one.topic, "partition": one.partition} for one in stranded]},
-        assumptions=("the value is taken as it is: whether Kafka accepts it for this key is not checked",),
+        assumptions=tuple(_assumptions(entity, wanted, through_broker=through_broker)),
     )
 
 
-def _refusal(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None]) -> ServerError | None:
+def _assumptions(entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool) -> Iterator[str]:
+    yield "the value is taken as it is: whether Kafka accepts it for this key is not checked"
+    if through_broker and entity.kind != "topic" and wanted.get(CORDONED):
+        yield f"the broker found that each entry of {CORDONED} is one of its log.dirs, or that it is *"
+
+
+def _refused(entity: Entity, error: ServerError, wanted: Mapping[str, str | None]) -> Finding:
+    step = ""
+    if entity.kind != "topic" and CORDONED in wanted and error.message == _NOT_A_SUBSET:
+        step = (
+            f"Send it to {entity} itself (`kafka-configs.sh --bootstrap-server`), which knows its log.dirs; "
+            "--through-broker predicts that."
+        )
+    return blocker("config-change-refused", str(entity), f"Kafka answers {error.code}: {error.message}", step)
+
+
+def _refusal(
+    image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool
+) -> ServerError | None:
     if entity.kind == "topic" and image.topic(entity.name) is None:
         return ServerError(code=UNKNOWN_TOPIC_OR_PARTITION, message=f"The topic '{entity.name}' does not exist.")
     if entity.kind == "topic":
         wrong = next(_wrong_values(wanted), None)
-        return None if wrong is None else ServerError(code=INVALID_CONFIG, message=wrong)
-    if not facts.rules.elections.elr or MIN_ISR not in wanted:
+    else:
+        wrong = next(_wrong_of_brokers(image, facts, entity, wanted, through_broker=through_broker), None)
+    return None if wrong is None else ServerError(code=INVALID_CONFIG, message=wrong)
+
+
+def _wrong_of_brokers(
+    image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool
+) -> Iterator[str]:
+    """What the controller says of changes of brokers' settings, in the order in which they are asked for."""
+    rules, present = facts.rules, image.configs.get(entity.key, {})
+    for key, value in wanted.items():
+        if key == MIN_ISR and rules.elections.elr and entity.kind == "broker":
+            yield f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        elif key == MIN_ISR and rules.elections.elr and value is None:
+            yield f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+        elif key == CORDONED and rules.checks_cordoned:
+            wrong = _wrong_cordoned(facts, value, present.get(CORDONED), through_broker=through_broker)
+            if wrong is not None:
+                yield wrong
+
+
+_NOT_A_SUBSET = (
+    f"When updating {CORDONED} via controllers,  the new value must be a subset of the current configuration value."
+)
+
+
+def _wrong_cordoned(facts: Facts, value: str | None, present: str | None, *, through_broker: bool) -> str | None:
+    """What the controller says of a change of cordoned.log.dirs of a broker (`isCordonedLogDirsDisabled`,
+    `isCordonedLogDirsInvalid`). It knows directories by their ids alone, so that only a broker may add a path."""
+    if not facts.rules.cordons:
+        return f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= 4.3-IV0"
+    if through_broker or value is None or not value.strip():
         return None
-    if entity.kind == "broker":
-        message = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
-        return ServerError(code=INVALID_CONFIG, message=message)
-    if entity.kind == "cluster" and wanted[MIN_ISR] is None:
-        message = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
-        return ServerError(code=INVALID_CONFIG, message=message)
-    return None
+    held = set() if present is None else set(_COMMA.split(present.strip()))
+    return None if set(_COMMA.split(value.strip())) <= held else _NOT_A_SUBSET
 
 
 def _wrong_values(wanted: Mapping[str, str | None]) -> Iterator[str]:

@@ -10,10 +10,11 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderle
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.loss import ends_of
-from kafkactl.dryrun.prediction import Prediction
+from kafkactl.dryrun.members import checked
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.errors import InputError
 from kafkactl.metadata.image import Image, Partition
-from kafkactl.plan import Finding, note
+from kafkactl.plan import Finding, blocker, note
 
 MOST_TOGETHER = 6  # 720 orders for a partition that has them all as replicas
 
@@ -38,10 +39,11 @@ def broker_loss(
     Without `in_order` every order is played and what depends on it is told with all its outcomes; records are those of
     the order given. Raises InputError `unknown-broker`, `no-brokers-named`, `too-many-brokers-lost`.
     """
-    brokers = checked(image, brokers)
+    brokers = checked(image, facts, brokers)
     controller = ActiveController(image, facts)
-    gone = [one for one in brokers if image.brokers[one].fenced]
-    lost = [one for one in brokers if one not in gone]
+    strangers = [one for one in brokers if one not in image.brokers]
+    gone = [one for one in brokers if one in image.brokers and image.brokers[one].fenced]
+    lost = [one for one in brokers if one not in (*gone, *strangers)]
     if len(lost) > MOST_TOGETHER and not in_order:
         raise InputError(
             f"{len(lost)} brokers lost together can be noticed in too many orders; {MOST_TOGETHER} are the most",
@@ -53,12 +55,13 @@ def broker_loss(
     outcomes = {} if in_order or len(lost) < 2 else _outcomes(image, facts, lost)
     changes = changes_of(controller, outcomes=outcomes)
     findings = [*findings_of(changes, leaderless(controller)), *_gone(gone)]
+    stops = [stop_of(controller, one, mode) for one in strangers]
     return Prediction(
         scenario="broker-loss",
         input=_input(brokers, mode, in_order),
-        verdict=verdict_of(changes),
+        verdict=heaviest([verdict_of(changes), *(verdict for verdict, _ in stops)]),
         facts=facts,
-        findings=tuple(findings),
+        findings=(*(finding for _, finding in stops), *findings),
         counts=counts_of(controller, changes),
         changes=changes,
         operations=tuple(controller.operations),
@@ -75,23 +78,20 @@ def lose(controller: ActiveController, broker_id: int, mode: LossMode) -> None:
         controller.fence(broker_id)
 
 
-def checked(image: Image, brokers: Sequence[int]) -> list[int]:
-    """The brokers named, once each. Raises InputError where there are none or one is not registered."""
-    named = list(dict.fromkeys(brokers))
-    if not named and not image.brokers:
-        step = "Take a log that reaches to where brokers are registered."
-        raise InputError("no broker is registered in this log", id="too-few-brokers", next_step=step)
-    if not named:
-        raise InputError("no broker was named", id="no-brokers-named", next_step="Name one: --brokers 3.")
-    unknown = [one for one in named if one not in image.brokers]
-    if unknown:
-        known = ", ".join(str(one) for one in sorted(image.brokers)) or "none"
-        raise InputError(
-            f"broker {unknown[0]} is not registered in this log; registered: {known}",
-            id="unknown-broker",
-            next_step="Name brokers of this cluster.",
-        )
-    return named
+def stop_of(controller: ActiveController, broker_id: int, mode: LossMode) -> tuple[Verdict, Finding]:
+    """What losing a broker that is not registered comes to: nothing, or a controlled shutdown that does not end."""
+    subject, before = f"broker {broker_id}", controller.facts.departed.get(broker_id)
+    start = f"broker {broker_id} is not registered: no partition is led by it, and its loss changes none"
+    if mode is LossMode.CRASH or (before is not None and before.fenced):
+        return Verdict.OK, note("broker-not-registered", subject, start)
+    lives = "was alive when it was unregistered" if before is not None else "may be alive, which this log does not show"
+    return Verdict.WEDGED if before is not None else Verdict.UNKNOWN, blocker(
+        "controlled-shutdown-not-granted",
+        subject,
+        f"{start}. It {lives}; the active controller takes no heartbeat of a broker that is not registered, so its "
+        "controlled shutdown is never granted: after SIGTERM the process waits five minutes for it before it ends",
+        "Kill its process (SIGKILL). If it is to stay in the cluster, start it again: it registers as a new broker.",
+    )
 
 
 def _outcomes(image: Image, facts: Facts, lost: Sequence[int]) -> dict[Key, Sequence[Partition]]:

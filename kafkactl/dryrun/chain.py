@@ -21,8 +21,13 @@ def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:
     changed = replayed(image, facts, records_of(operations, facts.rules))
     migrating = facts.static.get("zookeeper.metadata.migration.enable", "").strip().lower() == "true"
     rules = rules_of(facts.release, changed.features, migration_enabled=migrating)
+    gone = {**facts.departed, **{id: held for id, held in image.brokers.items() if id not in changed.brokers}}
     return changed, replace(
-        facts, next_offset=facts.next_offset + sum(len(one.items) for one in operations), rules=rules
+        facts,
+        next_offset=facts.next_offset + sum(len(one.items) for one in operations),
+        rules=rules,
+        departed={id: held for id, held in gone.items() if id not in changed.brokers},
+        starting=frozenset(id for id in facts.starting if changed.brokers.get(id) == image.brokers.get(id)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict, some
@@ -40,7 +41,10 @@ def change_of(
 ) -> Change:
     """How a partition changed; `several` are the other ways in which it may end."""
     topic = controller.image.topics[key[0]]
-    ends = tuple(dict.fromkeys(_outcome(one) for one in (new, *several))) if several else ()
+    ends: dict[Any, Outcome] = {}
+    for end in (new, *several) if several else ():
+        found = _outcome(end)
+        ends.setdefault((found.leader, *map(frozenset, (found.isr, found.elr, found.last_known_elr))), found)
     return Change(
         topic=topic.name,
         partition=key[1],
@@ -55,7 +59,7 @@ def change_of(
         elected_uncleanly=key in controller.unclean or any(_recovers(old, one) for one in several),
         min_isr=min(controller.min_isr(topic), len(new.replicas)),
         replicas_after=new.replicas,
-        alternatives=ends if len(ends) > 1 else (),
+        alternatives=tuple(ends.values()) if len(ends) > 1 else (),
     )
 
 
@@ -151,7 +155,7 @@ _MEANINGS = (
         "outcome-depends-on-order",
         note,
         lambda change: not change.certain,
-        "which leader and ISR these get depends on the order in which the controller notices",
+        "which leader and ISR these get depends on the order in which brokers are lost or return",
         "Look at the alternatives of each.",
     ),
 )

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from kafkactl.dryrun.appended import Changed, Operation, record
 from kafkactl.dryrun.election import Election, Ids, PartitionChange, Target, change_partition, merge, without
 from kafkactl.dryrun.facts import Facts, min_isr_of, unclean_allowed
+from kafkactl.dryrun.members import last_registration
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import (
     DIRECTORIES_AT,
@@ -195,18 +196,19 @@ class ActiveController:
     def register(
         self, broker_id: int, incarnation_id: Uuid, *, clean: bool, directories: tuple[Uuid, ...] | None = None
     ) -> Operation:
-        """A new incarnation (`registerBroker`); `clean`: it says that it went down in order, and it is believed.
+        """A new incarnation (`registerBroker`); `clean`: it says that it went down in order, and it is believed. One
+        that is not registered is not believed, for there is no epoch to compare with.
 
         After an unclean shutdown with ELR it leaves every ISR and ELR. Its broker epoch is the offset at which this
         operation begins, or close to it.
         """
-        isr = self.with_isr(broker_id)
+        isr, clean = self.with_isr(broker_id), clean and broker_id in self.brokers
         if self.facts.rules.elections.elr and not clean:
             items = self._update(isr, unclean=broker_id)
             items += self._update(self.with_elr(broker_id), unclean=broker_id)
         else:
             items = self._update(isr, remove=broker_id) if self.facts.rules.registration_clears_isr else []
-        before = self.brokers[broker_id]
+        before = self.brokers.get(broker_id) or last_registration(self.image, self.facts, broker_id)
         self.brokers[broker_id] = replace(
             before,
             epoch=self.next_offset,
@@ -287,12 +289,7 @@ class ActiveController:
 
     def has_online(self, broker_id: int, directory: Uuid) -> bool:
         """Whether a directory is online on a broker (`DirectoryId.isOnline`)."""
-        if directory in (UNASSIGNED, MIGRATING):
-            return True
-        broker = self.brokers.get(broker_id)
-        if directory == LOST or broker is None:
-            return False
-        return not broker.directories or directory in broker.directories
+        return is_online_in(self.brokers.get(broker_id), directory)
 
     def default_directory(self, broker_id: int) -> Uuid:
         """Where a new replica is put on a broker (`ClusterControlManager.defaultDir`)."""
@@ -390,6 +387,15 @@ class ActiveController:
         operation = Operation(name, items)
         self.operations.append(operation)
         return operation
+
+
+def is_online_in(broker: Broker | None, directory: Uuid) -> bool:
+    """Whether a directory is online on a broker of this registration (`DirectoryId.isOnline`)."""
+    if directory in (UNASSIGNED, MIGRATING):
+        return True
+    if directory == LOST or broker is None:
+        return False
+    return not broker.directories or directory in broker.directories
 
 
 def _leads_uncleanly(before: Partition, change: PartitionChange, made: Partition) -> bool:

@@ -6,7 +6,6 @@ states give equal rows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +13,7 @@ from kafkactl.dryrun.prediction import Change
 from kafkactl.metadata.image import Image, Topic
 from kafkactl.metadata.image_json import image_parts
 from kafkactl.metadata.redact import redacted_part
+from kafkactl.shown import json_text
 from kafkactl.values import Uuid
 
 # Kinds of columns.
@@ -157,4 +157,4 @@ def _scalars(parts: Mapping[str, Any], sha256: str) -> list[tuple[str, str | Non
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return json_text(value, compact=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.election import Election, Target
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, heaviest, some
+from kafkactl.dryrun.rules import MOST_RECORDS_OF_REQUEST
 from kafkactl.metadata.image import NO_LEADER, Image
+from kafkactl.plan import Finding, blocker
 from kafkactl.schema.error_codes import error_code
 
 NONE, UNKNOWN_PARTITION, PREFERRED_NOT_AVAILABLE, ELIGIBLE_NOT_AVAILABLE, NOT_NEEDED = 0, 3, 80, 83, 84
+POLICY_VIOLATION = 44
 
 Wanted = Sequence[tuple[str, int | None]]  # topic, and a partition or None for all of them
 
@@ -33,20 +36,45 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
             results.append(
                 {"topic": topic, "partition": number, "error_code": code, "error_name": error_code(code).name}
             )
+    if len(operation) > MOST_RECORDS_OF_REQUEST and facts.rules.bounded_requests:
+        return _too_large(image, facts, election, wanted, len(operation))
     if operation:
         controller.apply(f"{election.value} election", *operation)
     changes = changes_of(controller)
-    refused = bool(results) and all(one["error_code"] not in (NONE, NOT_NEEDED) for one in results)
     return Prediction(
         scenario="elect-leaders",
         input={"type": election.value, "topics": [_text(one) for one in wanted]},
-        verdict=Verdict.REFUSED if refused else verdict_of(changes),
+        verdict=_verdict(results, verdict_of(changes)),
         facts=facts,
-        findings=tuple(findings_of(changes, leaderless(controller))),
+        findings=(*_not_elected(results, election), *findings_of(changes, leaderless(controller))),
         counts=counts_of(controller, changes),
         changes=changes,
         operations=tuple(controller.operations),
         effects={"results": results},
+    )
+
+
+def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, records: int) -> Prediction:
+    """One request may not write so much: the controller does nothing of it."""
+    error = ServerError(code=POLICY_VIOLATION, message="Unable to perform excessively large batch operation.")
+    controller = ActiveController(image, facts)
+    finding = blocker(
+        "election-too-large",
+        f"{records} partitions",
+        f"the election writes {records} records in one request, which may write {MOST_RECORDS_OF_REQUEST}: Kafka "
+        f"answers {error.code}: {error.message}",
+        "Send it in parts: name topics or partitions.",
+        records=records,
+    )
+    return Prediction(
+        scenario="elect-leaders",
+        input={"type": election.value, "topics": [_text(one) for one in wanted]},
+        verdict=Verdict.REFUSED,
+        facts=facts,
+        findings=(finding,),
+        counts=counts_of(controller, ()),
+        operations=(),
+        effects={"results": [], "server_error": error.to_dict()},
     )
 
 
@@ -75,6 +103,49 @@ def _elect(controller: ActiveController, key: Key, election: Election) -> tuple[
     if items:
         return NONE, items
     return (PREFERRED_NOT_AVAILABLE if preferred else ELIGIBLE_NOT_AVAILABLE), []
+
+
+def _verdict(results: Sequence[Mapping[str, Any]], changed: Verdict) -> Verdict:
+    """`refused` where no election that is needed takes place, `degraded` where some do not."""
+    needed = [one["error_code"] for one in results if one["error_code"] != NOT_NEEDED]
+    if needed and NONE not in needed:
+        return Verdict.REFUSED
+    return heaviest([changed, Verdict.DEGRADED if any(needed) else Verdict.OK])
+
+
+_WHY: Final = {
+    UNKNOWN_PARTITION: ("the log holds no such partition", "Check the names."),
+    PREFERRED_NOT_AVAILABLE: (
+        "the preferred replica, the first of the assignment, is down, shutting down or not in the ISR",
+        "Bring its broker back and wait until the replica is in sync; then repeat the election.",
+    ),
+    ELIGIBLE_NOT_AVAILABLE: (
+        "no replica of the partition is alive",
+        "Bring a broker back that holds a replica; then repeat the election.",
+    ),
+}
+
+
+def _not_elected(results: Sequence[Mapping[str, Any]], election: Election) -> Iterator[Finding]:
+    """The elections that are needed and refused, by the error that Kafka answers."""
+    for code, (why, step) in _WHY.items():
+        names = [_shown(one) for one in results if one["error_code"] == code]
+        if names:
+            yield blocker(
+                "election-refused",
+                f"{len(names)} partitions",
+                f"Kafka answers {code} {error_code(code).name} to the {election.value} election of {some(names)}: "
+                f"{why}",
+                step,
+                count=len(names),
+                partitions=names[:20],
+                error_code=code,
+            )
+
+
+def _shown(result: Mapping[str, Any]) -> str:
+    topic, partition = result["topic"], result["partition"]
+    return topic if partition is None else f"{topic}-{partition}"
 
 
 def _text(wanted: tuple[str, int | None]) -> str:

@@ -34,6 +34,20 @@ class Election(StrEnum):
     PREFERRED = "preferred"
 
 
+class Completion(StrEnum):
+    """When a reassignment ends (`PartitionReassignmentReplicas.maybeCompleteReassignment`), the ISR always taken
+    without the replicas that are being removed, of which at least one has to be left.
+
+    ADDED: all added replicas are in it (to 3.7). ALL: all replicas of the target are (3.8 to 4.2, KAFKA-15665); a
+    replica that is marked both as added and as removed is not waited for. ADDED_UNLESS_FEWER: all added replicas are,
+    and where more are removed than added all of the target (4.3, KAFKA-19975).
+    """
+
+    ADDED = "added"
+    ALL = "all"
+    ADDED_UNLESS_FEWER = "added-unless-fewer"
+
+
 @frozen
 class ElectionRules:
     """What the release of the active controller and the finalized levels decide.
@@ -42,9 +56,8 @@ class ElectionRules:
     `epoch_on_shrink`: a smaller ISR raises the leader epoch (metadata.version below 3.6-IV0, KAFKA-15021; up to 3.9
     also while a migration from ZooKeeper is enabled). `last_known_must_live`: up to 4.0 the last known leader is
     elected even when it is dead (KAFKA-19522). `last_known_of_any_loss`: the last known leader is kept whenever a
-    partition loses its leader (4.1.1), before that only when the ISR becomes empty. `completes_without_all`: a
-    reassignment that does not shrink the replica set ends when the added replicas are in sync (4.3, KAFKA-19975),
-    before that only when all of the target are. `unclean_by_config`: unclean.leader.election.enable counts (3.9 on);
+    partition loses its leader (4.1.1), before that only when the ISR becomes empty. `completes_when`: when a
+    reassignment ends. `unclean_by_config`: unclean.leader.election.enable takes effect (3.9 on);
     before, only a request elects uncleanly. `shrinks_by_target`: up to 3.7 the epoch is also raised where the ISR that
     is aimed at is smaller and the last member stays, as when a leaderless partition's only broker is fenced again.
     """
@@ -54,7 +67,7 @@ class ElectionRules:
     epoch_on_shrink: bool
     last_known_must_live: bool
     last_known_of_any_loss: bool
-    completes_without_all: bool
+    completes_when: Completion
     unclean_by_config: bool
     shrinks_by_target: bool
 
@@ -198,10 +211,11 @@ class _Builder:
         if not (self.removing or self.adding):
             return
         isr, replicas = without(self.isr, *self.removing), without(self.replicas, *self.removing)
-        if not isr or not replicas or not set(self.adding) <= set(isr):
+        when, fewer = self.rules.completes_when, len(self.adding) < len(self.removing)
+        if not isr or not replicas or (when is not Completion.ALL and not set(self.adding) <= set(isr)):
             return
-        shrinks = len(self.adding) < len(self.removing)
-        if (shrinks or not self.rules.completes_without_all) and not set(replicas) <= set(isr):
+        waits_for_all = when is Completion.ALL or (when is Completion.ADDED_UNLESS_FEWER and fewer)
+        if waits_for_all and not set(replicas) <= set(isr):
             return
         self.isr, self.replicas, self.removing, self.adding = isr, replicas, (), ()
 

@@ -16,7 +16,7 @@ from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release, newest_release
 from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, FeatureRange, Image
+from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, Broker, FeatureRange, Image
 from kafkactl.schema.spec import Versions
 
 MIN_ISR: Final = "min.insync.replicas"
@@ -28,6 +28,8 @@ _DEFAULTS: Final = {MIN_ISR: "1", UNCLEAN: "false"}
 class Facts:
     """`static` is the active controller's properties file, empty where none was given (`static_known` False).
 
+    `departed` are brokers that the log unregistered and that have not registered again, as they were last registered;
+    `starting` brokers that have registered and have been neither unfenced nor fenced since: their processes start.
     `release_named`: whether `release` was asked for, and not read from the log.
     `leader_id` leads the quorum, None where the log did not say; `leader_epoch` is its epoch. `next_offset` is where
     the next record would stand, `timestamp_ms` the time of the last one.
@@ -43,6 +45,8 @@ class Facts:
     timestamp_ms: int = 0
     assumptions: tuple[str, ...] = ()
     release_named: bool = False
+    departed: Mapping[int, Broker] = field(default_factory=dict)
+    starting: frozenset[int] = frozenset()
 
 
 def facts_of(
@@ -54,6 +58,8 @@ def facts_of(
     leader_epoch: int = 0,
     next_offset: int = 0,
     timestamp_ms: int = 0,
+    departed: Mapping[int, Broker] | None = None,
+    starting: frozenset[int] = frozenset(),
 ) -> Facts:
     """The facts of an image. Without `release` it is the one that the active controller registered, or else the
     lowest that any node registered, or else the newest known."""
@@ -78,6 +84,8 @@ def facts_of(
         timestamp_ms=timestamp_ms,
         assumptions=tuple(assumptions),
         release_named=release is not None,
+        departed=departed or {},
+        starting=starting,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kafkactl.dryrun.appended import Operation, record
+from kafkactl.dryrun.controllers import known_voters
 from kafkactl.dryrun.facts import MIN_ISR, Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.rules import ELR
@@ -23,13 +24,14 @@ from kafkactl.features.plan import FeaturePlan, plan_change
 from kafkactl.features.predict import predicted_acceptance
 from kafkactl.features.request import FeatureRequest
 from kafkactl.features.request import Operation as Asked
-from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
+from kafkactl.features.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role
 from kafkactl.features.update_rules import release_of, update_rules
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import BROKER_CONFIG, Broker, Controller, FeatureRange, Image
+from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, Broker, Controller, FeatureRange, Image
 from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.plan import Severity
 from kafkactl.protocol.api_versions import FIRST_VERSION, NodeVersions
+from kafkactl.quorum.majority import tolerates
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint
 
@@ -46,13 +48,19 @@ def feature_levels(
     cluster_id: str = "",
     voters: tuple[int, ...] = (),
     down: frozenset[int] = frozenset(),
+    not_alive: Mapping[int, str] | None = None,
 ) -> Prediction:
-    """What a change of levels comes to. `down` are nodes that do not answer now; `voters` those of a static quorum.
+    """What a change of levels comes to. `down` are nodes that do not answer now; `voters` those of a static quorum, as
+    the last LeaderChange record names them. `not_alive` are voters that were not seen to follow the live leader, where
+    it was asked, with what was seen instead; they count as down.
 
     The verdict is about what Kafka does. It accepts changes that `kafkactl features` refuses; these are `degraded`,
     with every reason among the findings. `steps` are those of `kafkactl features`, none where it would refuse.
     """
-    state = state_of(image, facts, cluster_id=cluster_id, voters=voters, down=down)
+    unseen = not_alive or {}
+    down = down | frozenset(unseen)
+    members, source = _quorum_of(image, facts, voters)
+    state = state_of(image, facts, cluster_id=cluster_id, voters=members, down=down)
     plan = plan_change(state, request)
     accepted = predicted_acceptance(state, request.levels, upgrade_type(request))
     taken = {name: level for name, level in request.levels.items() if accepted[name] is not False}
@@ -71,6 +79,11 @@ def feature_levels(
             "nodes that are not named as down answer as their registrations say, controllers without one as their "
             "release does",
             "one request carries all levels, as Kafka's own tool sends them; `kafkactl features` may send several",
+            *(
+                f"controller {one} counts as down: it {reason} while the live leader was watched"
+                for one, reason in sorted(unseen.items())
+            ),
+            *_conversion_assumed(state, plan, source),
         ),
     )
 
@@ -79,8 +92,8 @@ def state_of(
     image: Image, facts: Facts, *, cluster_id: str, voters: tuple[int, ...], down: frozenset[int]
 ) -> FeatureState:
     """The cluster as the planner of levels sees it, from the log alone."""
-    known = image.voters
-    ids = {voter.node_id: voter.directory_id for voter in known} if known else dict.fromkeys(voters)
+    known = {voter.node_id: voter.directory_id for voter in image.voters or ()}
+    ids = {one: known.get(one) for one in voters}
     image = _as_they_run(image, facts)
     leader = _leader(facts, ids.keys() or image.controllers.keys(), down)
     nodes = [_controller_seen(image, facts, one, down) for one in sorted({*image.controllers, *ids})]
@@ -97,11 +110,64 @@ def state_of(
         active_controller=leader,
         nodes=tuple(nodes),
         registrations=_registrations(image),
+        tolerates=tolerates(ids, set(ids) - down) if ids else None,
         voters=tuple(
-            QuorumNode(id=one, directory_id=directory, fetching=one not in down) for one, directory in ids.items()
+            QuorumNode(
+                id=one,
+                directory_id=directory,
+                fetching=one not in down,
+                # A voter that is down since before the present leader was elected cannot have reported to it.
+                reported=False if one in down and facts.leader_id in down else None,
+            )
+            for one, directory in ids.items()
         )
         or None,
+        min_insync=_min_insync(image, facts, leader),
     )
+
+
+def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
+    """min.insync.replicas as far as the log tells it: the files of brokers are not in it.
+
+    A broker is given the cluster's value or, without one, its own; what its file says stays unknown.
+    """
+    cluster = image.configs.get((BROKER_CONFIG, ""), {}).get(MIN_ISR)
+    single = {
+        id: held[MIN_ISR]
+        for id in image.brokers
+        if MIN_ISR in (held := image.configs.get((BROKER_CONFIG, str(id)), {}))
+    }
+    own = sum(MIN_ISR in image.configs.get((TOPIC_CONFIG, one.name), {}) for one in image.topics.values())
+    brokers = {id: single.get(id, cluster) for id in image.brokers}
+    return MinInsync(
+        cluster=cluster,
+        controllers={} if leader is None or not facts.static_known else {leader: facts.static.get(MIN_ISR, "1")},
+        brokers={id: value for id, value in brokers.items() if value is not None},
+        single=tuple(sorted(single)),
+        unread=tuple(f"broker {id}" for id, value in brokers.items() if value is None),
+        topics=len(image.topics) - own,
+        topics_with_own_value=own,
+    )
+
+
+def _quorum_of(image: Image, facts: Facts, voters: Collection[int]) -> tuple[tuple[int, ...], str]:
+    """The voters and where they were found; controllers that registered stand in where nothing names the voters."""
+    found = known_voters(image, facts, voters)
+    if found is not None:
+        return tuple(sorted(found[0])), found[1]
+    return tuple(image.controllers), "the controllers registered in the log, which does not name the voters"
+
+
+def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> Iterator[str]:
+    """What an expected conversion to a dynamic quorum rests on: a log does not show what voters report to a leader."""
+    raised = any(one.name == KRAFT_VERSION and one.after > one.before for one in plan.changes)
+    if raised and update_rules(rules_release(state)).kraft_version == "converts":
+        ids = ", ".join(str(voter.id) for voter in state.voters or ()) or "none known"
+        yield (
+            f"every voter that is not named as down ({ids}; as in {source}) has reported to the present leader that it "
+            "supports kraft.version 1: each voter does so within some seconds of an election, and until then the "
+            "leader refuses the change"
+        )
 
 
 def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int | None:
@@ -232,6 +298,8 @@ def _server_error(
 
 def _words(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
     """Kafka's sentence for one refused feature, "" where it is not this one that is refused."""
+    if name == KRAFT_VERSION and any(voter.reported is False for voter in state.voters or ()):
+        return f"Invalid upgrade of kraft.version to KRAFT_VERSION_{level} because not all of the voters support it"
     words = _out_of_range(state, name, level) or _wrong_way(state, request, name, level)
     if words:
         return f"Invalid update version {level} for feature {name}. {words}"

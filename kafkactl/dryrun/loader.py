@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from kafkactl.dryrun.local import LogFile, records_in, start_of
 from kafkactl.frozen import frozen
+from kafkactl.metadata.batch_runs import walk_runs
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import TOPIC_CONFIG, Image, LogRecord, ScramCredential, ScramKey
 from kafkactl.metadata.replay import Replaying
@@ -49,9 +50,15 @@ def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keep
     loader = _Loader(begin.image, keeps_configs=keeps_configs)
     for position, segment in enumerate(segments):
         following = segments[position + 1].base_offset if position + 1 < len(segments) else None
-        if following is None or following > begin.end_offset:
-            loader.read(segment, begin.end_offset)
+        is_needed = following is None or following > begin.end_offset
+        # A starting node cuts the log at the first damage, also at one that the checkpoint stands for.
+        if not (loader.read(segment, begin.end_offset) if is_needed else _is_sound(segment)):
+            break
     return Started(image=loader.image(), from_offset=begin.end_offset, phantoms=loader.phantoms)
+
+
+def _is_sound(segment: LogFile) -> bool:
+    return not any(isinstance(run, Damage) for run in walk_runs(segment.pieces(), file=segment.name))
 
 
 class _Loader:
@@ -69,11 +76,13 @@ class _Loader:
         self._batches = 0  # read since the last image
         self.phantoms = 0
 
-    def read(self, segment: LogFile, from_offset: int) -> None:
-        size, batch, index = 0, -1, 0
+    def read(self, segment: LogFile, from_offset: int) -> bool:
+        """Whether it is sound to its end."""
+        size, batch, index, is_sound = 0, -1, 0, True
         for found in records_in(segment):
             if isinstance(found, Damage):
-                break  # a starting node cuts the log here
+                is_sound = False
+                break
             record, header = found
             if header.last_offset < from_offset:
                 continue
@@ -90,6 +99,7 @@ class _Loader:
                 self._replaying.take(*record)
             index += 1
         self._end_read()
+        return is_sound
 
     def image(self) -> Image:
         made = self._replaying.image()

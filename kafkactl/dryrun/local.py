@@ -2,14 +2,16 @@
 
 A folder is read as a starting node reads it: the newest whole checkpoint within the log, then the records behind it;
 without one, all segments from offset 0 on. What stands before that checkpoint is counted. What does not decode is a
-finding, and what lies behind damage is read all the same but told, for a node would have cut the log there.
+finding. The first bad batch ends the log, as it does for a node that starts; where the checkpoint lies beyond it, the
+state is that of the checkpoint alone (`KafkaMetadataLog.truncateToLatestSnapshot`). With `past_damage` what can be read
+after damage is replayed, too, which gives a state that no node has.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Final, Protocol
 
 from kafkactl.dryrun.before import Before
@@ -17,7 +19,7 @@ from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.frame import decode_record
-from kafkactl.metadata.image import EMPTY, Image, LogRecord
+from kafkactl.metadata.image import EMPTY, Broker, Image, LogRecord
 from kafkactl.metadata.replay import Leader, Position, Replay, Replaying
 from kafkactl.metadata.replay_batches import BATCH_HEAD, BatchReplaying, no_collection
 from kafkactl.metadata.replay_fast import FastReplaying
@@ -68,7 +70,9 @@ class Loaded:
     `voters` are the ids in the last LeaderChange record, () without one.
     `snapshot_offset` is the end offset of the checkpoint that it was begun with, None without one; `committed_offset`
     the last offset that is known to be committed, None where nothing in these files tells. `first_offset`, `records`,
-    `counts` and `log_bytes` are of the whole log, what stands before that checkpoint included.
+    `counts` and `log_bytes` are of the whole log, what stands before that checkpoint included. `departed` are the
+    brokers that the records after that checkpoint unregistered, as they were last registered; `starting` those that
+    they registered and neither unfenced nor fenced since.
     """
 
     image: Image
@@ -85,9 +89,13 @@ class Loaded:
     log_bytes: int
     counts: dict[str, int]
     findings: tuple[Finding, ...]
+    departed: Mapping[int, Broker] = field(default_factory=dict)
+    starting: frozenset[int] = frozenset()
 
 
-def load(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int | None = None) -> Loaded:
+def load(
+    segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int | None = None, past_damage: bool = False
+) -> Loaded:
     """The state after the record at offset `at` (default: the last one).
 
     Raises InputError `log-begins-late` where neither a checkpoint nor a segment gives the beginning,
@@ -95,7 +103,7 @@ def load(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int
     """
     with no_collection():
         start = start_of(segments, checkpoints, at)
-        reading = Reading(start, at)
+        reading = Reading(start, at, past_damage=past_damage)
         for position, segment in enumerate(segments):
             runs = walk_runs(segment.pieces(), file=segment.name)
             reading.read(segment.name, runs, is_last=position + 1 == len(segments))
@@ -143,7 +151,9 @@ class Reading:
 
     REPLAYING: type[BatchReplaying] = FastReplaying
 
-    def __init__(self, start: Start, at: int | None) -> None:
+    def __init__(self, start: Start, at: int | None, *, past_damage: bool = False) -> None:
+        self.is_cut = False  # at damage, after which nothing is part of the log
+        self._past_damage = past_damage
         self.replaying = self.REPLAYING(
             start.image,
             first_offset=start.end_offset,
@@ -162,11 +172,15 @@ class Reading:
     def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
         """A segment, in its turn."""
         torn = None
+        if self.is_cut:
+            return
         self.segment = segment
         for found in runs:
             if torn is not None:
                 self.damaged(torn)
                 torn = None
+                if self.is_cut:
+                    return
             if isinstance(found, Damage):
                 torn = found
             else:
@@ -218,10 +232,12 @@ class Reading:
                 text = f"{damage.error.reason}; a node that starts cuts them off"
             self._findings.append(_finding("torn-tail", self.segment, text, Severity.INFO, position=damage.position))
             return
+        self.is_cut = not self._past_damage
         text = (
             f"bytes {damage.position} to {damage.end} hold no batch ({damage.error.reason}); a node that starts cuts "
-            "the log there, and what follows was read all the same"
+            "the log there, "
         )
+        text += "and what follows was read all the same" if self._past_damage else "and so what follows was left out"
         self._findings.append(_finding("damaged-log", self.segment, text, position=damage.position, end=damage.end))
 
     def loaded(self, checkpoints: Sequence[LogFile]) -> Loaded:
@@ -248,6 +264,8 @@ class Reading:
             log_bytes=self.bytes,
             counts=dict(sorted(counts.items())),
             findings=(*start.findings, *self._findings, *result.findings),
+            departed=result.departed,
+            starting=result.starting,
         )
 
 

@@ -15,15 +15,17 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.election import Election, Target, without
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, Verdict, some
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest, some
+from kafkactl.dryrun.rules import MOST_RECORDS_OF_REQUEST
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image import Image, Partition
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.schema.error_codes import error_code
+from kafkactl.shown import json_text
 
 NONE, UNKNOWN_PARTITION, INVALID_ASSIGNMENT, NO_REASSIGNMENT = 0, 3, 39, 85
-MOST_RECORDS = 10_000  # of one atomic request (QuorumController.MAX_RECORDS_PER_USER_OP)
+UNKNOWN_SERVER_ERROR = -1
 
 
 @frozen(kw_only=False)
@@ -45,7 +47,7 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
         if not isinstance(found, Mapping) or not isinstance(found.get("partitions"), list):
             raise ValueError('there is no list "partitions" in it')
         moves = tuple(map(_move, found["partitions"]))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{file} is no reassignment plan: {error}",
             id="invalid-reassignment-plan",
@@ -66,7 +68,7 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
 
 
 def _move(one: Any) -> Move:
-    shown = json.dumps(one, ensure_ascii=False)
+    shown = json_text(one)
     if not isinstance(one, Mapping) or not {"topic", "partition", "replicas"} <= set(one):
         raise ValueError(f"a partition has topic, partition and replicas, and not {shown}")
     topic, partition, replicas = one["topic"], one["partition"], one["replicas"]
@@ -80,9 +82,17 @@ def _move(one: Any) -> Move:
 def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Prediction:
     """What a plan does: the records at once, and those at its end, or why it never ends."""
     controller = ActiveController(image, facts)
-    results, items, started = [], [], []
+    results: list[dict[str, Any]] = []
+    items: list[Any] = []
+    started: list[Key] = []
+    probe = ActiveController(image, facts)  # of what no longer fits into the request
+    asked = 0
     for move in moves:
-        code, message, change = _start(controller, move)
+        is_full = facts.rules.bounded_requests and len(items) == MOST_RECORDS_OF_REQUEST
+        code, message, change = _start(probe if is_full else controller, move)
+        asked += len(change)
+        if is_full and change:
+            code, message, change = UNKNOWN_SERVER_ERROR, _FULL, []
         results.append(
             {
                 "topic": move.topic,
@@ -100,20 +110,21 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
     if items:
         controller.apply("reassignment", *items)
     before = len(items)
+    fits = before <= MOST_RECORDS_OF_REQUEST
     stuck = _finish(controller, started)
     changes = changes_of(controller)
-    completes = not stuck and before <= MOST_RECORDS and all(one["error_code"] == NONE for one in results)
+    completes = not stuck and fits and all(one["error_code"] == NONE for one in results)
     steps = [_state(controller, key, stuck) for key in started]
     findings = [
         *_refused(results),
-        *_too_many(before),
+        *_too_many(asked, is_atomic=not facts.rules.bounded_requests),
         *_stuck(controller, stuck),
         *findings_of(changes, 0),
     ]
     return Prediction(
         scenario="reassignment",
         input={"moves": [_shown(move) for move in moves]},
-        verdict=_verdict(results, stuck, before, verdict_of(changes)),
+        verdict=_verdict(results, stuck, verdict_of(changes), fits=fits),
         facts=facts,
         findings=tuple(findings),
         counts=counts_of(controller, changes),
@@ -227,24 +238,33 @@ def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Findi
         partition = controller.partition(key)
         name = f"{controller.image.topics[key[0]].name}-{key[1]}"
         dead = [one for one in partition.replicas if not controller.is_active(one)]
-        if partition.leader < 0:
+        both = [one for one in partition.adding_replicas if one in partition.removing_replicas]
+        step = "Bring those brokers back, or name others."
+        if both:
+            why = (
+                f"replicas {some([str(one) for one in both])} of the reassignment under way are marked both as added "
+                "and as removed, and this release waits for them to be in sync"
+            )
+            step = 'Cancel the reassignment with "replicas": null in place of naming the replicas from before it.'
+        elif partition.leader < 0:
             why = "it has no leader that the added replicas could read from"
         elif set(dead) & set(partition.adding_replicas):
             why = f"brokers {some([str(one) for one in dead if one in partition.adding_replicas])} to be added are down"
         else:
             why = f"brokers {some([str(one) for one in dead])} of its target are down and it waits for a whole ISR"
+        ends = "does not end" if both else "ends when they are back"
         yield warning(
             "reassignment-never-completes",
             f"partition {name}",
-            f"{name}: {why}; Kafka accepts the plan all the same, and it ends when they are back",
-            "Bring those brokers back, or name others.",
+            f"{name}: {why}; Kafka accepts the plan all the same, and it {ends}",
+            step,
             brokers=dead,
         )
 
 
 def _refused(results: Sequence[dict[str, Any]]) -> Iterator[Finding]:
     for one in results:
-        if one["error_code"] != NONE:
+        if one["error_code"] not in (NONE, UNKNOWN_SERVER_ERROR):
             yield blocker(
                 "reassignment-refused",
                 f"partition {one['topic']}-{one['partition']}",
@@ -258,21 +278,28 @@ def _colon(message: str | None) -> str:
     return f": {message}" if message else ""
 
 
-def _too_many(records: int) -> Iterator[Finding]:
-    if records > MOST_RECORDS:
+_FULL = (
+    f"Cannot add another element to the list because it would exceed the maximum length of {MOST_RECORDS_OF_REQUEST}"
+)
+
+
+def _too_many(records: int, *, is_atomic: bool) -> Iterator[Finding]:
+    if records > MOST_RECORDS_OF_REQUEST:
+        what = "nothing of the plan is done" if is_atomic else "the partitions after those are refused"
         yield blocker(
             "reassignment-too-large",
             "plan",
-            f"the plan makes {records} records in one request, which is atomic and may have {MOST_RECORDS}",
+            f"the plan makes {records} records in one request, which may have {MOST_RECORDS_OF_REQUEST}: {what}",
             "Send it in parts.",
             records=records,
         )
 
 
-def _verdict(results: Sequence[dict[str, Any]], stuck: Sequence[Key], records: int, changed: Verdict) -> Verdict:
-    if all(one["error_code"] != NONE for one in results) or records > MOST_RECORDS:
+def _verdict(results: Sequence[dict[str, Any]], stuck: Sequence[Key], changed: Verdict, *, fits: bool) -> Verdict:
+    if all(one["error_code"] != NONE for one in results) or not fits:
         return Verdict.REFUSED
-    return Verdict.DEGRADED if stuck and changed is Verdict.OK else changed
+    is_whole = not stuck and all(one["error_code"] == NONE for one in results)
+    return changed if is_whole else heaviest([changed, Verdict.DEGRADED])
 
 
 def _state(controller: ActiveController, key: Key, stuck: Sequence[Key]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.lineage import BatchIndex
 from kafkactl.plan import Finding, warning
 from kafkactl.protocol.batch_scan import Damage
-from kafkactl.storage.log_check import divergence_findings
+from kafkactl.storage.log_compare import divergence_findings
 
 
 class Source(Protocol):
@@ -52,6 +52,11 @@ class Replica:
     trouble: str | None
     committed_offset: int
     can_begin: bool
+
+    @property
+    def kept(self) -> BatchIndex:
+        """The index ends where the sound part does."""
+        return self.index
 
 
 def replica_of(source: Source) -> Replica:

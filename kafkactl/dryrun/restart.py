@@ -15,6 +15,7 @@ from kafkactl.dryrun.loader import Started
 from kafkactl.dryrun.prediction import Prediction, Verdict, some
 from kafkactl.metadata.diff import Difference, diff
 from kafkactl.metadata.image import Image
+from kafkactl.metadata.redact import redacted_key
 from kafkactl.plan import Finding, blocker, warning
 
 SHOWN = 1_000
@@ -60,14 +61,14 @@ def _stranger(node: int | None) -> Finding:
 
 def _shown(one: Difference) -> dict[str, Any]:
     """Which thing and how; not its content, which may be a secret."""
-    return {"part": one.part, "key": one.key, "change": one.change.value, "record": one.record}
+    return {"part": one.part, "key": redacted_key(one.part, one.key), "change": one.change.value, "record": one.record}
 
 
 def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator[Finding]:
     where = "from offset 0" if offset == 0 else f"from the checkpoint at offset {offset}"
     parts: dict[str, list[str]] = {}
     for difference in told:
-        parts.setdefault(difference.part, []).append(difference.key)
+        parts.setdefault(difference.part, []).append(redacted_key(difference.part, difference.key))
     users = parts.pop("scram", [])
     if users:
         yield blocker(

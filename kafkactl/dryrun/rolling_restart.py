@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafkactl.dryrun.broker_loss import LossMode, checked, lose
+from kafkactl.dryrun.broker_loss import LossMode, lose, stop_of
 from kafkactl.dryrun.broker_return import come_back
 from kafkactl.dryrun.compare import findings_among, findings_of, verdict_of
 from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.members import checked
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.shapes import ShapedController, Spread
 from kafkactl.dryrun.worst import losses_of_one
@@ -21,7 +22,7 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
 
     A step's effects are those while its broker is down. Raises InputError `unknown-broker`.
     """
-    brokers = checked(image, order if order is not None else sorted(image.brokers))
+    brokers = checked(image, facts, order if order is not None else sorted(image.brokers))
     chosen = list(brokers) if order is not None else safest_order(image, facts)
     controller = ShapedController(image, facts)
     steps: list[dict[str, Any]] = []
@@ -62,10 +63,15 @@ def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[di
     """Down and up again; the partitions are compared between before and down."""
     controller.mark()
     written = controller.written
-    if not controller.brokers[broker_id].fenced:
+    held = controller.brokers.get(broker_id)
+    hangs, stranger = Verdict.OK, []
+    if held is None:
+        hangs, finding = stop_of(controller, broker_id, LossMode.CONTROLLED)
+        stranger.append(_in_step(finding, number, broker_id))
+    elif not held.fenced:
         lose(controller, broker_id, LossMode.CONTROLLED)
     down = Spread(controller, since_mark=True)
-    verdict = verdict_of(down.changes)
+    verdict = heaviest([hangs, verdict_of(down.changes)])
     step = {
         "number": number,
         "broker": broker_id,
@@ -74,9 +80,9 @@ def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[di
         "worst": [change.to_dict() for change in down.first(10)],
     }
     found = [_in_step(one, number, broker_id) for one in findings_among(down.named)]
-    come_back(controller, broker_id, clean=controller.brokers[broker_id].in_controlled_shutdown)
+    come_back(controller, broker_id, clean=held is not None and controller.brokers[broker_id].in_controlled_shutdown)
     step["records_appended"] = controller.written - written
-    return step, verdict, found
+    return step, verdict, [*stranger, *found]
 
 
 def _in_step(finding: Finding, number: int, broker_id: int) -> Finding:

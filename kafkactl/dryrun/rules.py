@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kafkactl.dryrun.election import ElectionRules
+from kafkactl.dryrun.election import Completion, ElectionRules
 from kafkactl.errors import SchemaError
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release, release_names
@@ -21,6 +21,7 @@ from kafkactl.schema.source import read_data
 ELR: Final = "eligible.leader.replicas.version"
 LEVEL_OF_SILENCE: Final = 1  # of metadata.version in a log that never told one
 _EPOCH_STAYS_FROM, _DIRECTORIES_FROM, CORDONED_FROM, CONTROLLERS_REGISTER_FROM = 12, 17, 30, 15
+MOST_RECORDS_OF_REQUEST: Final = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
 _LATEST: Final = {
     # record type: (from metadata.version, version), newest first; version 0 below
     "PartitionRecord": ((23, 2), (17, 1)),
@@ -30,13 +31,15 @@ _LATEST: Final = {
 _RELEASE_FIELDS: Final = {
     "last_known_must_live",
     "last_known_of_any_loss",
-    "completes_without_all",
+    "completes_when",
     "fences_again_after_shutdown",
     "zookeeper_mode",
     "isr_in_hash_order",
     "unclean_by_config",
     "shrinks_by_target",
     "registration_clears_isr",
+    "checks_cordoned",
+    "bounded_requests",
 }
 
 
@@ -46,10 +49,12 @@ class Rules:
 
     `elections` decides about partitions. `fences_again_after_shutdown`: a broker that left by a controlled shutdown is
     fenced a second time when its session expires (4.0 on, measured). `registration_clears_isr`: a new incarnation is
-    taken out of the ISRs that it still stands in (3.8 on; before, no partition is looked at, measured on 3.3.2 and
-    3.6.2). `cordons`: brokers tell of cordoned directories at each start (metadata.version 4.3-IV0).
-    `isr_in_hash_order`: a leader reports an ISR in the order of a hash table (4.2 on), before that in the order in
-    which the replicas joined it (both measured).
+    taken out of the ISRs that it still stands in (4.0 on, KAFKA-18106; before, a registration changes no partition,
+    measured on 3.3.2 and 3.6.2). `cordons`: brokers report cordoned directories at each start (metadata.version
+    4.3-IV0). `isr_in_hash_order`: a leader reports an ISR in the order of a hash table (4.2 on), before that in the
+    order in which the replicas joined it (both measured). `checks_cordoned`: the controller checks changes of
+    cordoned.log.dirs (4.3 on, KIP-1066). `bounded_requests`: what an operator asks for may write
+    `MOST_RECORDS_OF_REQUEST` records, whether it is atomic or not (3.5 on, KAFKA-14996).
     """
 
     elections: ElectionRules
@@ -57,6 +62,8 @@ class Rules:
     fences_again_after_shutdown: bool
     isr_in_hash_order: bool
     registration_clears_isr: bool
+    checks_cordoned: bool
+    bounded_requests: bool
 
     @property
     def cordons(self) -> bool:
@@ -84,18 +91,23 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
     again, zookeeper = of_release.pop("fences_again_after_shutdown"), of_release.pop("zookeeper_mode")
     in_hash_order = of_release.pop("isr_in_hash_order")
     clears_isr = of_release.pop("registration_clears_isr")
+    checks_cordoned, bounded = of_release.pop("checks_cordoned"), of_release.pop("bounded_requests")
+    completes_when = Completion(of_release.pop("completes_when"))
     level = levels.get(METADATA_VERSION, LEVEL_OF_SILENCE)
     return Rules(
         elections=ElectionRules(
             elr=levels.get(ELR, 0) > 0,
             directories=level >= _DIRECTORIES_FROM,
             epoch_on_shrink=level < _EPOCH_STAYS_FROM or (zookeeper and migration_enabled),
+            completes_when=completes_when,
             **of_release,
         ),
         metadata_version=level,
         fences_again_after_shutdown=again,
         isr_in_hash_order=in_hash_order,
         registration_clears_isr=clears_isr,
+        checks_cordoned=checks_cordoned,
+        bounded_requests=bounded,
     )
 
 
@@ -112,10 +124,10 @@ def _patches() -> list[dict[str, Any]]:
 
 
 @functools.cache
-def _rows() -> dict[str, dict[str, bool]]:
+def _rows() -> dict[str, dict[str, Any]]:
     """Release name -> its fields, rows without one of their own like the row before."""
     rows = {row["from"]: row for row in _table()["release"]}
-    filled: dict[str, bool] = {}
+    filled: dict[str, Any] = {}
     found = {}
     for name in release_names():
         filled = filled | {key: value for key, value in rows.get(name, {}).items() if key != "from"}

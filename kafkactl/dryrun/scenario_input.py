@@ -71,7 +71,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, _Kind]]] = {
     "restart": {"node": _NUMBER},
     "growth": {"days": _NUMBER},
     "broker-loss": {"brokers": _IDS, "mode": _one_of(*LossMode), "in_order": _YES_OR_NO, "worst": _NUMBER},
-    "broker-return": {"brokers": _IDS, "empty_disks": _YES_OR_NO, "clean": _YES_OR_NO},
+    "broker-return": {"brokers": _IDS, "empty_disks": _YES_OR_NO, "clean": _YES_OR_NO, "in_order": _YES_OR_NO},
     "rolling-restart": {"order": _Kind('"auto" or a list of node ids', lambda value: value == "auto" or _ids(value))},
     "unregister-broker": {"broker": _NUMBER},
     "elect-leaders": {"type": _one_of(Election.PREFERRED, Election.UNCLEAN), "topics": _TEXTS},
@@ -80,6 +80,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, _Kind]]] = {
         "entity": _TEXT,
         "set": _Kind("a table of texts", _table_of(_text, _text)),
         "delete": _TEXTS,
+        "through_broker": _YES_OR_NO,
     },
     "reassignment": {"moves": _Kind("a list of tables with topic, partition and replicas", _list_of(_move))},
     "features": {

@@ -14,7 +14,7 @@ from kafkactl.dryrun.broker_loss import LossMode, broker_loss
 from kafkactl.dryrun.broker_return import broker_return
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.combined import with_quorum, worst_for_quorum
-from kafkactl.dryrun.controllers import ControllerEvent, VoterWish, controllers
+from kafkactl.dryrun.controllers import ControllerEvent, Observed, VoterWish, controllers
 from kafkactl.dryrun.elect_leaders import elect_leaders
 from kafkactl.dryrun.election import Election
 from kafkactl.dryrun.facts import Facts
@@ -42,8 +42,8 @@ Input: TypeAlias = Mapping[str, Any]
 class World:
     """What a scenario is played on: a log read to its end, and the facts beside it.
 
-    `started` is what nodes make of the log that start from it, read for the scenario `restart` only; `told` what there
-    is to say of the sources whatever is asked.
+    `observed` is the live quorum of that cluster where it was asked; `started` is what nodes make of the log that start
+    from it, read for the scenario `restart` only; `told` what there is to say of the sources whatever is asked.
     """
 
     loaded: Loaded
@@ -51,6 +51,7 @@ class World:
     cluster_id: str | None = None
     started: tuple[Started, ...] = ()
     told: tuple[Finding, ...] = ()
+    observed: Observed | None = None
 
 
 def run(scenario: str, world: World, asked: Input) -> Prediction:
@@ -163,6 +164,7 @@ def _broker_return(world: World, asked: Input) -> Prediction:
         asked["brokers"],
         empty_disks=asked.get("empty_disks", False),
         clean=asked.get("clean"),
+        in_order=asked.get("in_order", False),
     )
 
 
@@ -183,7 +185,14 @@ def _elect_leaders(world: World, asked: Input) -> Prediction:
 
 def _alter_config(world: World, asked: Input) -> Prediction:
     entity = parse_entity(asked["entity"])
-    return alter_config(world.loaded.image, world.facts, entity, asked.get("set", {}), asked.get("delete", []))
+    return alter_config(
+        world.loaded.image,
+        world.facts,
+        entity,
+        asked.get("set", {}),
+        asked.get("delete", []),
+        through_broker=asked.get("through_broker", False),
+    )
 
 
 def _reassignment(world: World, asked: Input) -> Prediction:
@@ -195,13 +204,17 @@ def _reassignment(world: World, asked: Input) -> Prediction:
 
 
 def _controllers(world: World, asked: Input) -> Prediction:
+    seen = world.observed
+    if seen is not None and None not in (seen.cluster_id, world.cluster_id) and seen.cluster_id != world.cluster_id:
+        seen = None  # the log is of another cluster than the one that was asked
     event = ControllerEvent(
-        down=frozenset(asked.get("down", [])),
+        down=frozenset(asked.get("down", [])) | frozenset(() if seen is None else seen.not_alive),
         lose=frozenset(asked.get("lose", [])),
         add=_wish(asked.get("add")),
         remove=_wish(asked.get("remove")),
         cluster_id=asked.get("cluster_id"),
         own_cluster_id=world.cluster_id,
+        observed=seen,
     )
     return controllers(world.loaded.image, world.facts, event, world.loaded.voters)
 
@@ -231,6 +244,7 @@ def _features(world: World, asked: Input) -> Prediction:
         cluster_id=world.cluster_id or "",
         voters=world.loaded.voters,
         down=frozenset(asked.get("down", [])),
+        not_alive={} if world.observed is None else world.observed.not_alive,
     )
 
 

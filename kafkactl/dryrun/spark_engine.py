@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkactl.dryrun.local import Loaded, Start, start_of
@@ -90,6 +91,7 @@ def _run(context: SparkContext, folds: Sequence[Fold], wanted: Sequence[Fold], t
         eras=tuple(fold.eras for fold in folds),
         task_bytes=task_bytes,
         is_packed=sum(max(0, len(fold.plan.stretches) - 1) for fold in wanted) < _FEW_STRETCHES,
+        folder=str(Path.cwd()),
     )
     numbers = [number for number, fold in enumerate(folds) if fold in wanted]
     found: Mapping[int, Found] = {}

@@ -32,6 +32,7 @@ class ClusterLog:
     segments: tuple[LogFile, ...]
     checkpoints: tuple[LogFile, ...]
     at: int | None = None
+    past_damage: bool = False
 
 
 class Played(BatchReplaying):
@@ -69,7 +70,7 @@ class Planning(Reading):
     replaying: Played
 
     def __init__(self, log: int, source: ClusterLog, start: Start, split_bytes: int) -> None:
-        super().__init__(start, source.at)
+        super().__init__(start, source.at, past_damage=source.past_damage)
         self.stretches: list[Stretch] = []
         self.older_epochs: list[Row] = []
         self.last: deque[tuple[str, int, int]] = deque(maxlen=_REMEMBERED_BATCHES)  # path, start, end of batches

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import field
+from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from kafkactl.dryrun.columns import Columns, Window
@@ -49,6 +50,7 @@ class Job:
     that are known.
 
     Small stretches share a task, up to `task_bytes`. `is_packed`: patches come packed, to be merged by the driver.
+    `folder` is what relative paths are relative to: workers run elsewhere.
     """
 
     stretches: tuple[Stretch, ...]
@@ -56,6 +58,7 @@ class Job:
     eras: tuple[tuple[int, ...], ...] = field(default=())
     task_bytes: int = 1
     is_packed: bool = False
+    folder: str = ""
 
     def to_json(self) -> str:
         """As text, for workers."""
@@ -69,6 +72,7 @@ class Job:
                 "eras": self.eras,
                 "task_bytes": self.task_bytes,
                 "is_packed": self.is_packed,
+                "folder": self.folder,
             }
         )
 
@@ -91,6 +95,7 @@ class Job:
             eras=tuple(tuple(one) for one in read["eras"]),
             task_bytes=read["task_bytes"],
             is_packed=read["is_packed"],
+            folder=read["folder"],
         )
 
     def tasks(self) -> list[tuple[Stretch, ...]]:
@@ -121,7 +126,7 @@ def taken(job: Job, stretch: Stretch) -> Taken:
     error would have Spark do it again."""
     with no_collection():
         columns = Columns(job.windows[stretch.log])
-        with _opened(stretch.path) as file:
+        with _opened(str(Path(job.folder, stretch.path))) as file:
             wrong = _read_all(file, stretch, columns)
         if wrong is not None:
             kind, at = wrong

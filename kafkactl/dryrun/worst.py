@@ -18,9 +18,10 @@ from typing import Any, NamedTuple, TypeAlias
 from kafkactl.dryrun.controller import ActiveController
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.loss import ends_of
+from kafkactl.dryrun.placed import placed
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image import MIGRATING, NO_LEADER, Image, Partition, PartitionState, Topic, partition_of
+from kafkactl.metadata.image import NO_LEADER, Image, Partition, PartitionState, Topic, partition_of
 
 MOST_SETS = 5_000_000
 Group: TypeAlias = tuple[int, ...]
@@ -139,7 +140,7 @@ class _Shapes:
     def _of_shape(self, partition: Partition, settings: tuple[int, bool]) -> list[tuple[Group, Harm]]:
         may_lead = self._controller.acceptor(partition, self._controller.is_active)
         alive = tuple(may_lead(one) for one in partition.replicas)
-        shape = _placed(partition)
+        shape, _ = placed(partition)
         key = (shape, alive, settings)
         if key not in self._known:
             self._known[key] = list(self._played(shape, alive, settings))
@@ -165,27 +166,6 @@ class _Shapes:
                         harm = Harm(*(whole - less for whole, less in zip(harm, share, strict=True)))
                 found[group] = harm
         return ((group, harm) for group, harm in found.items() if any(harm))
-
-
-def _placed(partition: Partition) -> Partition:
-    """The partition with each replica id replaced by its place; ids that are no replicas get places behind."""
-    place = {one: at for at, one in enumerate(partition.replicas)}
-
-    def at(ids: Sequence[int]) -> tuple[int, ...]:
-        return tuple(place.setdefault(one, len(place)) for one in ids)
-
-    return partition._replace(
-        replicas=at(partition.replicas),
-        isr=at(partition.isr),
-        removing_replicas=at(partition.removing_replicas),
-        adding_replicas=at(partition.adding_replicas),
-        leader=partition.leader if partition.leader == NO_LEADER else at((partition.leader,))[0],
-        leader_epoch=0,
-        partition_epoch=0,
-        directories=(MIGRATING,) * len(partition.replicas),  # who may lead is told beside
-        eligible_leader_replicas=at(partition.eligible_leader_replicas),
-        last_known_elr=at(partition.last_known_elr),
-    )
 
 
 def _harm(before: Partition, ends: Sequence[Partition], min_isr: int) -> Harm:

@@ -128,5 +128,5 @@ def test_without_jinja2_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     run = kafkactl("dryrun", "growth", log, "--html", tmp_path / "page.html", "-o", "json")
     assert (run.code, run.error["id"]) == (2, "reports-not-installed")
-    assert "kafkactl[dryrun]" in run.error["next_step"]
+    assert "whl[dryrun]" in run.error["next_step"]
     assert kafkactl("dryrun", "growth", log).code == 0

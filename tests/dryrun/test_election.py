@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.dryrun.election import (
+    Completion,
     Election,
     ElectionRules,
     PartitionChange,
@@ -27,11 +28,11 @@ RULES = ElectionRules(
     epoch_on_shrink=False,
     last_known_must_live=True,
     last_known_of_any_loss=True,
-    completes_without_all=True,
+    completes_when=Completion.ADDED_UNLESS_FEWER,
     unclean_by_config=True,
     shrinks_by_target=False,
 )
-OLD = replace(RULES, last_known_must_live=False, last_known_of_any_loss=False, completes_without_all=False)
+OLD = replace(RULES, last_known_must_live=False, last_known_of_any_loss=False, completes_when=Completion.ALL)
 NO_ELR = replace(RULES, elr=False)
 TOPIC = Uuid(bytes(15) + b"\x09")
 

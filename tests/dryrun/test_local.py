@@ -124,7 +124,11 @@ def test_what_stands_before_the_checkpoint_is_counted_and_its_damage_told() -> N
     assert {severity for severity, _, _ in gaps(over)} == {Severity.BLOCKER}
     broken = load([File(data[: hole + 70] + bytes([data[hole + 70] ^ 1]) + data[hole + 71 :])], [snapshot])
     assert "damaged-log" in ids(broken)
-    assert image_sha256(broken.image) == image_sha256(load([File(data)], []).image)
+    assert (broken.last_offset, broken.snapshot_offset) == (end - 1, end)
+    assert image_sha256(broken.image) == image_sha256(load([], [snapshot]).image)
+    hurt = File(data[: hole + 70] + bytes([data[hole + 70] ^ 1]) + data[hole + 71 :])
+    past = load([hurt], [snapshot], past_damage=True)
+    assert image_sha256(past.image) == image_sha256(load([File(data)], []).image)
 
 
 def test_nothing_behind_the_offset_asked_for_is_missed() -> None:
@@ -167,10 +171,23 @@ def gaps(found: Loaded) -> list[tuple[Severity, int, int]]:
     return [(one.severity, one.evidence["expected"], one.evidence["found"]) for one in told]
 
 
-def test_damage_is_told_and_read_past() -> None:
+def test_damage_ends_the_log() -> None:
+    data, _ = whole(SMALL)
+    begin = cut(data, 1_000)
+    hurt = data[: begin + 70] + bytes([data[begin + 70] ^ 1]) + data[begin + 71 :]
+    sound = load([File(data[:begin])], [])
+    for segments in ([File(hurt)], [File(hurt[: cut(data, 1_500)]), File(data[cut(data, 1_500) :], base_offset=1_500)]):
+        found = load(segments, [])
+        assert ids(found) == {"damaged-log"}
+        assert (found.last_offset, found.records) == (sound.last_offset, sound.records)
+        assert image_sha256(found.image) == image_sha256(sound.image)
+
+
+def test_damage_is_told_and_read_past_on_demand() -> None:
     data, _ = whole(SMALL)
     middle = len(data) // 2
-    found = load([File(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])], [])
+    hurt = File(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
+    found = load([hurt], [], past_damage=True)
     assert {"damaged-log", "offset-gap"} <= ids(found)
     assert found.last_offset == load([File(data)], []).last_offset
     assert ids(load([File(data[:-5])], [])) == {"torn-tail"}

@@ -13,10 +13,12 @@ from kafkactl.dryrun.broker_return import broker_return
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.elect_leaders import elect_leaders
 from kafkactl.dryrun.election import Election
+from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.reassignment import Move, parse_plan, reassignment
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed
+from kafkactl.metadata.image import Image
 from tests.dryrun.clusters import cluster, uuid
 
 ELR = "levels eligible.leader.replicas.version=1\n"
@@ -47,7 +49,34 @@ def test_preferred_and_its_errors() -> None:
     found = elect_leaders(*cluster(MOVED), Election.PREFERRED, [("a", one) for one in range(4)])
     assert codes(found) == [0, 84, 80, 80]
     assert [(one.partition, one.leader_after) for one in found.changes] == [(0, 1)]
-    assert found.verdict is Verdict.OK
+    assert found.verdict is Verdict.DEGRADED
+    (refused,) = (one for one in found.findings if one.id == "election-refused")
+    assert refused.evidence["partitions"] == ["a-2", "a-3"]
+
+
+@pytest.mark.parametrize(
+    "kind, numbers, verdict",
+    [
+        (Election.PREFERRED, [1], Verdict.OK),  # nothing is needed
+        (Election.PREFERRED, [0, 1], Verdict.OK),
+        (Election.PREFERRED, [1, 2], Verdict.REFUSED),
+        (Election.PREFERRED, [0, 2], Verdict.DEGRADED),
+        (Election.UNCLEAN, [0, 1], Verdict.OK),
+        (Election.UNCLEAN, [0, 3], Verdict.REFUSED),
+        (Election.UNCLEAN, [3, 4], Verdict.DEGRADED),
+    ],
+)
+def test_the_verdict_is_about_what_is_needed(kind: Election, numbers: list[int], verdict: Verdict) -> None:
+    """ELECTION_NOT_NEEDED is no refusal, and it does not make up for one."""
+    found = elect_leaders(*cluster(MOVED), kind, [("a", one) for one in numbers])
+    assert found.verdict is verdict
+
+
+def test_of_all_partitions_none_is_elected() -> None:
+    found = elect_leaders(
+        *cluster("brokers 1 2\nbroker 1 fenced\ntopic a\n  2 | 1 2 | 2\n  2 | 2 1 | 2"), Election.PREFERRED
+    )
+    assert (codes(found), found.verdict) == ([80], Verdict.REFUSED)
 
 
 def test_all_partitions_leave_out_what_needs_nothing() -> None:
@@ -144,6 +173,39 @@ def test_values_that_it_takes_as_they_are(name: str, value: str) -> None:
     assert found.verdict is (Verdict.DEGRADED if "min" in name else Verdict.OK)
 
 
+@pytest.mark.parametrize(
+    "kafka, levels, entity, present, value, message",
+    [
+        ("4.3", "metadata.version=29", "broker:1", None, "", "requires metadata.version >= 4.3-IV0"),
+        ("4.3", "metadata.version=29", "broker:1", None, None, "requires metadata.version >= 4.3-IV0"),
+        ("4.3", "metadata.version=29", "cluster", None, "*", "requires metadata.version >= 4.3-IV0"),
+        ("4.3", "metadata.version=30", "broker:1", None, "/d1", "a subset of the current configuration value."),
+        ("4.3", "metadata.version=30", "broker:1", "/d1", "/d1,/d2", "a subset of the current configuration value."),
+        ("4.3", "metadata.version=30", "broker:1", "/d1 , /d2", " /d2", None),
+        ("4.3", "metadata.version=30", "broker:1", "/d1", " ", None),
+        ("4.3", "metadata.version=30", "broker:1", "/d1", None, None),
+        ("4.2", "metadata.version=29", "broker:1", None, "/d1", None),  # a key like any other
+    ],
+)
+def test_cordoned_directories(
+    kafka: str, levels: str, entity: str, present: str | None, value: str | None, message: str | None
+) -> None:
+    """As Kafka's own testCordonedLogDirsFeature and testIsCordonedLogDirsInvalid have it, texts of 4.3.1."""
+    image, facts = cluster(f"kafka {kafka}\nlevels {levels}\nbrokers 1\ntopic t\n  1 | 1 | 1")
+    asked = parse_entity(entity)
+    if present is not None:
+        image = changed(image, configs={asked.key: {"cordoned.log.dirs": present}})
+    settings, deleted = ({}, ["cordoned.log.dirs"]) if value is None else ({"cordoned.log.dirs": value}, [])
+    found = alter_config(image, facts, asked, settings, deleted)
+    if message is None:
+        assert (found.verdict, types(found)) == (Verdict.OK, ["ConfigRecord"])
+        return
+    assert (found.verdict, found.effects["server_error"]["code"]) == (Verdict.REFUSED, 40)
+    assert found.effects["server_error"]["message"].endswith(message)
+    forwarded = alter_config(image, facts, asked, settings, deleted, through_broker=True)
+    assert (forwarded.verdict is Verdict.OK) is ("subset" in message)
+
+
 @pytest.mark.parametrize("text", ["topic:", "broker:x", "cluster:1", "group:g", ""])
 def test_entities(text: str) -> None:
     with pytest.raises(InputError) as caught:
@@ -208,6 +270,64 @@ def test_moves_that_kafka_refuses(move: Move, code: int, words: str) -> None:
     assert (found.effects["results"][0]["message"] or "").endswith(words)
 
 
+CANCELLED = "brokers 1 2 3 4\nbroker 3 fenced\ntopic a\n  1 | 1 2 3 4 | 1 2 4"
+
+
+@pytest.mark.parametrize("kafka, ends", [("3.3", True), ("3.7", True), ("3.8", False), ("4.2", False), ("4.3", False)])
+def test_releases_differ_in_whether_a_replica_set_shrinks_while_one_is_down(kafka: str, ends: bool) -> None:
+    """Kafka's own testCancelReassignPartitions, which asks for this of 3.7 and no more from 3.8 on."""
+    image, facts = cluster(f"kafka {kafka}\n{CANCELLED}")
+    found = reassignment(image, facts, [Move("a", 0, (1, 2, 3))])
+    change = found.changes[0]
+    if ends:
+        assert (change.replicas_after, change.isr_after, change.leader_after) == ((1, 2, 3), (1, 2), 1)
+        assert found.effects["steps"][0]["removing_after"] == []
+    else:
+        assert found.effects["steps"][0]["removing_after"] == [4]
+    assert found.effects["completes"] is ends
+
+
+@pytest.mark.parametrize(
+    "kafka, ends", [("3.7", False), ("3.8", True), ("3.9", True), ("4.0", True), ("4.2", True), ("4.3", False)]
+)
+def test_naming_the_replicas_from_before_a_reassignment(kafka: str, ends: bool) -> None:
+    """The replica being added is then removed, too: 3.8 to 4.2 go back at once, the others wait for it forever."""
+    image, facts = cluster(f"kafka {kafka}\nbrokers 1 2 3 4\nbroker 4 fenced\ntopic a\n  1 | 1 2 3 | 1 2 3")
+    image, facts = after(image, reassignment(image, facts, [Move("a", 0, (1, 2, 3, 4))]))
+    found = reassignment(image, facts, [Move("a", 0, (1, 2, 3))])
+    (step,) = found.effects["steps"]
+    assert (step["completes"], step["adding_after"] == [], step["removing_after"] == []) == (ends, ends, ends)
+    assert (found.verdict is Verdict.OK) is ends
+    if not ends:
+        (finding,) = (one for one in found.findings if one.id == "reassignment-never-completes")
+        assert "Cancel" in finding.next_step
+    cancel = reassignment(image, facts, [Move("a", 0, None)])
+    assert (cancel.verdict, cancel.changes[0].replicas_after) == (Verdict.OK, (1, 2, 3))
+
+
+def many(kafka: str, lines: str) -> tuple[Image, Facts]:
+    return cluster(f"kafka {kafka}\nbrokers 1 2\ntopic a\n" + lines * 10_003)
+
+
+def test_more_elections_than_a_request_may_have() -> None:
+    """KAFKA-14996: 10,000 records a request; the controller throws what it worked out away."""
+    found = elect_leaders(*many("4.3", "  2 | 1 2 | 2 1\n"), Election.PREFERRED)
+    assert (found.verdict, found.effects["server_error"]["name"]) == (Verdict.REFUSED, "POLICY_VIOLATION")
+    assert (found.operations, found.changes) == ((), ())
+    old = elect_leaders(*many("3.4", "  2 | 1 2 | 2 1\n"), Election.PREFERRED)
+    assert (old.verdict, len(old.changes)) == (Verdict.OK, 10_003)
+
+
+def test_more_moves_than_a_request_may_have() -> None:
+    """From 3.5 on the first 10,000 are taken, and each of the others is refused; before, nothing is done."""
+    moves = [Move("a", one, (2, 1)) for one in range(10_003)]
+    found = reassignment(*many("4.3", "  1 | 1 2 | 1 2\n"), moves)
+    assert (found.verdict, codes(found)[9_999:]) == (Verdict.DEGRADED, [0, -1, -1, -1])
+    assert (found.effects["records_at_once"], len(found.changes)) == (10_000, 10_000)
+    old = reassignment(*many("3.4", "  1 | 1 2 | 1 2\n"), moves)
+    assert old.verdict is Verdict.REFUSED
+
+
 def test_plans() -> None:
     text = json.dumps({"version": 1, "partitions": [{"topic": "a", "partition": 1, "replicas": [1, 2]}]})
     assert parse_plan(text, file="plan.json") == (Move("a", 1, (1, 2)),)
@@ -250,5 +370,6 @@ def test_what_is_wrong_with_a_plan(text: str, told: str) -> None:
 
 def test_what_is_refused_does_not_complete() -> None:
     moves = [Move("a", 0, (2, 1)), Move("a", 1, (9,))]
-    assert reassignment(*cluster(FOUR), moves).effects["completes"] is False
+    found = reassignment(*cluster(FOUR), moves)
+    assert (found.effects["completes"], found.verdict) == (False, Verdict.DEGRADED)
     assert reassignment(*cluster(FOUR), moves[:1]).effects["completes"] is True

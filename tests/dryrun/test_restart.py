@@ -21,6 +21,7 @@ from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.values import Uuid
 from tests.dryrun.clusters import cluster
 from tests.dryrun.test_local import File
+from tests.secrets_scan import leaks
 
 LEVEL = record("FeatureLevelRecord", {"Name": "metadata.version", "FeatureLevel": 25})
 
@@ -127,6 +128,20 @@ def test_what_follows_an_abort_decides(behind: list[list[MetadataRecord]], leaks
     assert (ids(told) == {"aborted-records-take-effect"}) == bool(leaks)
 
 
+def test_a_secret_that_differs_is_seen_and_not_shown() -> None:
+    """Of a token its id is a secret, of a configuration its value."""
+    token = {"Owner": "User:eve", "Requester": "User:eve", "Renewers": [], "IssueTimestamp": 1, "MaxTimestamp": 2,
+             "ExpirationTimestamp": 2, "TokenId": "hunter1"}  # fmt: skip
+    secret = {"ResourceType": 4, "ResourceName": "1", "Name": "my.plugin.key", "Value": "hunter2"}
+    aborted = [BEGIN, record("DelegationTokenRecord", token), record("ConfigRecord", secret)]
+    found, told = played(log(aborted, [ABORT], [NOOP]))
+    assert found.phantoms == 2
+    assert {(one["part"], one["key"]) for one in told.effects["differences"]} == {
+        ("delegation_tokens", "<redacted>"), ("configs", "broker 1"),
+    }  # fmt: skip
+    assert not leaks(repr(told.effects) + repr(told.findings))
+
+
 def test_what_comes_before_a_transaction_is_kept() -> None:
     found, _ = played(log([topic(1), BEGIN, topic(2)], [ABORT]))
     assert list(found.image.topic_ids) == ["t1"]
@@ -150,3 +165,28 @@ def test_a_node_that_the_log_does_not_name(node: int | None, told: list[str]):
     found = restart(image, facts, [], node, voters=[3000])
     assert [one.subject for one in found.findings if one.id == "node-not-in-log"] == told
     assert found.verdict is Verdict.OK
+
+
+# Kafka's ScramImageTest: the image, then the records of its delta, as (user, mechanism) and None for a removal.
+_HELD = (user("alpha"), user("beta"), user("alpha", 2), user("gamma", 2))
+_DELTA = (no_user("alpha", 2), no_user("gamma", 2), user("alpha"), user("alpha", 2))
+
+
+@pytest.mark.parametrize("taken, controller, node", [(0, 4, 4), (1, 3, 2), (2, 2, 2), (3, 2, 2), (4, 3, 3)])
+def test_the_users_of_kafkas_own_test(taken: int, controller: int, node: int) -> None:
+    """What ScramDelta.apply makes of the log in one read, measured on 4.3.1: after the first removal alone gamma goes
+    with alpha, for the removal empties its mechanism and gamma comes after it in the hash table. In separate reads it
+    stays, as with the controller."""
+    file = log(_HELD, *((one,) for one in _DELTA[:taken]))
+    found, prediction = played(file)
+    assert (len(load([file], []).image.scram), len(found.image.scram)) == (controller, node)
+    assert (prediction.verdict is Verdict.OK) is (controller == node)
+
+
+def test_a_user_set_in_the_request_that_removes_the_last_one() -> None:
+    """One batch of one request: the image of every node loses gamma at once (4.3.1), the controller and the brokers'
+    caches have it until they restart."""
+    file = log((user("alpha", 2),), (no_user("alpha", 2), user("gamma", 2)))
+    found, prediction = played(file)
+    assert (len(load([file], []).image.scram), len(found.image.scram)) == (1, 0)
+    assert prediction.verdict is not Verdict.OK

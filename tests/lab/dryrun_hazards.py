@@ -104,7 +104,7 @@ def return_all(*order: int) -> Experiment:
     def play(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
         down = [one for one in order or before.loaded.image.brokers if before.loaded.image.brokers[one].fenced]
-        found = run("broker-return", before, {"brokers": down})
+        found = run("broker-return", before, {"brokers": down, "in_order": True})
         for broker in down:
             stage.cluster.node(broker).start()
             stage.settle(back(broker))

@@ -17,6 +17,7 @@ from tests.lab.dryrun_growth import SETTINGS as OFTEN
 from tests.lab.dryrun_hazards import HAZARDS
 from tests.lab.dryrun_levels import features_of, forget_users, play_voters
 from tests.lab.dryrun_proof import Row, write_section
+from tests.lab.dryrun_returns import CLEAN_RETURNS, RETURNS, SAMPLE
 from tests.lab.dryrun_stage import SETTINGS, Stage
 from tests.lab.errors import LabError
 from tests.lab.storage_tool import StorageToolServer
@@ -59,10 +60,12 @@ def proved(title: str, play: Callable[[], Sequence[tuple[str, bool]]]) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("release, count", [("4.3.1", len(FEW)), pytest.param("3.9.2", 3, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "release, count", [("4.3.1", len(SAMPLE)), pytest.param("3.9.2", 3, marks=pytest.mark.campaign)]
+)
 def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, count: int) -> None:
     stage = stage_of(new_cluster, storage_tool, release)
-    for _name, play in FEW[:count]:
+    for _name, play in SAMPLE[:count]:
         play(stage)
     assert stage.checked == count
 
@@ -100,6 +103,39 @@ def test_hazards(new_cluster: ClusterOf, storage_tool: StorageToolServer, releas
     stage = stage_of(new_cluster, storage_tool, release)
     wrong, rows = played(stage, release, HAZARDS)
     write_section(f"{release}, hazards", rows)
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize(
+    "title, release, shape",
+    [
+        ("3.9.2, returns", "3.9.2", {}),
+        ("4.0.2 with ELR, returns", "4.0.2", ELR_ON),
+        ("4.3.1, returns", "4.3.1", {}),
+        ("4.3.1 without ELR, returns", "4.3.1", ELR_OFF),
+    ],
+    ids=["3.9.2", "4.0.2-with-elr", "4.3.1", "4.3.1-without-elr"],
+)
+def test_returns(
+    new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
+) -> None:
+    """Brokers that return together, again and again; brokers that are not registered; a reassignment taken back."""
+    stage = stage_of(new_cluster, storage_tool, release, **shape)
+    wrong, rows = played(stage, title, RETURNS)
+    write_section(title, rows)
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("release", ["4.0.2", "4.3.1"])
+def test_clean_returns(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+    """All that hold a partition are shut down cleanly and return together; with eligible leader replicas."""
+    stage = stage_of(new_cluster, storage_tool, release, **ELR_ON)
+    wrong, rows = played(stage, release, CLEAN_RETURNS)
+    write_section(f"{release}, clean returns", rows)
     assert not wrong, "\n\n".join(wrong)
 
 

@@ -1,0 +1,96 @@
+"""The driver's JVM: of an installation that is known, in a folder of its own, with what it writes kept apart.
+
+The current directory may be a support bundle of strangers. Python's `-m`, with which Spark starts its workers, imports
+from it first; pyspark looks for an installation of Spark in the folder above it. So the JVM, and by it every Python
+worker of this machine, runs in a new private folder and with PYTHONSAFEPATH, and SPARK_HOME is set before pyspark
+looks. What the JVM writes (warnings of its start, tracebacks of workers) goes to a file: standard error belongs to the
+answer.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kafkactl.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+
+SAFE_PATH: Final = "PYTHONSAFEPATH"
+_HOME: Final = "SPARK_HOME"
+_LOG: Final = "spark.log"
+_TAIL_BYTES: Final = 4_000
+
+
+def spark_home() -> Path:
+    """The installation of Spark: SPARK_HOME, else the one that pyspark brings.
+
+    Sets SPARK_HOME, so that pyspark, and the scripts that it starts, look no further. Raises InputError
+    `spark-needs-extra` where there is none.
+    """
+    if given := os.environ.get(_HOME):
+        return Path(given)
+    spec = find_spec("pyspark")
+    module = Path(spec.origin).resolve().parent if spec is not None and spec.origin else None
+    for folder in (module / "spark-distribution", module) if module is not None else ():
+        if (folder / "bin" / "spark-submit").is_file() and (folder / "jars").is_dir():
+            os.environ[_HOME] = str(folder)
+            return folder
+    raise InputError(
+        "the pyspark that is installed has no Spark with it, and SPARK_HOME is not set",
+        id="spark-needs-extra",
+        next_step="Install pyspark (not pyspark-client) of 4.1 or later, set SPARK_HOME, or leave out --engine spark.",
+    )
+
+
+def start_jvm(conf: SparkConf) -> None:
+    """Start the driver's JVM for this process, where it has none yet; `conf` are words of its command line."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    spark_home()
+    if SparkContext._gateway is not None:
+        return
+    folder = _private_folder()
+    with (folder / _LOG).open("ab") as log, _safe_path():
+        gateway = launch_gateway(conf, popen_kwargs={"cwd": folder, "stdout": log, "stderr": log})
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """PYTHONSAFEPATH for the JVM and by it its workers, not for the children of this process."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
+
+
+def last_words() -> str:
+    """The end of what the JVM and its workers wrote; empty where there is nothing."""
+    try:
+        return (_private_folder() / _LOG).read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+@cache
+def _private_folder() -> Path:
+    """Mode 0700, for as long as this process: the JVM outlives its applications."""
+    folder = Path(tempfile.mkdtemp(prefix="kafkactl-jvm-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

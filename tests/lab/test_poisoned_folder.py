@@ -1,0 +1,133 @@
+"""A current directory with a stranger's modules, and a stranger's Spark above it: no engine runs any of it.
+
+Also that a local application of Spark is nobody else's to connect to, and that standard error is the answer's alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+
+KAFKACTL = Path(sys.executable).parent / "kafkactl"
+POISON = (
+    "kafkactl", "pyspark", "py4j", "numpy", "pyarrow", "json", "pickle", "socket", "zipfile", "site", "sitecustomize",
+    "usercustomize", "cloudpickle", "encodings", "tomli", "click", "importlib", "os", "runpy", "struct",
+)  # fmt: skip
+LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """Folder `bundle/here` with 33 logs and modules that leave a mark; above it a Spark that does."""
+    here = tmp_path / "bundle" / "here"
+    here.mkdir(parents=True)
+    mark = tmp_path / "PWNED"
+    for name in POISON:
+        (here / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r} + ' ')\n")
+    (here / "pyspark.zip").write_bytes(b"PK")
+    for spark in (here, here.parent):
+        (spark / "bin").mkdir()
+        (spark / "jars").mkdir()
+        for name in ("spark-submit", "spark-class", "java", "find-spark-home"):
+            (spark / "bin" / name).write_text(f"#!/bin/sh\necho {name} >>'{mark}'\nexit 1\n")
+            (spark / "bin" / name).chmod(0o755)
+    (here / "conf").mkdir()
+    (here / "conf" / "spark-env.sh").write_text(f"echo spark-env >>'{mark}'\n")
+    write_log(here / "n0", Shape(records=2_000, partitions=60, brokers=3))
+    for number in range(1, 33):
+        shutil.copytree(here / "n0", here / f"n{number}")
+    return here
+
+
+def run(bundle: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
+    return subprocess.run(
+        [str(KAFKACTL), *words], cwd=bundle, env=environment, capture_output=True, text=True, check=False, timeout=180
+    )
+
+
+def unharmed(bundle: Path, done: subprocess.CompletedProcess[str]) -> None:
+    mark = bundle.parent.parent / "PWNED"
+    assert not mark.exists(), mark.read_text()
+    assert done.returncode == 0, done.stderr
+
+
+def test_in_process(bundle: Path) -> None:
+    unharmed(bundle, run(bundle, "dryrun", "replay", "n0", "--engine", "local", "-o", "json"))
+    unharmed(bundle, run(bundle, "log", "verify", "n0"))
+    unharmed(bundle, run(bundle, "dryrun", "replay", "n0", "-o", "json"))  # auto, one log
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(400)
+def test_on_spark(bundle: Path) -> None:
+    local = run(bundle, "dryrun", "replay", "n0", "--engine", "local", "-o", "json")
+    asked = run(bundle, "dryrun", "replay", "n0", "--engine", "spark", "-o", "json")
+    unharmed(bundle, asked)
+    assert asked.stderr == ""  # nothing of Spark's beside the answer
+    answer, ours = json.loads(asked.stdout), json.loads(local.stdout)
+    assert answer.pop("engine") == "spark" and ours.pop("engine") == "local"
+    assert {**answer, "duration_ms": 0} == {**ours, "duration_ms": 0}
+    many = run(bundle, "dryrun", "replay", *(f"n{number}" for number in range(33)), "-o", "json")
+    unharmed(bundle, many)
+    assert '"engine": "spark"' in many.stdout  # auto took it
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(400)
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are looked up in /proc")
+def test_a_local_application_listens_on_loopback_alone(bundle: Path) -> None:
+    process = subprocess.Popen(
+        [str(KAFKACTL), "dryrun", "replay", "n0", "--engine", "spark", "-o", "json"],
+        cwd=bundle, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    seen: set[str] = set()
+    while process.poll() is None:
+        for pid in _descendants(process.pid):
+            seen |= _listening(pid)
+        time.sleep(0.05)
+    process.communicate()
+    assert process.returncode == 0
+    assert seen and seen <= LOOPBACK, seen
+
+
+def _descendants(pid: int) -> set[int]:
+    found, parents = {pid}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(text.rpartition(")")[2].split()[1])
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def _listening(pid: int) -> set[str]:
+    """The addresses, as in /proc/net/tcp, on which a process listens."""
+    sockets = set()
+    try:
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            target = str(descriptor.readlink())
+            if target.startswith("socket:["):
+                sockets.add(target[8:-1])
+    except OSError:
+        return set()
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and words[9] in sockets:
+                found.add(words[1].partition(":")[0])
+    return found
