@@ -51,12 +51,11 @@ def change(request: FeatureRequest, *, dry_run: bool, connection: ConnectionArgu
 
 
 def _dry_run(client: Client, request: FeatureRequest) -> dict[str, Any]:
-    from kafkactl.adapters.feature_change import DryRun, validate
-    from kafkactl.adapters.feature_view import observe_features
+    from kafkactl.adapters.feature_change import DryRun, look_for, validate
     from kafkactl.features.answer import change_answer
     from kafkactl.features.plan import plan_change
 
-    view = observe_features(client)
+    view = look_for(client, request)
     plan = plan_change(view.state, request)
     asked = DryRun(results=(), predictions={})
     if view.state.active_controller is not None and any(one.moves for one in plan.changes):

@@ -39,11 +39,12 @@ def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
     In a pipe the lines of `kafka-features.sh describe` come first, in the form of the cluster's
     release. What could not be asked is told and left open, not guessed.
     """
-    from kafkactl.adapters.feature_view import observe_features
+    from kafkactl.adapters.feature_view import check_not_empty, observe_features
     from kafkactl.features.describe import description
 
     with open_client(connection) as client:
         view = observe_features(client, with_log=False)
+    check_not_empty(view)
     state = view.state if node_id is None else _of_node(view.state, node_id)
     lines = _kafka_lines(state)
 
@@ -52,7 +53,7 @@ def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
             _show(page, answer)
         else:
             for line in lines:
-                page.line(line)
+                page.tabbed(line)
             _show_nodes(page, answer)
         page.findings(answer["findings"])
 

@@ -16,6 +16,14 @@ CHANGE_CODES = (
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def min_insync_option(function: Function) -> Function:
+    """`--accept-min-insync-replicas`: parameter `accepted_min_insync`."""
+    return click.option(
+        "--accept-min-insync-replicas", "accepted_min_insync", type=click.IntRange(min=1), metavar="VALUE",
+        help="Enable eligible leader replicas although that sets min.insync.replicas to VALUE.",
+    )(function)  # fmt: skip
+
+
 def level_options(function: Function) -> Function:
     """`--metadata`, `--feature`, `--release-version`: parameters `metadata`, `features`, `release_version`."""
     options = (

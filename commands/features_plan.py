@@ -6,7 +6,7 @@ import click
 
 from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.features_change import change
-from kafkactl.commands.features_options import CHANGE_CODES, level_options
+from kafkactl.commands.features_options import CHANGE_CODES, level_options, min_insync_option
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.options import Choice
 
@@ -28,6 +28,7 @@ from kafkactl.commands.options import Choice
     "--convert-quorum", is_flag=True,
     help="With --release-version: raise kraft.version too, which makes the quorum dynamic, for good.",
 )  # fmt: skip
+@min_insync_option
 @connection_options
 def command(
     *,
@@ -37,6 +38,7 @@ def command(
     release_version: str | None,
     unsafe: bool,
     convert_quorum: bool,
+    accepted_min_insync: int | None,
     connection: ConnectionArguments,
 ) -> None:
     """Say what an upgrade, downgrade or disable would do, and what stands in its way. Nothing is written.
@@ -52,5 +54,6 @@ def command(
         release_version=release_version,
         unsafe=unsafe,
         convert_quorum=convert_quorum,
+        accepted_min_insync=accepted_min_insync,
     )
     change(request, dry_run=True, connection=connection)

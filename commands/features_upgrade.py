@@ -6,7 +6,7 @@ import click
 
 from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.features_change import change
-from kafkactl.commands.features_options import CHANGE_CODES, level_options
+from kafkactl.commands.features_options import CHANGE_CODES, level_options, min_insync_option
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.options import unasked_writing_options
 
@@ -26,6 +26,7 @@ from kafkactl.commands.options import unasked_writing_options
     "--convert-quorum", is_flag=True,
     help="With --release-version: raise kraft.version too, which makes the quorum dynamic, for good.",
 )  # fmt: skip
+@min_insync_option
 @unasked_writing_options
 @connection_options
 def command(
@@ -34,6 +35,7 @@ def command(
     features: tuple[str, ...],
     release_version: str | None,
     convert_quorum: bool,
+    accepted_min_insync: int | None,
     dry_run: bool,
     connection: ConnectionArguments,
 ) -> None:
@@ -53,5 +55,6 @@ def command(
         features=features,
         release_version=release_version,
         convert_quorum=convert_quorum,
+        accepted_min_insync=accepted_min_insync,
     )
     change(request, dry_run=dry_run, connection=connection)

@@ -53,12 +53,13 @@ def command(
     Without levels to look for, all nodes are held against the active controller. Only levels are
     compared: epochs differ between nodes that agree.
     """
-    from kafkactl.adapters.feature_view import observe_features
+    from kafkactl.adapters.feature_view import check_not_empty, observe_features
     from kafkactl.features.answer import verify_answer
 
     wanted = _wanted(metadata, features, release_version)
     with open_client(connection) as client:
         view = observe_features(client)
+        check_not_empty(view)
         levels = wanted or dict(view.state.finalized)
         view, proof = _proved(client, view, levels, wait_ms or 0)
     answer = verify_answer(view.state.cluster_id, proof)

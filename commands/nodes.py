@@ -10,6 +10,7 @@ from kafkactl.commands.lazy_group import Entry, LazyGroup
 VERBS = {
     "list": Entry("kafkactl.commands.nodes_list", "command", "Who is registered, who votes, who answers."),
     "unregister": Entry("kafkactl.commands.nodes_unregister", "command", "Take out the registration of a dead node."),
+    "verify": Entry("kafkactl.commands.nodes_verify", "command", "Compare the settings that controllers decide."),
 }
 
 
@@ -20,6 +21,7 @@ VERBS = {
     examples=(
         "kafkactl nodes list --bootstrap-server broker-1:9092",
         "kafkactl nodes unregister --id 4 --dry-run",
+        "kafkactl nodes verify --bootstrap-server broker-1:9092",
     ),
 )
 @connection_options

@@ -40,7 +40,7 @@ def command(*, connection: ConnectionArguments) -> None:
         "nodes": rows,
         "findings": view.findings,
     }
-    exit_code = exit_codes.DONE if rows else exit_codes.UNREACHABLE  # whoever answered told nothing
+    exit_code = exit_codes.DONE if rows else exit_codes.UNREACHABLE
     emit("nodes.list", answer, render=_show, listing="nodes", exit_code=exit_code)
 
 

@@ -45,13 +45,21 @@ _TITLES = {
 @connection_options
 @click.option("--id", "node_id", type=click.IntRange(min=0), required=True, metavar="N", help="The node's id.")
 @click.option("--role", type=Choice(("broker", "controller")), help="Needed where both are registered under the id.")
+@click.option(
+    "--stopped", is_flag=True,
+    help="You made sure that its process does not run. Settles what cannot be seen from here, never a sign of life.",
+)  # fmt: skip
 @writing_options
-def command(*, connection: ConnectionArguments, node_id: int, role: str | None, dry_run: bool, yes: bool) -> None:
+def command(
+    *, connection: ConnectionArguments, node_id: int, role: str | None, stopped: bool, dry_run: bool, yes: bool
+) -> None:
     """Unregister a node that is gone, and no other: it stands in the way of changes of feature levels.
 
     A broker that is alive is refused, for Kafka would make a zombie of it that holds its disks and
-    ignores SIGTERM; so is a controller that votes or is alive. Controllers can be unregistered
-    from Kafka 4.4 with metadata.version 4.4-IV2 on. What came of it is read from the metadata log.
+    ignores SIGTERM; so is a controller that votes or is alive. Alive is who answers, who is not
+    fenced, and who is seen to fetch the metadata log in the 2 s for which the leader is watched;
+    what cannot be seen is refused, too. Controllers can be unregistered from Kafka 4.4 with
+    metadata.version 4.4-IV2 on. What came of it is read from the metadata log.
     """
     from kafkactl.adapters.feature_view import PATIENCE_MS as LOOK_MS
     from kafkactl.adapters.node_unregister import PATIENCE_MS, observe_and_plan, unregister_node
@@ -62,14 +70,16 @@ def command(*, connection: ConnectionArguments, node_id: int, role: str | None, 
     with open_client(connection) as client:
         guard_cluster(client, connection)
         look_ms = patience_ms(LOOK_MS)
-        view, plan = observe_and_plan(client, node_id, Role(role) if role else None, look_ms=look_ms)
+        view, plan = observe_and_plan(client, node_id, Role(role) if role else None, stopped=stopped, look_ms=look_ms)
         if dry_run or plan.outcome is not Outcome.PLANNED:
             _tell(plan, plan.outcome, view.findings)
         question = f"Unregister {plan.role} {node_id} of cluster {plan.cluster_id}?"
         refusal = confirm(question, yes=yes, subject=f"node {node_id}")
         if refusal is not None:
             _tell(plan, Outcome.REFUSED, (*view.findings, refusal))
-        result = unregister_node(client, plan, view.state, patience_ms=patience_ms(PATIENCE_MS), look_ms=look_ms)
+        result = unregister_node(
+            client, plan, view.state, stopped=stopped, patience_ms=patience_ms(PATIENCE_MS), look_ms=look_ms
+        )
     _tell(result.plan, result.outcome, (*view.findings, *result.findings))
 
 

@@ -241,8 +241,7 @@ class _Talk:
     def clear(self) -> None:
         """Wipe the line that is written over."""
         if self._drawn:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            output.wipe_passing()
             self._drawn = False
 
     def _passing(self, text: str) -> None:
@@ -251,10 +250,7 @@ class _Talk:
         if self._watch:
             output.say(text, "dim")
         elif self._is_live and not current_settings().quiet:
-            import shutil
-
-            sys.stderr.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
-            sys.stderr.flush()
+            output.write_passing(text)
             self._drawn = True
         else:
             output.detail(text)
@@ -266,17 +262,8 @@ def _failures(number: int) -> str:
 
 def show_plan(render: Render, result: ChangeResult, extras: Mapping[str, Any]) -> None:
     """The plan on stderr, before the question whether to go on."""
-    from kafkactl.commands import plain
     from kafkactl.commands.page import Page
-    from kafkactl.commands.settings import current_settings
 
     page = Page()
     render(page, output.plain_values({"kind": KIND, **result.to_dict(), "journal": None, **extras}))
-    color = current_settings().colors(sys.stderr)
-    if sys.stderr.isatty():
-        from kafkactl.commands import terminal
-
-        terminal.show(page, sys.stderr, color=color)
-    else:
-        sys.stderr.write(plain.render(page, color=color))
-    sys.stderr.flush()
+    output.talk_page(page)

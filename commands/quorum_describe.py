@@ -15,6 +15,7 @@ from kafkactl.commands.output import Render, emit
 
 if TYPE_CHECKING:
     from kafkactl.adapters.quorum_disks import DiskReading
+    from kafkactl.adapters.quorum_view import QuorumObserver
     from kafkactl.adapters.quorum_visit import Visit
     from kafkactl.plan import Finding
     from kafkactl.quorum.state import QuorumState
@@ -112,7 +113,7 @@ class _Sight:
 
             state = assembled((), disks=disks)
         else:
-            state = self._observer.look(disks=disks)
+            state = watched(self._observer, self._observer.look(disks=disks))
             visits = self._observer.visits
         findings = check_health(state, self._look_before(state)) if self._observer else (*state.findings, _only_disks())
         payload = answer_of(state, visits, readings)
@@ -136,6 +137,18 @@ class _Sight:
         from kafkactl.adapters.quorum_disks import read_disks
 
         return read_disks(self._log_dirs)
+
+
+def watched(observer: QuorumObserver, state: QuorumState) -> QuorumState:
+    """The state; where a single look leaves it open who is alive, with what about half a second more shows."""
+    from kafkactl.quorum.liveness import is_same_quorum, watch, with_lives
+
+    if not state.has_leader or all(voter.alive is not None for voter in state.voters):
+        return state
+    found = watch(observer, state.nodes)
+    if found is None or not is_same_quorum(state, found.last.state):
+        return state
+    return with_lives(state, found)
 
 
 def answer_of(state: QuorumState, visits: Sequence[Visit], readings: Sequence[DiskReading]) -> dict[str, Any]:

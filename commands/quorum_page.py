@@ -28,7 +28,7 @@ def kafka_page(page: Page, answer: Answer, *, replication: bool, human_readable:
     """The lines of `describe --status` or `--replication`, then what is wrong."""
     now_ms = answer["time_ms"] if human_readable else None
     for line in replication_lines(answer, now_ms=now_ms) if replication else status_lines(answer):
-        page.line(line)
+        page.tabbed(line)
     page.findings(one for one in answer["findings"] if one["severity"] != "info")
 
 

@@ -20,8 +20,10 @@ class Replica(Shape):
     last_fetch_timestamp_ms: int | None = Field(description="By the leader's clock.")
     last_caught_up_timestamp_ms: int | None = Field(description="By the leader's clock.")
     alive: bool | None = Field(
-        description="True: it fetched lately, or without a leader, it answers. False: it did not. Null: nobody can say."
+        description="True: it leads, it was seen to fetch, or it answers as itself and fetched lately (without a "
+        "leader: it answers). False: it was watched and did not. Null: what was seen proves neither."
     )
+    evidence: str | None = Field(description="Why it counts as alive or not, as a clause about the node.")
 
 
 class QuorumNode(Shape):

@@ -8,11 +8,12 @@ controller that is neither a voter nor registered is known to nobody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from kafkactl.adapters.client import Client
 from kafkactl.adapters.cluster_view import Role
+from kafkactl.adapters.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.frozen import frozen
@@ -20,12 +21,11 @@ from kafkactl.quorum.observation import QuorumAnswer, answer_error, quorum_answe
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.schema.error_codes import error_code
 
-QUORUM_REQUEST: Mapping[str, Any] = {
-    "Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]
-}
 _BROKER_RESOURCE = 4
 _VOTERS_KEY, _SERVERS_KEY = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
 _DENIED = 31
+# Why a broker that lets this user in may not describe the quorum: its own configuration may still tell.
+_LEFT_OPEN = frozenset({"not-authorised", "quorum-not-described", "request-not-supported", "no-active-controller"})
 
 
 @frozen
@@ -61,12 +61,20 @@ def describe_quorum(client: Client) -> QuorumAnswer:
 def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client:
     """A client of the controllers of the cluster that `client` speaks with: itself, or one for the caller to close.
 
-    `quorum` saves asking once more. Raises UnreachableError `controllers-not-known` where no node tells of them.
+    `quorum` saves asking once more. Raises UnreachableError `controllers-not-known` where no node tells of them, and
+    where no broker could be asked at all the reason for that.
     """
     if client.role is Role.CONTROLLER:
         return client
-    places = controller_places(client, quorum)
+    failure: UnreachableError | None = None
+    try:
+        quorum = quorum or describe_quorum(client)
+    except UnreachableError as error:
+        failure = error
+    places = _places(client, quorum)
     if not places:
+        if failure is not None and failure.id not in _LEFT_OPEN:
+            raise failure
         raise UnreachableError(
             "no broker tells where the controllers are",
             id="controllers-not-known",
@@ -78,11 +86,15 @@ def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client
 
 def controller_places(client: Client, quorum: QuorumAnswer | None = None) -> tuple[Place, ...]:
     """The controllers' places as far as anybody tells, voters first; none where nobody does."""
-    found: dict[Address, Place] = {}
     try:
         quorum = quorum or describe_quorum(client)
     except KafkactlError:
         quorum = None
+    return _places(client, quorum)
+
+
+def _places(client: Client, quorum: QuorumAnswer | None) -> tuple[Place, ...]:
+    found: dict[Address, Place] = {}
     for voter in () if quorum is None else quorum.voters:
         for endpoint in voter.endpoints:
             address = Address(endpoint.host, endpoint.port)

@@ -1,6 +1,7 @@
 """A change of feature levels, carried out: dry run at the controller, one request a step, and what became of it, read.
 
-The law: every step is planned from a cluster that was just looked at; a request that changes something is sent once;
+The law: every step is planned from a cluster that was just observed, and right before a request it is seen again that a
+majority follows the leader; a request that changes something is sent once;
 what became of it is what the cluster shows afterwards, whatever was answered or not. kraft.version is always asked
 about, and sent, in a request of its own: with another feature in it a 4.3 cluster converted its quorum for good and
 answered that nothing was done.
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from kafkactl.adapters.client import Client
 from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.feature_view import FeatureView, observe_features, observe_levels
+from kafkactl.adapters.min_insync import with_min_insync
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change import UpgradeType, upgrade_type
 from kafkactl.features.levels import KRAFT_VERSION
@@ -72,6 +74,11 @@ class ChangeRun:
     findings: tuple[Finding, ...] = ()
 
 
+def look_for(client: Client, request: FeatureRequest) -> FeatureView:
+    """One look at everything that bears on this request. Raises UnreachableError as `observe_features` does."""
+    return with_min_insync(client, observe_features(client), request)
+
+
 def validate(client: Client, plan: FeaturePlan, state: FeatureState) -> DryRun:
     """Ask the active controller about all changes that move, kraft.version by itself. Nothing is changed by it."""
     kind = upgrade_type(plan.request)
@@ -94,7 +101,7 @@ def change_features(client: Client, request: FeatureRequest, *, deadline: Deadli
     `tell` gets a line for everything that is done. Raises UnreachableError where nothing was sent yet and the
     cluster cannot be asked; after that what is not known is part of the answer.
     """
-    view = observe_features(client)
+    view = look_for(client, request)
     plan = plan_change(view.state, request)
     if plan.outcome is not Outcome.PLANNED:
         return ChangeRun(view=view, plan=plan, predictions={})
@@ -152,10 +159,13 @@ class _Applying:
 
     def _step(self, plan: FeaturePlan, step: FeatureStep) -> bool:
         """Make one step; whether the next may follow."""
-        self._view = observe_levels(self._client, self._view)
-        moved = check_unmoved(plan, self._view.state)
-        if moved:
-            self._findings += moved
+        seen = observe_levels(self._client, self._view, watches=True)
+        self._view = with_min_insync(self._client, seen, plan.request)
+        forbidden = check_unmoved(plan, self._view.state) or blockers(
+            plan_change(self._view.state, plan.request).findings
+        )
+        if forbidden:
+            self._findings += forbidden
             return False
         self._tell(f"sending {step.text}")
         epoch = self._view.state.leader_epoch
@@ -209,7 +219,7 @@ class _Applying:
         return epoch is not None and state.leader_epoch == epoch
 
     def _planned_again(self) -> FeaturePlan:
-        self._view = observe_features(self._client)
+        self._view = look_for(self._client, self._plan.request)
         plan = plan_change(self._view.state, self._plan.request)
         self._findings += blockers(plan.findings)
         return plan

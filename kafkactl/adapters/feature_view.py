@@ -7,15 +7,17 @@ costs `patience_ms` and nobody else's answer. Nothing here changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from kafkactl._version import __version__
 from kafkactl.adapters.client import Client
-from kafkactl.adapters.cluster_view import ClusterView, check_role, role_of
+from kafkactl.adapters.cluster_view import ClusterView, check_role
 from kafkactl.adapters.cluster_view import Role as Listener
 from kafkactl.adapters.controllers import Place, controller_places, describe_quorum
+from kafkactl.adapters.feature_nodes import ask_nodes
 from kafkactl.adapters.feature_places import Seat, seats
+from kafkactl.adapters.feature_watch import Watched, watch_quorum
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
@@ -27,12 +29,8 @@ from kafkactl.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.quorum.state import Replica
 
 PATIENCE_MS = 5_000.0
-# How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
-# expects TLS, and a name may be known only within the cluster: neither says anything of the node.
-_SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed"})
 _LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
-_LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
-Answers = Mapping[Address, NodeVersions | KafkactlError]
+_MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised")
 
 
 @frozen
@@ -44,47 +42,67 @@ class FeatureView:
     seats: tuple[Seat, ...]
 
 
-def observe_features(client: Client, *, with_log: bool = True, patience_ms: float | None = None) -> FeatureView:
-    """One look at everything that bears on feature levels.
+def observe_features(
+    client: Client, *, with_log: bool = True, patience_ms: float | None = None, doubted: int | None = None
+) -> FeatureView:
+    """Everything that bears on feature levels, observed for as long as it takes to see who follows the leader.
 
-    Without `with_log` the metadata log is read only where a node would stay unknown: it costs time on large clusters,
-    and is needed to plan. Raises UnreachableError where none of the nodes named at the start speaks Kafka with us, or
-    they are of the other kind.
+    Without `with_log` the metadata log is read only where a node would stay unknown, and the leader is asked once: that
+    is enough to describe, and not to plan. The node `doubted` is watched for to the end of a watch, 2 s, for it has to
+    be shown that it does not fetch. Raises UnreachableError where none of the nodes named at the start speaks Kafka
+    with us, they are of the other kind, or they name no node of the cluster (no login, no rights).
     """
-    with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS) as patient:
-        return _Look(patient).view(with_log=with_log)
+    with _patient(client, patience_ms) as patient:
+        look = _Look(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
+        return look.view(with_log=with_log)
 
 
-def observe_levels(client: Client, view: FeatureView, *, patience_ms: float | None = None) -> FeatureView:
-    """The same nodes once more: their levels and who leads now; the log is not read again. Raises nothing."""
-    with client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS) as patient:
-        look = _Look(patient)
+def observe_levels(
+    client: Client, view: FeatureView, *, patience_ms: float | None = None, watches: bool = False
+) -> FeatureView:
+    """The same nodes once more: their levels and who leads now; the log is not read again. Raises nothing.
+
+    With `watches` it is also seen again who follows the leader, as before a request that changes something.
+    """
+    with _patient(client, patience_ms) as patient:
+        look = _Look(patient, patience_ms or PATIENCE_MS, watches=watches)
         look.registrations, look.brokers_known = view.state.registrations, view.state.brokers_known
         look.ask_quorum()
         state = look.state(view.seats, cluster_id=view.state.cluster_id)
         return FeatureView(state=state, findings=tuple(look.findings), seats=view.seats)
 
 
+def _patient(client: Client, patience_ms: float | None) -> Client:
+    return client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS)
+
+
 class _Look:
     """What was heard so far, and the findings of what was not."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, patience_ms: float, *, watches: bool, doubted: int | None = None) -> None:
         self._client = client
+        self._patience_ms = patience_ms
+        self._watches = watches
+        self._doubted = frozenset(() if doubted is None else {doubted})
         self.quorum: QuorumAnswer | None = None
         self.cluster: ClusterView | None = None
         self.registrations: Registrations | None = None
         self.log_error: str | None = None
         self.brokers_known = True
         self.findings: list[Finding] = []
+        self._errors: list[UnreachableError] = []
 
     def view(self, *, with_log: bool) -> FeatureView:
         self._check_anybody_there()
         no_leader = self.ask_quorum()
         self._ask_cluster()
+        if self.quorum is None and self.cluster is None:
+            self._check_can_learn(no_leader)
         places = self._places()
         found = self._seats(places)
         if with_log or self._somebody_is_missing(found):
-            self._read_log(no_leader)
+            if self.registrations is None and self.log_error is None:
+                self._read_log(no_leader)
             found = self._seats(places)
             if any(not seat.addresses for seat in found):
                 places += self._places_by_brokers(found)
@@ -96,14 +114,14 @@ class _Look:
         return FeatureView(state=state, findings=tuple(self.findings), seats=found)
 
     def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> FeatureState:
-        """The value of what was heard, after asking everybody for his levels."""
-        addresses = dict.fromkeys(address for seat in found for address in seat.addresses)
-        answers = self._client.versions(tuple(addresses))
-        nodes = tuple(self._node(seat, answers) for seat in found)
+        """The value of what was heard, after asking every node for its levels and, last, watching who follows."""
+        nodes, findings = ask_nodes(self._client, found, cluster_id=cluster_id, patience_ms=self._patience_ms)
+        self.findings += findings
+        watched = self._watched(nodes, cluster_id)
         active = self._active(found)
         judged = quorum_state(cluster_id=cluster_id, answers=() if self.quorum is None else (self.quorum,))
         finalized, epoch = _finalized(nodes, active, self.registrations)
-        return FeatureState(
+        state = FeatureState(
             cluster_id=cluster_id,
             finalized=finalized,
             finalized_epoch=epoch,
@@ -116,6 +134,28 @@ class _Look:
             log_error=self.log_error,
             brokers_known=self.brokers_known,
         )
+        if watched is None:
+            return state
+        return replace(
+            state,
+            voters=watched.voters,
+            observers=watched.observers,
+            watched_ms=watched.watched_ms,
+            watched_enough=watched.enough,
+            tolerates=watched.state.tolerates,
+        )
+
+    def _watched(self, nodes: Sequence[NodeSeen], cluster_id: str | None) -> Watched | None:
+        """Who follows the leader; where no controller leads any more, that none does."""
+        if self.quorum is None or not self._watches:
+            return None
+        found = watch_quorum(self._client, nodes=nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted)
+        if found is not None:
+            self.quorum = found.answer
+            return found
+        self.findings.append(_leader_lost(self.quorum.leader_id))
+        self.quorum = None
+        return None
 
     # --- what is asked of the cluster as a whole ---
 
@@ -123,6 +163,7 @@ class _Look:
         try:
             self.quorum = describe_quorum(self._client)
         except UnreachableError as error:
+            self._errors.append(error)
             self.findings.append(_not_seen("quorum-not-seen", "quorum", "who leads and who votes is not known", error))
             return error
         return None
@@ -131,6 +172,7 @@ class _Look:
         try:
             self.cluster = self._client.cluster()
         except UnreachableError as error:
+            self._errors.append(error)
             what = "the cluster's id and its nodes were not told"
             self.findings.append(_not_seen("cluster-not-seen", "cluster", what, error))
 
@@ -143,6 +185,12 @@ class _Look:
         if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
             self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with patience
 
+    def _check_can_learn(self, no_leader: UnreachableError | None) -> None:
+        """Raise UnreachableError where neither the quorum, nor the cluster, nor the log names a single node."""
+        self._read_log(no_leader)
+        if self.registrations is None or not (self.registrations.brokers or self.registrations.controllers):
+            raise nothing_learned(self._errors)
+
     def _read_log(self, no_leader: UnreachableError | None) -> None:
         """Only the leader gives the log, so where nobody leads the time for it is saved."""
         from kafkactl.adapters.fetched_registrations import fetch_registrations  # not needed to describe
@@ -153,6 +201,7 @@ class _Look:
             self.registrations = fetch_registrations(self._client)
         except (UnreachableError, DecodeError) as error:
             self.log_error = error.message
+            self._errors += [error] if isinstance(error, UnreachableError) else []
             self.findings.append(
                 _not_seen("metadata-log-not-read", "metadata log", "who is registered is not known", error)
             )
@@ -211,31 +260,43 @@ class _Look:
         told = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
         return told if any(seat.id == told and seat.role is Role.CONTROLLER for seat in found) else None
 
-    def _node(self, seat: Seat, answers: Answers) -> NodeSeen:
-        """The node by the first of its addresses that answers as what it should be."""
-        said = [answers[address] for address in seat.addresses]
-        versions = next((one for one in said if _is_of(seat.role, one)), None)
-        node = NodeSeen(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
-        if isinstance(versions, NodeVersions):
-            return replace(node, answers=True, versions=versions)
-        errors = [one for one in said if isinstance(one, KafkactlError)]
-        if errors and all(error.id in _SILENT for error in errors) and len(errors) == len(said):
-            return replace(node, answers=False)
-        self.findings.append(_not_asked(node, seat, [error for error in errors if error.id not in _SILENT]))
-        return node
+
+def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:
+    """The error of an observation that has no answer: the reason that a user can do something about, then the others.
+
+    A listener answers ApiVersions before a login and to everybody, so an answer to that alone says nothing.
+    """
+    first = next((error for error in errors if error.id in _MENDABLE), errors[0])
+    others = [error.message for error in errors if error.message != first.message]
+    causes = [first.cause] if first.cause else []
+    return UnreachableError(
+        first.message,
+        id=first.id,
+        cause="; ".join(dict.fromkeys([*causes, *others])) or None,
+        next_step=first.next_step,
+    )
+
+
+def check_not_empty(view: FeatureView) -> None:
+    """Raise UnreachableError `no-node-answered` where nodes are named and not one of them shows its levels."""
+    if not view.state.is_empty:
+        return
+    names = ", ".join(node.name for node in view.state.nodes)
+    raise UnreachableError(
+        f"no node of the cluster answers at an address that the cluster names: {names}",
+        id="no-node-answered",
+        cause="; ".join(finding.message for finding in view.findings) or None,
+        next_step="Run this where the advertised listeners can be reached, or name others at the start.",
+    )
 
 
 def _brokers(found: Iterable[Seat]) -> list[Address]:
     return [address for seat in found if seat.role is Role.BROKER for address in seat.addresses]
 
 
-def _is_of(role: Role, answer: NodeVersions | KafkactlError) -> bool:
-    return isinstance(answer, NodeVersions) and role_of(answer) is _LISTENERS[role]
-
-
 def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
     for one in replicas:
-        yield QuorumNode(id=one.id, directory_id=one.directory_id, fetching=one.alive)
+        yield QuorumNode(id=one.id, directory_id=one.directory_id, fetching=one.alive, evidence=one.evidence)
 
 
 def _finalized(
@@ -267,16 +328,14 @@ def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding
     return warning(id, subject, f"{what}: {cause}", error.next_step or "Ask again.", error=error.id)
 
 
-def _not_asked(node: NodeSeen, seat: Seat, errors: Sequence[KafkactlError]) -> Finding:
-    at = ", ".join(str(address) for address in seat.addresses)
-    if not seat.addresses:
-        reason, step = "nobody tells where it answers", "Name it with --bootstrap-server or --bootstrap-controller."
-    elif errors:
-        reason, step = errors[0].message, errors[0].next_step or "Look at its listeners."
-    else:
-        reason, step = f"no {node.role.value} answers at {at}", f"Compare {at} with the node's `listeners`."
-    evidence = {"addresses": [str(address) for address in seat.addresses], "errors": [error.id for error in errors]}
-    return warning("node-not-asked", node.name, f"{node.name} could not be asked: {reason}", step, **evidence)
+def _leader_lost(leader_id: int) -> Finding:
+    return warning(
+        "quorum-not-seen",
+        "quorum",
+        f"controller {leader_id} led the quorum when the observation began, and no controller leads now",
+        "Run the command again when a leader is elected; see `kafkactl quorum describe`.",
+        leader=leader_id,
+    )
 
 
 def _brokers_not_known() -> Finding:

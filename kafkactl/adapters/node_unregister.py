@@ -3,9 +3,6 @@
 The law: between the plan and the request a node may come back, so everything is looked at once more right before the
 request leaves. The answer alone proves nothing, least of all a missing one: the registrations are read from the log
 again, twice with a pause in between, for a node that runs registers anew within milliseconds.
-
-A process that hangs (stopped by a signal, waiting for its disk) answers nobody and is fenced like a dead one, and would
-come back as a zombie. But the operating system goes on taking connections for it, so the ports are tried.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.feature_view import PATIENCE_MS as LOOK_MS
 from kafkactl.adapters.feature_view import FeatureView, observe_features
 from kafkactl.adapters.fetched_registrations import fetch_registrations
-from kafkactl.adapters.transport import connect
 from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.results import Reply
 from kafkactl.features.state import FeatureState, Role
@@ -35,7 +31,6 @@ from kafkactl.plan import Finding, Outcome, blocker
 
 PATIENCE_MS = 10_000.0  # how long an outcome that nobody told is looked for
 _PAUSE_MS = 400.0
-_CONNECT_MS = 2_000.0
 
 
 @frozen
@@ -48,17 +43,15 @@ class Unregistered:
 
 
 def observe_and_plan(
-    client: Client, node_id: int, role: Role | None, *, look_ms: float = LOOK_MS
+    client: Client, node_id: int, role: Role | None, *, stopped: bool = False, look_ms: float = LOOK_MS
 ) -> tuple[FeatureView, UnregisterPlan]:
-    """One look at the cluster, and what unregistering a node comes to by it; one silent node costs `look_ms`.
+    """One observation of the cluster, and what unregistering a node comes to by it; one silent node costs `look_ms`.
 
-    Raises UnreachableError as `observe_features` does.
+    It lasts as long as a watch of the leader (2 s), in which a node that runs would be seen to fetch. Raises
+    UnreachableError as `observe_features` does.
     """
-    view = observe_features(client, patience_ms=look_ms)
-    plan = plan_unregister(view.state, node_id, role)
-    if plan.outcome is Outcome.PLANNED:
-        plan = replace(plan, findings=(*plan.findings, *_open_ports(client, view, plan)))
-    return view, plan
+    view = observe_features(client, patience_ms=look_ms, doubted=node_id)
+    return view, plan_unregister(view.state, node_id, role, stopped=stopped)
 
 
 def unregister_node(
@@ -66,14 +59,17 @@ def unregister_node(
     plan: UnregisterPlan,
     planned_on: FeatureState,
     *,
+    stopped: bool = False,
     patience_ms: float = PATIENCE_MS,
     look_ms: float = LOOK_MS,
 ) -> Unregistered:
     """Send the request of a plan whose outcome is `planned`, where everything still is as it was planned on.
 
+    The node is watched again right before the request is sent.
+
     Raises UnreachableError where the request certainly did not leave.
     """
-    view, again = observe_and_plan(client, plan.node_id, plan.role, look_ms=look_ms)
+    view, again = observe_and_plan(client, plan.node_id, plan.role, stopped=stopped, look_ms=look_ms)
     now = view.state
     if again.outcome is not Outcome.PLANNED:
         return Unregistered(plan=again, outcome=again.outcome)
@@ -119,24 +115,6 @@ def _sights(client: Client, before: FeatureState, patience: Deadline) -> Iterato
         if patience.passed:
             return
         client.clock.sleep_ms(_PAUSE_MS)
-
-
-def _open_ports(client: Client, view: FeatureView, plan: UnregisterPlan) -> Iterator[Finding]:
-    """A finding for each address of the node that takes connections, though nobody answers there."""
-    seats = [seat for seat in view.seats if (seat.id, seat.role) == (plan.node_id, plan.role)]
-    for address in dict.fromkeys(address for seat in seats for address in seat.addresses):
-        deadline = Deadline.after(_CONNECT_MS, client.clock)
-        try:
-            connect(address, deadline=deadline, setup_timeout_ms=_CONNECT_MS, wrapper=None).close()
-        except UnreachableError:
-            continue
-        yield blocker(
-            "node-port-open",
-            f"{plan.role} {plan.node_id}",
-            f"nobody answers at {address}, but connections are taken there: a process that hangs looks like this",
-            "Make sure that the process is gone, and that nothing else listens on that port.",
-            address=str(address),
-        )
 
 
 def _registration(state: FeatureState, plan: UnregisterPlan) -> BrokerRegistration | ControllerRegistration | None:

@@ -33,6 +33,7 @@ from kafkactl.adapters.quorum_change_watch import Eyes, watch_catch_up, watch_ou
 from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.plan import Finding, Outcome, Severity, blocker, blockers, each_once
 from kafkactl.quorum.guard import Circumstances
+from kafkactl.quorum.liveness import is_steady
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Known, Verdict, is_applied
 from kafkactl.quorum.plan import foreign_change
@@ -49,7 +50,7 @@ def plan_only(
     world: World, goal: Goal, *, patience: Patience | None = None, clock: Clock | None = None
 ) -> ChangeResult:
     """The plan from what is seen now; nothing is sent, nothing is written down. Raises UnreachableError."""
-    run = _Run(goal, Eyes(world, clock or SystemClock(), patience or Patience(), lambda _: None), None)
+    run = _Run(goal, _eyes(world, goal, patience, clock, lambda _: None), None)
     state = run.sight()
     plan = run.planned(state)
     return ChangeResult(outcome=plan.outcome, steps=plan.steps, findings=plan.findings, before=state, after=state)
@@ -70,7 +71,7 @@ def carry_out(
     cleanly where something was sent by then, and are raised otherwise. Raises UnreachableError where nothing could be
     seen to begin with, and the errors of the journal.
     """
-    run = _Run(goal, Eyes(world, clock or SystemClock(), patience or Patience(), tell), journal)
+    run = _Run(goal, _eyes(world, goal, patience, clock, tell), journal)
     try:
         return run.to_the_end()
     except KeyboardInterrupt:
@@ -83,13 +84,16 @@ def carry_out(
         return run.stopped(error)
 
 
+def _eyes(world: World, goal: Goal, patience: Patience | None, clock: Clock | None, tell: Tell) -> Eyes:
+    return Eyes(world, clock or SystemClock(), patience or Patience(), tell, node_ids=goal.node_ids)
+
+
 class _Run:
     """One run of a change; its state is what was done so far."""
 
     def __init__(self, goal: Goal, eyes: Eyes, journal: Journal | None) -> None:
         self.goal, self.eyes, self.journal = goal, eyes, journal
         self.world, self.patience, self.tell = eyes.world, eyes.patience, eyes.tell
-        self.earlier: QuorumState | None = None
         self.before: QuorumState | None = None
         self.done: list[Step] = []
         self.in_flight: Step | None = None
@@ -166,8 +170,13 @@ class _Run:
             if not same or self._foreign(state, plan) is not None:
                 return None
             step = plan.steps[1]
-        if step.action is Action.UPGRADE and (refusal := before_conversion(self.eyes, step)) is not None:
-            return self._over(state, (*plan.findings, refusal))
+        if step.action is Action.UPGRADE:
+            if (refusal := before_conversion(self.eyes, step)) is not None:
+                return self._over(state, (*plan.findings, refusal))
+            state = self.sight()  # the leader may have taken its time
+            plan = self.planned(state)
+            if plan.outcome is not Outcome.PLANNED or plan.steps[0].action is not Action.UPGRADE:
+                return None
         return self._take(step, plan, state)
 
     def _take(self, step: Step, plan: QuorumChange, state: QuorumState) -> ChangeResult | None:
@@ -269,20 +278,14 @@ class _Run:
     # --- looking and planning ---
 
     def sight(self) -> QuorumState:
-        """Everything that can be seen, some time after the look before it. Raises UnreachableError.
+        """Everything that can be seen, and who is seen to follow the leader now. Raises UnreachableError.
 
-        A look that finds no leader, or nobody at all, is not the last word: it is taken again for a while, a short one
-        before anything was sent, for as long as an election takes after.
+        A look that finds no leader, or nobody at all, is not the last word, nor is one that meets an election: it is
+        taken again for a while, a short one before anything was sent, for as long as an election takes after.
         """
-        if self.eyes.last is None:
-            self.eyes.look()
-        self.earlier = self.eyes.last
-        apart_ms = self.eyes.last_at_ms + self.patience.apart_ms - self.eyes.now_ms()
-        if self.earlier is not None and apart_ms > 0:
-            self.eyes.clock.sleep_ms(apart_ms)
         within_ms = self.patience.settle_ms if self.has_sent else self.patience.glance_ms
-        state = watch_until(self.eyes, lambda seen: seen.has_leader, within_ms=within_ms)
-        return self._first(self.eyes.observe() if state is None else state)
+        state = watch_until(self.eyes, is_steady, within_ms=within_ms, see=self.eyes.prove)
+        return self._first(self.eyes.prove() if state is None else state)
 
     def _first(self, state: QuorumState) -> QuorumState:
         self.before = self.before or state
@@ -292,7 +295,7 @@ class _Run:
         """The plan of the goal for this sight."""
         circumstances: Circumstances = replace(
             self.goal.circumstances,
-            earlier=self.earlier,
+            earlier=self.eyes.earlier,
             recent_elections=self.eyes.recent_elections,
             epoch_age_ms=self.eyes.epoch_age_ms,
         )

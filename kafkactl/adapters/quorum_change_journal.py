@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.adapters.journal import Journal
-from kafkactl.adapters.journal_lines import Entry, read_journal
+from kafkactl.adapters.journal_lines import Entry, entries_understood, read_journal
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome, warning
 from kafkactl.quorum.order import VoterKeys
@@ -56,7 +56,15 @@ class Memory:
 
 
 def remembered(entries: Iterable[Entry]) -> Memory:
-    """What the entries of a journal, oldest first, say of the last change."""
+    """What the entries of a journal, oldest first, say of the last change.
+
+    Raises InputError `journal-not-understood`.
+    """
+    with entries_understood():
+        return _remembered(entries)
+
+
+def _remembered(entries: Iterable[Entry]) -> Memory:
     words: Mapping[str, Any] | None = None
     ended, way, high_watermark = True, tuple[VoterKeys, ...](), -1
     in_flight: InFlight | None = None
@@ -99,7 +107,7 @@ def open_request(path: str, cluster_id: str) -> Finding | None:
     Raises what `read_journal` raises; a file that is not there, or cannot be read, has no request.
     """
     try:
-        content = Path(path).read_bytes()
+        content = read_whole(path, InputKind.JOURNAL)
     except OSError:
         return None
     entries = read_journal(content, file=path, subject=SUBJECT, cluster_id=cluster_id).entries

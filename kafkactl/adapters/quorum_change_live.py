@@ -1,7 +1,8 @@
 """A live quorum as a change meets it: looked at on connections of its own, asked for each change once.
 
 The law: a look asks every controller and believes the leader of the highest epoch; a request goes out once, on a
-connection that nobody looks through (a server reads nothing from a connection on which it still owes an answer).
+connection that nobody looks through (a server reads nothing from a connection on which it still owes an answer), and
+to the leader that was seen.
 Through a broker a request may be on its way for longer: it forwards to the controller for up to 60 s
 (`NodeToControllerChannelManager`), so an unanswered one is given up only after that.
 """
@@ -16,7 +17,7 @@ from typing import Any, Self
 from kafkactl.adapters.attempts import all_at_once
 from kafkactl.adapters.client import Client
 from kafkactl.adapters.clock import Deadline
-from kafkactl.adapters.cluster_view import Role
+from kafkactl.adapters.cluster_view import Role, is_not_the_leader
 from kafkactl.adapters.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 from kafkactl.adapters.quorum_view import PATIENCE_MS, QuorumObserver, assembled, nodes_of
 from kafkactl.adapters.quorum_visit import Visit, visit
@@ -26,6 +27,7 @@ from kafkactl.features.change import UpgradeType
 from kafkactl.features.results import read_response, update_features_request
 from kafkactl.metadata.registrations import RegistrationLog, Registrations
 from kafkactl.plan import Finding, warning
+from kafkactl.protocol.framing import Response
 from kafkactl.protocol.record_batch import decode_header
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.plan import KRAFT_VERSION
@@ -35,6 +37,7 @@ from kafkactl.values import Endpoint
 
 FORWARDED_MS = 65_000
 REQUEST_MS = 20_000.0
+_SOON_MS = 1_000.0
 _NOT_LEADER = 6
 _NOT_TOLD = frozenset({"request-not-supported", "cluster-not-described"})
 
@@ -66,9 +69,12 @@ class LiveQuorum:
         self._cluster = self._cluster_seen() or _cluster_id(client)
 
     def _cluster_seen(self) -> str | None:
+        """The cluster's id, from whoever tells it soon: a node that hangs costs time again when it is observed."""
         try:
-            return self._watcher.look().cluster_id
+            with QuorumObserver(self._client, identify=False, patience_ms=_SOON_MS) as observer:
+                return observer.look().cluster_id
         except UnreachableError:
+            self._watcher.close()
             return None  # a client asks more than once before it gives up, and says why
 
     @property
@@ -120,6 +126,10 @@ class LiveQuorum:
             )
         return state
 
+    def glance(self) -> QuorumState | None:
+        """The leader alone, and whether the nodes that answered the last observation still do."""
+        return self._observer.glance()
+
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
         """Those that it registered. Where the log may not be read: where controllers say that it answers, if every
         voter has one listener of the same name, for that name is not told with it (KIP-919)."""
@@ -137,14 +147,28 @@ class LiveQuorum:
         return ()
 
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
-        """One request, once, on connections that are used for nothing else."""
+        """One request, once, on connections that are used for nothing else.
+
+        Where the operator names controllers it goes to the one that led at the last sight and to no other: a leader
+        that was elected since then has seen no voter fetch. A broker forwards to whoever leads.
+        """
         name, body = _request(step, self.cluster_id, endpoints)
-        with self._client.sibling(self._client.role, self._order(), timeout_ms=REQUEST_MS) as sender:
-            try:
-                response = sender.ask_active_controller(name, body, changes=True)
-            except UnknownOutcomeError as error:
-                return _unanswered(error)
+        try:
+            response = self._sent(name, body)
+        except UnknownOutcomeError as error:
+            return _unanswered(error)
+        if is_not_the_leader(response.body):
+            return Answer(code=_NOT_LEADER, message="it does not lead any more")
         return _answer(step, response.version, response.body)
+
+    def _sent(self, name: str, body: Mapping[str, Any]) -> Response:
+        leader = self._observer.leader
+        if self._client.role is Role.CONTROLLER and leader is not None:
+            deadline = Deadline.after(REQUEST_MS, self._client.clock)
+            with self._client.open_connection(leader, deadline.at_most(_SOON_MS)) as connection:
+                return connection.ask(name, body, deadline=deadline, changes=True)
+        with self._client.sibling(self._client.role, self._order(), timeout_ms=REQUEST_MS) as sender:
+            return sender.ask_active_controller(name, body, changes=True)
 
     def rehearse(self, step: Step) -> Answer:
         """The leader's own dry run of a conversion."""

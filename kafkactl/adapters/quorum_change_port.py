@@ -10,6 +10,7 @@ from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Outcome
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.guard import Circumstances
+from kafkactl.quorum.liveness import WATCH_MS
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import QuorumChange, Step
@@ -39,6 +40,13 @@ class World(Protocol):
         """What the leader says now, and no more. Raises UnreachableError where nobody leads or answers."""
         ...
 
+    def glance(self) -> QuorumState | None:
+        """The leader's word, and whether the nodes that answered the last `observe` still do; None without a leader.
+
+        It asks nobody else, so it takes as long as the slowest of them.
+        """
+        ...
+
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
         """The endpoints that a controller has as a voter; empty where nobody tells."""
         ...
@@ -59,10 +67,10 @@ class World(Protocol):
 class Patience:
     """How long a change waits, in milliseconds.
 
-    `look_every`: between looks. `glance`: for a leader who was there a moment ago. `step`: for the outcome of a
-    request. `catch_up`: for a node to catch up, by `gate`. `settle`: for the quorum to be well after a step. `apart`:
-    between the two looks that show whether commits go on. `stays_away`: how long a removed node is watched that may
-    join again by itself. `attempts` a step.
+    `look_every`: between looks. `glance`: for a leader who was there a moment ago. `watch`: for every voter to be seen
+    to advance. `step`: for the outcome of a request. `catch_up`: for a node to catch up, by `gate`. `settle`: for the
+    quorum to be well after a step. `stays_away`: how long a removed node is watched that may join again without being
+    added. `attempts` a step.
     """
 
     look_every_ms: int = 500
@@ -70,7 +78,7 @@ class Patience:
     step_ms: int = 60_000
     catch_up_ms: int = 600_000
     settle_ms: int = 20_000
-    apart_ms: int = 700
+    watch_ms: int = WATCH_MS
     stays_away_ms: int = 8_000
     attempts: int = 3
     gate: CatchUpLimits = field(default_factory=CatchUpLimits)
@@ -80,13 +88,15 @@ class Patience:
 class Goal:
     """What is to be reached. `words` are JSON values that say so, the same for the same goal (the journal keeps them).
 
-    `plan` makes the next steps out of what is seen; `endpoints` of voters to be added, where the operator gave them;
+    `plan` makes the next steps out of what is seen; `node_ids` are the nodes that have to be seen to advance in
+    addition to the voters; `endpoints` of voters to be added, where the operator gave them;
     `circumstances` what he allowed. `replan`: go on where somebody else changed the voters meanwhile. `asks_brokers`:
     brokers have a say, too. `is_journey`: it has several steps, so a later run asks whether it is still on its way.
     """
 
     words: Mapping[str, Any]
     plan: Plan
+    node_ids: frozenset[int] = frozenset()
     endpoints: Mapping[ReplicaKey, tuple[Endpoint, ...]] = field(default_factory=dict)
     circumstances: Circumstances = field(default_factory=Circumstances)
     replan: bool = False

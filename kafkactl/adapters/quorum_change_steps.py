@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.quorum_change_port import Event
@@ -63,7 +64,9 @@ def after_step(eyes: Eyes, step: Step) -> tuple[Finding | None, Sequence[Finding
         predicted = (state.tolerates or 0) >= min(step.tolerates_after, step.tolerates_before)
         return state.is_healthy and predicted and (step.action is not Action.ADD or step.key in state.alive_keys)
 
-    state = watch_until(eyes, is_well, within_ms=eyes.patience.settle_ms)
+    # Who left is watched, too: one that still runs may join again.
+    prove = partial(eyes.prove, also=() if step.id is None else (step.id,))
+    state = watch_until(eyes, is_well, within_ms=eyes.patience.settle_ms, see=prove)
     if state is None or not state.is_healthy:
         return _not_well(step, state), ()
     if step.action is Action.REMOVE:
@@ -97,7 +100,7 @@ def _back_again(eyes: Eyes, step: Step, state: QuorumState) -> Finding | None:
     """Auto-join (4.2+): a removed controller that still runs may add itself again within seconds."""
     release = release_of_node(state.nodes.get(step.id or 0))
     node = state.nodes.get(step.id or 0)
-    runs = any(one.key == step.key and one.alive for one in state.observers)
+    runs = any(one.key == step.key and one.alive is not False for one in state.observers)
     if node is not None and node.auto_join is False:
         return None
     able = release is None or tuple(int(part) for part in release.name.split(".")) >= FIRST_WITH_AUTO_JOIN

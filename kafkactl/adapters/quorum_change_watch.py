@@ -6,13 +6,14 @@ are seen prove what became of it, or when its time is over, and then says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from kafkactl.adapters.clock import Clock, Deadline
 from kafkactl.adapters.quorum_change_port import Event, Patience, Tell, World
 from kafkactl.errors import UnreachableError
 from kafkactl.quorum.catch_up import CatchUp, CatchUpSample, catch_up, sample_of
+from kafkactl.quorum.liveness import proven
 from kafkactl.quorum.outcome import Answer, Known, Verdict, judge
 from kafkactl.quorum.state import NO_LEADER, Mode, QuorumState, ids_of
 from kafkactl.quorum.step import Action, Step
@@ -25,19 +26,48 @@ _SETTLING_MS = 5_000
 class Eyes:
     """Looks at one quorum and remembers what a plan needs of earlier looks: epochs, and when they were first seen."""
 
-    def __init__(self, world: World, clock: Clock, patience: Patience, tell: Tell) -> None:
+    def __init__(
+        self,
+        world: World,
+        clock: Clock,
+        patience: Patience,
+        tell: Tell,
+        *,
+        node_ids: frozenset[int] = frozenset(),
+    ) -> None:
         self.world = world
         self.clock = clock
         self.patience = patience
         self.tell = tell
         self.last: QuorumState | None = None
-        self.last_at_ms = 0.0
+        self.earlier: QuorumState | None = None  # the first sight of the last time the quorum was watched
+        self._node_ids = node_ids
         self.own_elections = 0
         self._epochs: list[tuple[float, int]] = []  # when each leader epoch was first seen
 
     def observe(self) -> QuorumState:
         """Everything. Raises UnreachableError."""
         return self._seen(self.world.observe())
+
+    def prove(self, *, also: Collection[int] = ()) -> QuorumState:
+        """Everything, and of every voter whether it is seen to follow the leader now. Raises UnreachableError.
+
+        `also` are node ids that matter in addition to the voters and the nodes of the goal.
+        Where leader or voters changed meanwhile nobody is proven alive, and a blocker says so (`unproven`).
+        """
+        state = self.observe()
+        if not state.has_leader:
+            return state
+        judged, self.earlier = proven(state, self, node_ids={*self._node_ids, *also}, watch_ms=self.patience.watch_ms)
+        return self._seen(judged)
+
+    def glance(self) -> QuorumState | None:
+        """The leader's word alone, and who still answers."""
+        return self.world.glance()
+
+    def sleep_ms(self, duration_ms: float) -> None:
+        """Wait between two glances."""
+        self.clock.sleep_ms(duration_ms)
 
     def look(self) -> QuorumState | None:
         """The leader's word; None where nobody leads or answers."""
@@ -67,7 +97,7 @@ class Eyes:
         return max(0, sum(at > since for at, _ in self._epochs[1:]) - self.own_elections)
 
     def _seen(self, state: QuorumState) -> QuorumState:
-        self.last, self.last_at_ms = state, self.now_ms()
+        self.last = state
         epoch = state.leader_epoch
         if state.has_leader and epoch is not None and (not self._epochs or self._epochs[-1][1] != epoch):
             self._epochs.append((self.now_ms(), epoch))
@@ -124,13 +154,23 @@ def watch_catch_up(eyes: Eyes, step: Step, *, deadline: Deadline) -> tuple[Catch
         eyes.pause()
 
 
-def watch_until(eyes: Eyes, is_well: Callable[[QuorumState], bool], *, within_ms: int) -> QuorumState | None:
-    """Observe until the quorum is as it should be; the last sight where it does not become so in time."""
+def watch_until(
+    eyes: Eyes,
+    is_well: Callable[[QuorumState], bool],
+    *,
+    within_ms: int,
+    see: Callable[[], QuorumState] | None = None,
+) -> QuorumState | None:
+    """Observe until the quorum is as it should be; the last sight where it does not become so in time.
+
+    `see` is how, unless by `Eyes.observe`.
+    """
+    see = see or eyes.observe
     until = Deadline.after(within_ms, eyes.clock)
     state: QuorumState | None = None
     while True:
         try:
-            state = eyes.observe()
+            state = see()
         except UnreachableError:
             state = None
         if (state is not None and is_well(state)) or until.passed:

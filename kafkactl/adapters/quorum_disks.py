@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kafkactl.adapters.input_files import InputKind, open_regular, read_whole
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log_scan import FoundBatch, Stop, walk_batches
@@ -26,7 +27,6 @@ from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG, QUORUM_STATE
 from kafkactl.storage.verify_log import parse_snapshot_name
 
 _PIECE_BYTES = 1024 * 1024
-_LARGEST_SMALL_FILE = 1024 * 1024
 _SEGMENT_SUFFIX = ".log"
 _SEGMENT_DIGITS = 20
 
@@ -110,8 +110,7 @@ def _election(log: Path, findings: list[Finding]) -> QuorumStateFile | None:
 
 
 def _small(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(_LARGEST_SMALL_FILE)
+    return read_whole(file, InputKind.QUORUM_STATE)
 
 
 def _unread(file: Path, what: str, error: OSError | DecodeError | str) -> Finding:
@@ -205,7 +204,7 @@ def _taken(found: _LogEnd, batch: FoundBatch, file: Path, findings: list[Finding
 
 def _batches(file: Path, findings: list[Finding]) -> Iterator[FoundBatch | Stop]:
     try:
-        with file.open("rb") as opened:
+        with os.fdopen(open_regular(file), "rb") as opened:
             size = os.fstat(opened.fileno()).st_size
             pieces = iter(lambda: opened.read(_PIECE_BYTES), b"")
             yield from walk_batches(pieces, size, file=str(file))

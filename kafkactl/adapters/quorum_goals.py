@@ -20,6 +20,7 @@ def reassignment(target: str, *, overrides: Collection[str] = (), max_lag: int =
     return Goal(
         words={"verb": "reassign", "target": words},
         plan=lambda state, around: plan_reassignment(state, wanted, around),
+        node_ids=frozenset(one.node_id for one in wanted),
         circumstances=_circumstances(overrides, max_lag),
         replan=replan,
         is_journey=True,
@@ -34,6 +35,7 @@ def addition(
     return Goal(
         words={"verb": "add-controller", "id": key.node_id, "directory_id": str(key.directory_id)},
         plan=lambda state, around: plan_addition(state, key, at, around),
+        node_ids=frozenset({key.node_id}),
         endpoints={key: at},
         circumstances=_circumstances(overrides, max_lag),
     )

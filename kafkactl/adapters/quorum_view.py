@@ -12,7 +12,7 @@ standby controllers that fetch. Without a leader also whoever is registered or c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkactl.adapters.attempts import all_at_once
 from kafkactl.adapters.client import Client
@@ -20,6 +20,7 @@ from kafkactl.adapters.clock import Clock, Deadline, SystemClock
 from kafkactl.adapters.cluster_view import Role, check_role
 from kafkactl.adapters.connection import Connection
 from kafkactl.adapters.quorum_findings import told_by_visits
+from kafkactl.adapters.quorum_glance import glance, leaders_visit
 from kafkactl.adapters.quorum_visit import (
     BOOTSTRAP_SERVERS,
     FETCH_TIMEOUT,
@@ -35,6 +36,7 @@ from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.plan import Finding
+from kafkactl.quorum.liveness import is_steady, proven
 from kafkactl.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
@@ -65,6 +67,7 @@ class QuorumObserver:
         self._clock = clock or SystemClock()
         self._lines: dict[Address, Connection] = {}
         self.visits: tuple[Visit, ...] = ()
+        self._latest: list[Visit] = []  # the same, as of the last glance
 
     def __enter__(self) -> QuorumObserver:
         return self
@@ -91,8 +94,49 @@ class QuorumObserver:
         if not any(one.answer for one in visits):
             _check_allowed(visits)
             visits = self._beliefs(visits)
-        self.visits = tuple(visits)
+        self.visits, self._latest = tuple(visits), list(visits)
         return assembled(self.visits, disks=disks, registrations=registrations)
+
+    def glance(self) -> QuorumState | None:
+        """The quorum between two looks, from those that answered the last one (`quorum_glance`); None without a leader.
+
+        `visits` stay those of the last look.
+        """
+        now = glance(self._latest, self._lines, self._clock)
+        if now is None:
+            return None
+        self._latest = now
+        return assembled(now)
+
+    @property
+    def leader(self) -> Address | None:
+        """The listener of the controller that answered as the leader last; None where only brokers told of it."""
+        found = leaders_visit(self._latest)
+        return found.address if found is not None and found.role is Role.CONTROLLER else None
+
+    def now_ms(self) -> float:
+        """By the steady clock."""
+        return self._clock.now_ms()
+
+    def sleep_ms(self, duration_ms: float) -> None:
+        """Wait between two glances."""
+        self._clock.sleep_ms(duration_ms)
+
+    def prove(self, *, node_ids: Collection[int] = (), rounds: int = 3) -> QuorumState:
+        """The quorum now, and of every voter whether it is seen to follow the leader (`quorum/liveness`).
+
+        `node_ids` are nodes that matter in addition to the voters. An election on the way is looked at again, `rounds`
+        times in all; after that a blocker says that the quorum is not steady. Raises as `look`.
+        """
+        state = self.look()
+        for left in reversed(range(rounds)):
+            if not state.has_leader:
+                return state
+            judged, _ = proven(state, self, node_ids=node_ids)
+            if is_steady(judged) or not left:
+                return judged
+            state = self.look()
+        return state
 
     # --- the tour ---
 
@@ -290,6 +334,7 @@ def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
             leader_epoch=one.leader_epoch,
             versions=one.versions,
             auto_join=one.auto_join,
+            named_itself=one.node_id is not None,
         )
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.cluster_view import ClusterView, Role, cluster_view, describe_cluster_body, role_of
 from kafkactl.adapters.connection import Connection
+from kafkactl.adapters.quorum_requests import QUORUM_REQUEST, empty_fetch
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import changed, frozen
@@ -27,16 +28,14 @@ from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.schema.definitions import message
 from kafkactl.schema.error_codes import error_code
-from kafkactl.values import Uuid
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
 STATIC_VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
-_SETTINGS = ("node.id", AUTO_JOIN, FETCH_TIMEOUT, STATIC_VOTERS, BOOTSTRAP_SERVERS)
+ROLES = "process.roles"
+_SETTINGS = ("node.id", ROLES, AUTO_JOIN, FETCH_TIMEOUT, STATIC_VOTERS, BOOTSTRAP_SERVERS)
 
-QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
-_METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
 _BROKER_RESOURCE = 4
 _INVALID_REQUEST = 42
 _DENIED = 31
@@ -107,7 +106,7 @@ def visit(
         if identify and seen.role is Role.BROKER:
             seen = _identity(connection, seen, deadline)
         if ask_quorum:
-            seen = _quorum(connection, seen, deadline)
+            seen = ask_quorum_of(connection, seen, deadline)
         if identify and seen.role is Role.CONTROLLER:
             seen = _identity(connection, seen, deadline)
         return seen
@@ -125,18 +124,8 @@ def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> 
     """The visit with whom that node believes to lead, from the answer to a Fetch that brings no records."""
     if not _tells_its_leader(connection):
         return seen
-    partition = {
-        "Partition": 0,
-        "CurrentLeaderEpoch": 0,
-        "FetchOffset": 0,
-        "LastFetchedEpoch": 0,
-        "LogStartOffset": -1,
-        "PartitionMaxBytes": 1,
-    }
-    topic = {"Topic": "__cluster_metadata", "TopicId": _METADATA_TOPIC_ID, "Partitions": [partition]}
-    body = {"ReplicaId": -1, "MaxWaitMs": 0, "MinBytes": 0, "MaxBytes": 1, "Topics": [topic], "ForgottenTopicsData": []}
     try:
-        response = connection.ask("Fetch", body, deadline=deadline)
+        response = connection.ask("Fetch", empty_fetch(), deadline=deadline)
     except KafkactlError:
         return seen
     if response.body["ErrorCode"] == _DENIED:
@@ -155,8 +144,9 @@ def _tells_its_leader(connection: Connection) -> bool:
     return version >= _TELLS_ITS_LEADER
 
 
-def _quorum(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
-    response = connection.ask("DescribeQuorum", QUORUM, deadline=deadline)
+def ask_quorum_of(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
+    """The visit with what that node says of the quorum, if it leads. Raises UnreachableError."""
+    response = connection.ask("DescribeQuorum", QUORUM_REQUEST, deadline=deadline)
     if not _has_partition(response.body):
         return changed(seen, error=_not_described(connection.address, -1, "the answer names no partition"))
     code, text = answer_error(response.body)

@@ -8,7 +8,7 @@ in force at once and never commits (the wedge, measured on 3.9.2 to 4.4.0). Sour
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from kafkactl.dryrun.facts import Facts
@@ -42,10 +42,25 @@ class VoterWish:
 
 
 @frozen
+class Observed:
+    """What was seen of a live quorum when the scenario was asked.
+
+    `not_alive` has every voter, and every node that is to be added, that was not seen to follow the leader, each with
+    what was seen of it instead, as a clause about the node. `cluster_id` is None where no node told it.
+    """
+
+    leader_id: int
+    leader_epoch: int | None
+    cluster_id: str | None
+    not_alive: Mapping[int, str]
+
+
+@frozen
 class ControllerEvent:
     """What happens to the controllers: `lose`, `add` or `remove`, at most one of them; `down` do not answer before.
 
     `cluster_id` is the one that the request would carry, `own_cluster_id` that of the log, where it is known.
+    `observed` is the live quorum, where it was asked; `down` then holds those who were not seen alive, too.
     """
 
     down: frozenset[int] = frozenset()
@@ -54,6 +69,7 @@ class ControllerEvent:
     remove: VoterWish | None = None
     cluster_id: str | None = None
     own_cluster_id: str | None = None
+    observed: Observed | None = None
 
 
 def parse_wish(text: str) -> VoterWish:
@@ -74,7 +90,7 @@ def parse_wish(text: str) -> VoterWish:
 
 def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collection[int] = ()) -> Prediction:
     """What becomes of the quorum. `told` are the voters that the last LeaderChange record of the log names."""
-    known = _voters(image, facts, told)
+    known = known_voters(image, facts, told)
     if known is None:
         return _unknown(facts, event)
     voters, where = known
@@ -101,7 +117,7 @@ def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collec
     )
 
 
-def _voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[frozenset[int], str] | None:
+def known_voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[frozenset[int], str] | None:
     """The voter ids, and where they were found."""
     if image.voters is not None:
         return frozenset(voter.node_id for voter in image.voters), "the last VotersRecord in the log"
@@ -264,7 +280,20 @@ def _findings(
         yield warning("quorum-without-majority-before", "quorum", f"the quorum has no majority now already. {sums}")
     elif verdict is Verdict.DEGRADED:
         yield warning("quorum-tolerates-less", "quorum", f"the quorum survives fewer failures than before. {sums}")
+    yield from _not_alive(event)
     yield from _strangers(event, before[0])
+
+
+def _not_alive(event: ControllerEvent) -> Iterator[Finding]:
+    if event.observed is None:
+        return
+    for node_id, reason in sorted(event.observed.not_alive.items()):
+        yield warning(
+            "controller-not-seen-alive",
+            f"controller {node_id}",
+            f"controller {node_id} counts as down: it {reason}",
+            "Bring it back; or name it with --down to say that it stays away.",
+        )
 
 
 def _strangers(event: ControllerEvent, voters: Collection[int]) -> Iterator[Finding]:
@@ -278,7 +307,13 @@ def _sum(side: Side) -> str:
 
 
 def _assumptions(event: ControllerEvent) -> Iterator[str]:
-    yield "voters that are not named as down or lost are alive and caught up"
+    if event.observed is None:
+        yield "voters that are not named as down or lost are alive and caught up"
+    else:
+        yield (
+            "voters that are not named as down or lost were seen to follow controller "
+            f"{event.observed.leader_id} in epoch {event.observed.leader_epoch} when this was asked"
+        )
     if event.add is not None and event.add.node_id not in event.down:
         yield f"controller {event.add.node_id} runs, has caught up, and its endpoint answers"
 

@@ -164,14 +164,23 @@ def _unproved(case: Case, member: Member) -> Iterator[Finding]:
     elif member.supported is None:
         yield _range_unknown(member)
     elif member.answers is False:
-        yield warning(
-            "node-does-not-answer",
-            member.name,
-            f"{member.name} does not answer; its registration says that it supports the new levels",
-            "Make sure that it starts again with a Kafka that is not older.",
-            answers=False,
-            registered=member.registered,
-        )
+        yield _silent(member)
+
+
+def _silent(member: Member) -> Finding:
+    """A node that did not answer. One that cannot be reached from here and goes on fetching is alive, and called so."""
+    alive = f", but it {member.evidence or 'fetches from the leader'}: it is alive" if member.fetches else ""
+    return warning(
+        "node-does-not-answer",
+        member.name,
+        f"{member.name} does not answer{alive}; its registration says that it supports the new levels",
+        "Run kafkactl where the node can be reached, to see what it runs."
+        if alive
+        else "Make sure that it starts again with a Kafka that is not older.",
+        answers=False,
+        registered=member.registered,
+        fetches=member.fetches,
+    )
 
 
 def _never_registered(case: Case, member: Member) -> bool:

@@ -7,12 +7,12 @@ happened (4.0.2). So it travels alone, on request only, and not where the releas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kafkactl.features.case import Case
 from kafkactl.features.change import FeatureChange
 from kafkactl.features.levels import KRAFT_VERSION
-from kafkactl.features.state import QuorumNode, Role
+from kafkactl.features.state import QuorumNode
 from kafkactl.plan import Finding, blocker, note, warning
 
 _NOT_MEANT = {
@@ -50,6 +50,41 @@ def check_view(case: Case) -> Iterator[Finding]:
             "Give kafkactl CLUSTER_ACTION on the cluster and a controller to ask, or look at the server's dry run.",
         )
     yield from _disagreements(case)
+
+
+def check_majority(case: Case) -> Iterator[Finding]:
+    """Whether a majority of the voters was seen to follow the leader: only then is what is written committed."""
+    state = case.state
+    if state.active_controller is None:
+        return  # told by `check_view`
+    if state.voters is None:
+        yield blocker(
+            "voters-unknown",
+            "quorum",
+            "the voters could not be read, so it cannot be said whether a majority of them would commit the change",
+            "Give kafkactl DESCRIBE on the cluster; see `kafkactl quorum describe`.",
+        )
+    elif state.tolerates is None or state.tolerates < 0:
+        following = [voter.id for voter in state.voters if voter.fetching or voter.id == state.active_controller]
+        others = [voter for voter in state.voters if voter.id not in following]
+        yield blocker(
+            "majority-not-proven",
+            "quorum",
+            f"of the voters {_ids(voter.id for voter in state.voters)} only {_ids(following)} were seen to follow the "
+            f"leader, which is no majority: {'; '.join(_why(voter) for voter in others)}",
+            "Bring the voters back, and wait until `kafkactl quorum describe` shows them alive. Without a majority the "
+            "change is not committed, and may be when the voters return.",
+            voters=[voter.id for voter in state.voters],
+            following=following,
+        )
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return ", ".join(str(one) for one in sorted(ids)) or "none"
+
+
+def _why(voter: QuorumNode) -> str:
+    return f"controller {voter.id} {voter.evidence or 'was not seen to fetch'}"
 
 
 def check_kraft_version(case: Case) -> Iterator[Finding]:
@@ -102,23 +137,16 @@ def _upgrade(case: Case, change: FeatureChange) -> Iterator[Finding]:
 
 def _voters(case: Case) -> Iterator[Finding]:
     """Every voter must have told this leader what it supports (KAFKA-16538), and should be alive to follow."""
-    if case.state.voters is None:
-        yield blocker(
-            "voters-unknown",
-            f"feature {KRAFT_VERSION}",
-            "the voters could not be read, and every one of them must be there to make the quorum a dynamic one",
-            "See `kafkactl quorum describe`.",
-        )
     for voter in case.state.voters or ():
-        if voter.id == case.state.active_controller:
-            continue
-        if _is_away(case, voter):
+        if voter.id != case.state.active_controller and not voter.fetching:
             yield blocker(
                 "voter-not-ready",
                 f"controller {voter.id}",
-                f"controller {voter.id} is a voter and is not following the leader: the leader may not know that it "
+                f"controller {voter.id} is a voter and was not seen to follow the leader"
+                f"{'' if voter.evidence is None else f' (it {voter.evidence})'}: the leader may not know that it "
                 "supports kraft.version 1, and a voter that is away cannot learn of the new voter set",
                 "Start it and wait until it has caught up.",
+                evidence=voter.evidence,
             )
     yield note(
         "voters-report-after-elections",
@@ -127,11 +155,6 @@ def _voters(case: Case) -> Iterator[Finding]:
         "leader alone knows (DescribeQuorum shows no directory ids before the conversion)",
         "If the controller answers that not all of the voters support it, wait some seconds and try again.",
     )
-
-
-def _is_away(case: Case, voter: QuorumNode) -> bool:
-    node = case.state.node(Role.CONTROLLER, voter.id)
-    return voter.fetching is False or (node is not None and node.answers is False)
 
 
 def _contradiction(case: Case) -> Iterator[Finding]:

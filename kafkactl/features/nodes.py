@@ -18,7 +18,8 @@ from kafkactl.values import Endpoint
 
 @frozen
 class NodeRow:
-    """One node id. `registered` is None where the log was not read; `answers` None where it was not asked.
+    """One node id. `registered` is None where the log was not read; `answers` None where it was not asked; `fetches`
+    whether it was seen to fetch the metadata log while the leader was watched, None where that cannot be said.
 
     `fenced`, `in_controlled_shutdown` and `epoch` (the broker epoch) are a broker's; None for a controller only.
     """
@@ -29,6 +30,7 @@ class NodeRow:
     fenced: bool | None
     in_controlled_shutdown: bool | None
     answers: bool | None
+    fetches: bool | None
     voter: bool
     stale: bool
     directory_ids: tuple[str, ...]
@@ -47,6 +49,7 @@ class NodeRow:
             "fenced": self.fenced,
             "in_controlled_shutdown": self.in_controlled_shutdown,
             "answers": self.answers,
+            "fetches": self.fetches,
             "voter": self.voter,
             "stale": self.stale,
             "directory_ids": list(self.directory_ids),
@@ -77,6 +80,7 @@ def _row(state: FeatureState, node_id: int, members: tuple[Member, ...]) -> Node
         fenced=None if broker is None else broker.fenced,
         in_controlled_shutdown=None if broker is None else broker.in_controlled_shutdown,
         answers=_any([member.answers for member in members]),
+        fetches=_any([member.fetches for member in members]),
         voter=any(member.voter for member in members),
         stale=any(member.stale for member in members),
         directory_ids=_directory_ids(state, node_id, broker),
@@ -120,5 +124,7 @@ def _as(member: Member) -> dict[str, Any]:
         "role": member.role.value,
         "registered": member.registered,
         "answers": member.answers,
+        "fetches": member.fetches,
+        "evidence": member.evidence,
         "stale": member.stale,
     }

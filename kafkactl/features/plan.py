@@ -24,9 +24,10 @@ from kafkactl.features.checks_levels import (
     dependencies,
 )
 from kafkactl.features.checks_nodes import check_nodes, unknown_features
-from kafkactl.features.checks_quorum import check_kraft_version, check_view
+from kafkactl.features.checks_quorum import check_kraft_version, check_majority, check_view
 from kafkactl.features.consequences import level_name
 from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.features.min_insync import check_min_insync
 from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.features.state import FeatureState
 from kafkactl.frozen import frozen
@@ -34,6 +35,7 @@ from kafkactl.plan import Finding, Outcome, blocker, blockers
 
 _CHECKS = (
     check_view,
+    check_majority,
     check_directions,
     check_nodes,
     check_metadata_version,
@@ -43,6 +45,7 @@ _CHECKS = (
     check_migration,
     check_promises,
     check_semantics,
+    check_min_insync,
 )
 _CHECKS_OF_NOTHING = (check_kraft_version,)
 

@@ -45,7 +45,7 @@ def _accepts(
     if name == METADATA_VERSION:
         return _accepts_metadata_version(state, rules, before, after)
     if name == KRAFT_VERSION and (rules.kraft_version == "converts" or after < before):
-        return _accepts_conversion(rules, before, after)
+        return _accepts_conversion(state, rules, before, after)
     return _has_what_it_needs(state, levels, name) if rules.checks_dependencies else True
 
 
@@ -77,11 +77,21 @@ def _accepts_metadata_version(state: FeatureState, rules: UpdateRules, before: i
     return after >= before or not metadata_changes(rules_release(state), after, before)
 
 
-def _accepts_conversion(rules: UpdateRules, before: int, after: int) -> bool | None:
-    """Up: where every voter has reported to this leader, which it alone knows. Down: never, from 4.1 on."""
+def _accepts_conversion(state: FeatureState, rules: UpdateRules, before: int, after: int) -> bool | None:
+    """Up: where every voter has reported to this leader that it supports the level. Down: never, from 4.1 on.
+
+    A voter reports some seconds after an election (`FollowerState`, UpdateRaftVoter), so one that follows the leader is
+    expected to have done so. One that does not may have reported before it failed (accepted) or not (refused).
+    """
     if after == before:
         return True
-    return False if after < before and rules.kraft_version == "converts" else None
+    if after < before:
+        return False if rules.kraft_version == "converts" else None
+    others = [voter for voter in state.voters or () if voter.id != state.active_controller]
+    if any(voter.reported is False for voter in others):
+        return False
+    following = all(voter.reported or voter.fetching for voter in others)
+    return True if state.voters is not None and following else None
 
 
 def _has_what_it_needs(state: FeatureState, levels: Mapping[str, int], name: str) -> bool | None:

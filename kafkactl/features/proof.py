@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.features.state import FeatureState, Member, NodeSeen, Role
+from kafkactl.features.state import FeatureState, Member, NodeSeen, Role, Silence
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, blocker, blockers, warning
 
@@ -84,7 +84,7 @@ def _shown(node: NodeSeen, wanted: Mapping[str, int]) -> NodeProof:
 
 def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterator[Finding]:
     if node.versions is None:
-        yield _gone(node) if member.stale else _silent(node)
+        yield _gone(node) if member.stale else _silent(node, member)
         return
     levels = node.levels
     if levels is None:
@@ -102,14 +102,19 @@ def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterato
         )
 
 
-def _silent(node: NodeSeen) -> Finding:
+def _silent(node: NodeSeen, member: Member) -> Finding:
     asked = "did not answer" if node.answers is False else "could not be asked"
+    if member.fetches:
+        asked += f", and is alive: it {member.evidence or 'fetches from the leader'}"
+    elif node.silence is Silence.HANGS:
+        asked += ", and its address takes connections: its process may be paused"
     return blocker(
         "node-not-proved",
         node.name,
-        f"{node.name} {asked}, so nothing is known of its levels",
+        f"{node.name} {asked}; nothing is known of its levels",
         "Ask again when it answers.",
         answers=node.answers,
+        fetches=member.fetches,
     )
 
 

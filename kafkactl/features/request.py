@@ -14,7 +14,7 @@ from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_o
 from kafkactl.features.mapping import parse_feature_level
 from kafkactl.features.release_version import understood
 from kafkactl.features.releases import Release, newest_release
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 
 
 class Operation(StrEnum):
@@ -30,7 +30,8 @@ class FeatureRequest:
     """The levels that are wanted, by feature, in the order in which they were asked for.
 
     `unsafe`: a downgrade that accepts losses. `release_version` is the text it was made from, if it was.
-    `left_out`: kraft.version belongs to that release and was not asked for.
+    `left_out`: kraft.version belongs to that release and was not asked for. `accepted_min_insync`: the value of
+    min.insync.replicas that enabling eligible leader replicas may write for the whole cluster.
     """
 
     operation: Operation
@@ -38,6 +39,7 @@ class FeatureRequest:
     unsafe: bool = False
     release_version: str | None = None
     left_out: bool = False
+    accepted_min_insync: int | None = None
 
 
 def parse_request(
@@ -48,6 +50,7 @@ def parse_request(
     release_version: str | None = None,
     unsafe: bool = False,
     convert_quorum: bool = False,
+    accepted_min_insync: int | None = None,
     release: Release | None = None,
 ) -> FeatureRequest:
     """The flags of one command as a request.
@@ -55,13 +58,16 @@ def parse_request(
     `metadata` and `release_version` are a release or the name of a level, read as the tool of `release` (default: the
     newest known) reads them, unstable levels included: the controller decides about those. `features` are NAME=LEVEL,
     for `disable` NAME alone. Raises InputError: `no-feature-named`, `release-version-excludes-features`,
-    `unsafe-needs-downgrade`, `feature-named-twice`, `invalid-feature-argument`, `level-not-allowed`,
-    `unknown-release-version`.
+    `unsafe-needs-downgrade`, `min-insync-needs-upgrade`, `feature-named-twice`, `invalid-feature-argument`,
+    `level-not-allowed`, `unknown-release-version`.
     """
     features = tuple(features)
     release = release or newest_release()
     if unsafe and operation is Operation.UPGRADE:
         raise _usage("--unsafe goes with downgrade and disable", "unsafe-needs-downgrade", "Leave --unsafe out.")
+    if accepted_min_insync is not None and operation is not Operation.UPGRADE:
+        option = "--accept-min-insync-replicas"
+        raise _usage(f"{option} goes with upgrade", "min-insync-needs-upgrade", f"Leave {option} out.")
     if release_version is not None:
         if metadata is not None or features:
             raise _usage(
@@ -69,10 +75,12 @@ def parse_request(
                 "release-version-excludes-features",
                 "Give either the one or the others.",
             )
-        return _of_release(operation, release, release_version, unsafe=unsafe, convert_quorum=convert_quorum)
+        wanted = _of_release(operation, release, release_version, unsafe=unsafe, convert_quorum=convert_quorum)
+        return changed(wanted, accepted_min_insync=accepted_min_insync)
     named = [] if metadata is None else [(METADATA_VERSION, _metadata_level(release, metadata))]
     named += [_parse(operation, release, text) for text in features]
-    return FeatureRequest(operation=operation, levels=_once(operation, named), unsafe=unsafe)
+    levels = _once(operation, named)
+    return FeatureRequest(operation=operation, levels=levels, unsafe=unsafe, accepted_min_insync=accepted_min_insync)
 
 
 def _of_release(

@@ -34,11 +34,28 @@ class Role(StrEnum):
     CONTROLLER = "controller"
 
 
+class Silence(StrEnum):
+    """How a node does not answer, which differs in what it says of the node.
+
+    refused: every address refuses the connection. unreached: no connection comes about, as where the host is off, the
+    network is cut or a firewall drops the packets. hangs: an address takes the connection and does not answer, as a
+    paused process does. elsewhere: another node, or one of another cluster, answers in its place.
+    """
+
+    REFUSED = "refused"
+    UNREACHED = "unreached"
+    HANGS = "hangs"
+    ELSEWHERE = "elsewhere"
+
+
 @frozen
 class NodeSeen:
     """One node in one role, and what it answered to ApiVersions.
 
-    `answers`: True it did, False it was asked and did not, None it was not asked. `versions` is its answer.
+    `answers`: True a node of that role answers at its address, and none of another id or cluster; False it was asked
+    and does not (`silence` says how); None it was not asked. `named_itself`: the answer came under its own id (it does
+    not say so before 3.7, or to a user without DESCRIBE_CONFIGS). `roles` are its process.roles, where it told them.
+    `versions` is its answer.
     """
 
     id: int
@@ -46,6 +63,9 @@ class NodeSeen:
     answers: bool | None
     versions: NodeVersions | None = None
     endpoints: tuple[Endpoint, ...] = ()
+    named_itself: bool = False
+    silence: Silence | None = None
+    roles: frozenset[Role] | None = None
 
     @property
     def name(self) -> str:
@@ -65,19 +85,49 @@ class NodeSeen:
 
 @frozen
 class QuorumNode:
-    """A voter or observer of DescribeQuorum. `fetching`: whether it fetched lately; None if nobody can say.
+    """A voter or observer of DescribeQuorum. `fetching`: whether it was seen to fetch while the leader was watched.
 
-    `directory_id` is None where the leader does not know it (all zeros in the answer).
+    `fetching` is True by evidence only (`quorum.liveness`): what was true some seconds ago is none. It is False where
+    the node was watched for long enough and did not advance, None where neither can be said; `evidence` says why.
+    `directory_id` is None where the leader does not know it (all zeros in the answer). `reported`: whether it has told
+    the present leader which levels of kraft.version it supports (UpdateRaftVoter, once per leader); None where that is
+    not known, which is the case wherever only the leader knows it.
     """
 
     id: int
     directory_id: Uuid | None = None
     fetching: bool | None = None
+    reported: bool | None = None
+    evidence: str | None = None
 
     @classmethod
     def of(cls, node_id: int, directory_id: Uuid, *, fetching: bool | None = None) -> QuorumNode:
         """A voter with the directory id as an answer carries it."""
         return cls(id=node_id, directory_id=None if directory_id == ZERO_UUID else directory_id, fetching=fetching)
+
+
+@frozen
+class MinInsync:
+    """min.insync.replicas of a cluster, as texts.
+
+    `cluster` is the value for the whole cluster in the metadata log, None where there is none. `controllers` are the
+    values of their files, by node id; `brokers` those in force there for a topic without one. `single` are brokers
+    with a value of their own in the metadata log. `unread` names live nodes whose value is not known. `topics` counts
+    those without a value of their own; None where no broker tells.
+    """
+
+    cluster: str | None = None
+    controllers: Mapping[int, str]
+    brokers: Mapping[int, str]
+    single: tuple[int, ...] = ()
+    unread: tuple[str, ...] = ()
+    topics: int | None = None
+    topics_with_own_value: int | None = None
+
+    def by_value(self) -> dict[str, tuple[int, ...]]:
+        """Ids of brokers by the value in force there."""
+        values = sorted(set(self.brokers.values()))
+        return {text: tuple(sorted(id for id, held in self.brokers.items() if held == text)) for text in values}
 
 
 @frozen
@@ -88,7 +138,10 @@ class FeatureState:
     (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of
     DescribeQuorum, None where nobody told. `cluster_id` is None where no node tells it (controllers before 3.7).
     `log_error` is why the log was not read, where it was tried. `brokers_known` is False where nobody named the
-    brokers.
+    brokers. `watched_ms` is how long one leader was watched for who fetches from it, None where it was asked once
+    only; `watched_enough` that a node that follows it would have fetched in that time. `tolerates` is how many further
+    voters may fail, counting those alone that were seen to follow (below 0: no majority), None where that is not known.
+    `min_insync` is observed only where a change depends on it.
     """
 
     cluster_id: str | None
@@ -102,10 +155,19 @@ class FeatureState:
     leader_epoch: int | None = None
     log_error: str | None = None
     brokers_known: bool = True
+    watched_ms: int | None = None
+    watched_enough: bool = False
+    tolerates: int | None = None
+    min_insync: MinInsync | None = None
 
     def level(self, feature: str) -> int:
         """The finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""
         return self.finalized.get(feature, LEVEL_OF_SILENCE if feature == METADATA_VERSION else 0)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was learned of any level: no node answered, and the log was not read."""
+        return self.registrations is None and all(node.versions is None for node in self.nodes)
 
     def node(self, role: Role, node_id: int) -> NodeSeen | None:
         """That node as it was seen in that role."""
@@ -147,8 +209,10 @@ class Member:
     """A node in one role, with all that is known of it from both sides, itself and the log.
 
     `registered`: None where the log was not read. `voter`: None where nobody told who votes. `fenced` is False for
-    controllers, which have no fence. `listed` is what stands in its registration; `supported` what it answered, else
-    `listed`, else None. A registration is what the controller judges by, an answer is what runs there now.
+    controllers, which have no fence. `fetches`: whether a process of that id and role was seen to fetch the metadata
+    log from the leader; False where the leader was watched and shows none, None where that cannot be said; `evidence`
+    says why. `listed` is what stands in its registration; `supported` what it answered, else `listed`, else None. A
+    registration is what the controller judges by, an answer is what runs there now.
     """
 
     id: int
@@ -160,6 +224,10 @@ class Member:
     observer: bool
     listed: Mapping[str, Versions] | None
     answered: Mapping[str, Versions] | None
+    fetches: bool | None = None
+    evidence: str | None = None
+    silence: Silence | None = None
+    named_itself: bool = False
 
     @property
     def name(self) -> str:
@@ -180,10 +248,13 @@ class Member:
     def stale(self) -> bool:
         """Whether it is registered and, by everything that was seen, gone.
 
-        A broker is gone when it is fenced and does not answer; a controller when it neither answers nor votes nor
-        fetches. Who was not asked is not called gone, and no controller is where nobody told who votes.
+        A broker is gone when it is fenced and neither answers nor fetches; a controller when it neither answers nor
+        votes nor fetches. A broker that starts is fenced, refuses connections and fetches. A node that was not asked or
+        hangs is not called gone, and no controller is where the voters are not known.
         """
         if not self.registered or self.answers is not False:
+            return False
+        if self.fetches or self.silence is Silence.HANGS:
             return False
         return self.fenced if self.role is Role.BROKER else self.voter is False and not self.observer
 
@@ -203,6 +274,7 @@ def _members(state: FeatureState) -> Iterable[Member]:
         for node_id in sorted(ids):
             node = state.node(role, node_id)
             registration = (found or {}).get(node_id)
+            fetches, evidence = _fetches(state, role, node_id)
             yield Member(
                 id=node_id,
                 role=role,
@@ -213,7 +285,32 @@ def _members(state: FeatureState) -> Iterable[Member]:
                 observer=role is Role.CONTROLLER and node_id in fetching,
                 listed=None if registration is None else registration.features,
                 answered=None if node is None or node.versions is None else node.versions.supported,
+                fetches=fetches,
+                evidence=evidence,
+                silence=None if node is None else node.silence,
+                named_itself=node is not None and node.named_itself,
             )
+
+
+def _fetches(state: FeatureState, role: Role, node_id: int) -> tuple[bool | None, str | None]:
+    """Whether the process of that id and role fetches from the leader, and why that is said.
+
+    A fetch names an id and no role. Where a process of that id runs that says of itself that it has not this role, the
+    fetches are that one's.
+    """
+    other = state.node(Role.CONTROLLER if role is Role.BROKER else Role.BROKER, node_id)
+    if other is not None and other.roles is not None and role not in other.roles:
+        return False, f"the process that fetches as {node_id} is a {other.role.value} only"
+    replicas = [one for one in (*(state.voters or ()), *state.observers) if one.id == node_id]
+    for fetching in (True, None):
+        found = next((one for one in replicas if one.fetching is fetching), None)
+        if found is not None:
+            return fetching, found.evidence
+    if replicas:
+        return False, replicas[0].evidence
+    if not state.watched_enough:
+        return None, None
+    return False, f"did not fetch from the leader in {state.watched_ms} ms"
 
 
 def _votes(state: FeatureState, role: Role, node_id: int) -> bool | None:

@@ -1,8 +1,8 @@
 """`nodes unregister`: taking the registration of a node that is gone out of the metadata log, and of no other.
 
-The law: a node that lives is never unregistered. A live broker becomes a zombie that holds its disks, follows nobody
+The law: a node that lives is never unregistered. A live broker becomes a zombie that holds its disks, follows no leader
 and ignores SIGTERM; a live controller registers again at the next record, and Kafka 4.4.0 unregisters even a voter.
-Kafka refuses none of this.
+Kafka refuses none of this. What shows that a node is gone is in `departed`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from kafkactl.features.change import rules_release
 from kafkactl.features.checks_nodes import CONTROLLERS_UNREGISTER_FROM
 from kafkactl.features.consequences import level_name
+from kafkactl.features.departed import check_departed
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.results import Reply
 from kafkactl.features.state import FeatureState, Member, Role
@@ -66,10 +67,13 @@ class UnregisterPlan:
         }
 
 
-def plan_unregister(state: FeatureState, node_id: int, role: Role | None = None) -> UnregisterPlan:
+def plan_unregister(
+    state: FeatureState, node_id: int, role: Role | None = None, *, stopped: bool = False
+) -> UnregisterPlan:
     """Whether a node's registration can be taken out, with everything that speaks against it.
 
-    Without a role the only registration of that id is meant; where there are two, the role must be named.
+    Without a role the only registration of that id is meant; where there are two, the role must be named. `stopped`:
+    the operator vouches that the process does not run, which settles what cannot be seen from here (`departed`).
     """
     if state.registrations is None:
         return _plan(state, node_id, role, _unread(node_id))
@@ -82,7 +86,7 @@ def plan_unregister(state: FeatureState, node_id: int, role: Role | None = None)
         return _plan(state, node_id, None, _which(node_id))
     member = found[0]
     check = _check_broker if member.role is Role.BROKER else _check_controller
-    return _plan(state, node_id, member.role, *check(state, member))
+    return _plan(state, node_id, member.role, *check(state, member), *check_departed(state, member, stopped=stopped))
 
 
 def read_answer(body: Mapping[str, Any] | None) -> tuple[Reply, str]:
@@ -118,18 +122,6 @@ def _plan(state: FeatureState, node_id: int, role: Role | None, *findings: Findi
 
 
 def _check_broker(state: FeatureState, member: Member) -> Iterator[Finding]:
-    if member.answers or not member.fenced:
-        how = "answers" if member.answers else "sends heartbeats to the controller (it is not fenced)"
-        yield blocker(
-            "broker-alive",
-            member.name,
-            f"{member.name} {how}: unregistered, it would go on as a zombie that follows nobody and ignores SIGTERM",
-            "Stop it first, and wait until it is fenced.",
-            answers=member.answers,
-            fenced=member.fenced,
-        )
-    elif member.answers is None:
-        yield _not_asked(member)
     known = state.registrations
     hosted = known.hosted.get(member.id, 0) if known is not None else 0
     if hosted:
@@ -161,18 +153,6 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             f"the voters could not be read, so it cannot be said whether {member.name} is one",
             "See `kafkactl quorum describe`.",
         )
-    if member.answers or member.observer:
-        how = "answers" if member.answers else "fetches the metadata log"
-        yield blocker(
-            "controller-alive",
-            member.name,
-            f"{member.name} {how}: it would register again at once",
-            "Stop it first.",
-            answers=member.answers,
-            observer=member.observer,
-        )
-    elif member.answers is None:
-        yield _not_asked(member)
     if not rules.unregisters_controllers or level < CONTROLLERS_UNREGISTER_FROM:
         yield blocker(
             "controllers-cannot-be-unregistered",
@@ -184,15 +164,6 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             "an empty disk as an observer (never as a voter), upgrade, and stop it again.",
             metadata_version=level,
         )
-
-
-def _not_asked(member: Member) -> Finding:
-    return blocker(
-        "node-liveness-unknown",
-        member.name,
-        f"{member.name} could not be asked, so it cannot be said that it is gone",
-        "Make its address reachable from here, or run kafkactl from where it is.",
-    )
 
 
 def _unread(node_id: int) -> Finding:

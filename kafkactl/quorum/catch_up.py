@@ -64,7 +64,7 @@ def sample_of(state: QuorumState, key: ReplicaKey, *, at_ms: int) -> CatchUpSamp
         log_end_offset=replica.log_end_offset,
         fetch_age_ms=_age(now_ms, replica.last_fetch_timestamp_ms),
         caught_up_age_ms=_age(now_ms, replica.last_caught_up_timestamp_ms),
-        directories=len(_alive(state, key.node_id)),
+        directories=len(_not_dead(state, key.node_id)),
     )
 
 
@@ -127,8 +127,8 @@ def _estimate(lag: int | None, rate: float | None) -> int | None:
     return round(lag * 1000 / rate) if lag is not None and rate is not None and rate > 0 else None
 
 
-def _alive(state: QuorumState, node_id: int) -> list[Replica]:
-    return [one for one in state.directories_of(node_id) if one.alive]
+def _not_dead(state: QuorumState, node_id: int) -> list[Replica]:
+    return [one for one in state.directories_of(node_id) if one.alive is not False]
 
 
 def _age(now_ms: int | None, then_ms: int | None) -> int | None:

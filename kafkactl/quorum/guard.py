@@ -16,7 +16,7 @@ from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity, blocker, each_once, warning
 from kafkactl.quorum.majority import arithmetic
-from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, QuorumState, ids_of, progress
+from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, QuorumState, Replica, ids_of, progress
 
 ADD_RAFT_VOTER = 80
 _MIGRATING = (1, 2)  # ZkMigrationState: before and during
@@ -117,11 +117,21 @@ def check_majority(state: QuorumState) -> Iterator[Finding]:
     tolerates = state.tolerates
     if not state.has_leader or (tolerates is not None and tolerates >= 0):
         return
+    if tolerates is None:
+        yield blocker(
+            "majority-not-proven",
+            "quorum",
+            f"no majority was seen to follow controller {state.leader_id}: {_sum(state)}; {life_words(state.voters)}",
+            "Run the command again; if it stays so, see why those voters do not fetch from the leader.",
+            voters=ids_of(state.voter_keys),
+            alive=ids_of(state.voter_keys & state.alive_keys),
+        )
+        return
     yield blocker(
         "majority-lost",
         "quorum",
-        f"no live majority: {_sum(state)}; controller {state.leader_id} is still in office and resigns "
-        f"{CHECK_QUORUM_MS} ms after the loss",
+        f"no live majority: {_sum(state)}; {life_words(state.voters)}; controller "
+        f"{state.leader_id} is still active and resigns {CHECK_QUORUM_MS} ms after the loss",
         "Bring back a voter. Within those seconds the removal of a dead voter, sent alone, may still rescue the "
         "quorum; a plan cannot count on it.",
         window_ms=CHECK_QUORUM_MS,
@@ -225,6 +235,14 @@ def check_cluster(state: QuorumState) -> Iterator[Finding]:
                 "Check the addresses that were given.",
                 cluster_id=node.cluster_id,
             )
+
+
+def life_words(replicas: Iterable[Replica]) -> str:
+    """What is known of those that are not alive: `controller 3 did not advance in 2000 ms`."""
+    words = (
+        f"controller {one.id} {one.evidence or 'was not seen to advance'}" for one in replicas if one.alive is not True
+    )
+    return "; ".join(words)
 
 
 def _sum(state: QuorumState) -> str:

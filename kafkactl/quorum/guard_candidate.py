@@ -46,7 +46,7 @@ def check_endpoints(state: QuorumState) -> Iterator[Finding]:
     for voter in state.voters:
         yield from _unlike_registration(state, voter)
         for endpoint in voter.endpoints:
-            yield from _probed(state, voter.id, endpoint, voter.alive)
+            yield from _probed(state, voter.id, endpoint, alive=voter.alive)
 
 
 def _broker_only(node_id: int) -> Finding:
@@ -132,7 +132,7 @@ def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding
             )
 
 
-def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, alive: bool | None) -> Iterator[Finding]:
+def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, *, alive: bool | None) -> Iterator[Finding]:
     where = endpoint_text(endpoint)
     for probe in state.probes:
         if probe.endpoint != endpoint:
@@ -142,8 +142,9 @@ def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, alive: bool | 
                 yield warning(
                     "voter-endpoint-silent",
                     f"controller {node_id}",
-                    f"controller {node_id} is alive, but nobody answers at its endpoint {where}",
-                    "Check the port and the network: votes go to that endpoint.",
+                    f"controller {node_id} fetches from the leader, but no node answers at its endpoint {where} from "
+                    "here",
+                    "Check the port, and the network between here and that controller: votes go to that endpoint.",
                 )
         elif wrong := _wrong_listener(state, probe, node_id):
             yield warning(

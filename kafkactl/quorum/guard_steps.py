@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.plan import Finding, blocker, warning
-from kafkactl.quorum.guard import Circumstances, release_of_node
+from kafkactl.quorum.guard import Circumstances, life_words, release_of_node
 from kafkactl.quorum.majority import arithmetic, shown
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.state import QuorumState, ids_of
@@ -57,7 +57,8 @@ def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -
         yield warning(
             "target-voter-not-alive",
             f"controller {key.node_id}",
-            f"voter {key.node_id} is to stay and is not known to be alive",
+            f"voter {key.node_id} is to stay and is not known to be alive: "
+            f"{life_words(one for one in state.voters if one.key == key)}",
             "Bring it back, or leave it out of the target.",
         )
 
@@ -69,7 +70,7 @@ def check_steps(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
         if step.action not in (Action.ADD, Action.REMOVE):
             continue
         if step.tolerates_after < 0:
-            yield _wedge(step)
+            yield _wedge(state, step)
             return  # what follows a wedge is not reached
         if step.tolerates_after == 0 and most >= 1:
             yield blocker(
@@ -114,12 +115,14 @@ def words_of(step: Step) -> str:
     return step.action.value if step.id is None else f"{step.action.value} {step.id}"
 
 
-def _wedge(step: Step) -> Finding:
+def _wedge(state: QuorumState, step: Step) -> Finding:
     dead = sorted(step.voters_after - step.alive)
+    why = life_words(one for one in state.voters if one.key in dead)
     return blocker(
         "quorum-would-wedge",
         f"step {step.number}",
-        f"{words_of(step)} would stop the quorum for good: after it: {step.arithmetic_after}. Kafka would accept it, "
+        f"{words_of(step)} would stop the quorum permanently: after it {step.arithmetic_after}"
+        f"{', since ' + why if why else ''}. Kafka would accept it, "
         "never commit it, and lose its leader within 3 s",
         f"Bring back {shown(key.node_id for key in dead)}, or remove dead voters first." if dead else "Keep a voter.",
         voters_before=ids_of(step.voters_before),

@@ -26,7 +26,7 @@ def is_broken(state: QuorumState, findings: tuple[Finding, ...]) -> bool:
 
 def _health(state: QuorumState) -> Iterator[Finding]:
     yield from check_leader(state)
-    if state.tolerates is not None:
+    if state.tolerates is not None:  # else it is not known, which is no fault of the quorum
         yield from check_majority(state)
     yield from check_cluster(state)
     yield from _dead_voters(state)
@@ -42,7 +42,8 @@ def _dead_voters(state: QuorumState) -> Iterator[Finding]:
             yield warning(
                 "voter-is-dead",
                 f"controller {voter.id}",
-                f"voter {key_text(voter.key)} does not follow the leader: {rest}",
+                f"voter {key_text(voter.key)} does not follow the leader: it "
+                f"{voter.evidence or 'was not seen to advance'}; {rest}",
                 "Bring it back; or, if it is lost, remove it before anything else: it counts in every majority.",
                 tolerates=state.tolerates,
             )

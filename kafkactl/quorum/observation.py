@@ -3,7 +3,8 @@
 The law: the leader of the highest epoch is believed, and nobody is made leader by hearsay: others answer
 DescribeQuorum with NOT_LEADER_OR_FOLLOWER and know nothing of voters. A leader that is cut off goes on answering for
 up to 3 s, so two may speak; the older epoch is told as a finding. Without a leader, voters come from disks, newest log
-first, and who is alive from the nodes themselves. Ages are taken within one answer, by the leader's clock.
+first, and who is alive from the nodes themselves. What one answer can show of who is alive is little, and judged by
+`quorum/liveness`. Ages are taken within one answer, by the leader's clock.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from kafkactl.metadata.registrations import Registrations
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.quorum.liveness import at_a_glance
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, NO_LEADER, Mode, NodeFacts, Probe, QuorumState, Replica
 from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
 KRAFT_VERSION = "kraft.version"
-_FIRST_WITH_TIMES = 1
 _FIRST_WITH_DIRECTORIES = 2
 
 
@@ -107,17 +108,17 @@ def quorum_state(
     kraft_version, kraft_source = next(_levels(best, by_id, heard or {}, disks, registrations))
     is_static = kraft_version == 0 or _only_claimed(best, kraft_version)
     mode = None if kraft_version is None else (Mode.STATIC if is_static else Mode.DYNAMIC)
-    voters, voters_source = _voters(best, disks, registrations, by_id, alive_within_ms)
+    voters, voters_source = _voters(best, disks, registrations, by_id)
     if not voters and is_static and configured:
         voters = tuple(_configured(id, endpoints, disks, by_id) for id, endpoints in configured.items())
         voters_source = "controller.quorum.voters"
-    observers = () if best is None else _judged(best.observers, best, by_id, alive_within_ms)
+    observers = () if best is None else _with_lag(best.observers, best)
     if is_static:
         voters, observers = _nameless(voters), _nameless(observers)
     told = [disk.leader_epoch for disk in disks] + [node.leader_epoch for node in by_id.values()]
     epochs = [epoch for epoch in told if epoch is not None]
     asked = "nobody leads" if best is None else best.asked
-    return QuorumState(
+    state = QuorumState(
         cluster_id=cluster_id,
         mode=mode,
         kraft_version=kraft_version,
@@ -132,6 +133,7 @@ def quorum_state(
         sources={"leader": asked, "voters": voters_source, "kraft_version": kraft_source},
         findings=tuple(_contradictions(best, answers, kraft_version)),
     )
+    return state if best is None else at_a_glance(state, alive_within_ms=alive_within_ms)
 
 
 # --- voters and who is alive ----------------------------------------------------------------------------------------
@@ -142,10 +144,9 @@ def _voters(
     disks: Sequence[DiskSeen],
     registrations: Registrations | None,
     nodes: Mapping[int, NodeFacts],
-    alive_within_ms: int,
 ) -> tuple[tuple[Replica, ...], str]:
     if best is not None:
-        return _judged(best.voters, best, nodes, alive_within_ms), best.asked
+        return _with_lag(best.voters, best), best.asked
     newest_first = sorted(disks, key=lambda disk: (disk.last_epoch, disk.log_end_offset), reverse=True)
     for disk in newest_first:
         if disk.voters is not None:
@@ -159,11 +160,9 @@ def _voters(
     return (), "nobody"
 
 
-def _judged(
-    replicas: Iterable[Replica], answer: QuorumAnswer, nodes: Mapping[int, NodeFacts], alive_within_ms: int
-) -> tuple[Replica, ...]:
-    """The leader's replicas with lag and life; unknown numbers become None."""
-    now_ms, end = _leaders_clock(answer), _leaders_end(answer)
+def _with_lag(replicas: Iterable[Replica], answer: QuorumAnswer) -> tuple[Replica, ...]:
+    """The leader's replicas with their lag; unknown numbers become None."""
+    end = _leaders_end(answer)
     return tuple(
         Replica(
             id=one.id,
@@ -173,34 +172,9 @@ def _judged(
             lag=None if end is None or _known(one.log_end_offset) is None else max(0, end - (one.log_end_offset or 0)),
             last_fetch_timestamp_ms=_known(one.last_fetch_timestamp_ms),
             last_caught_up_timestamp_ms=_known(one.last_caught_up_timestamp_ms),
-            alive=_is_alive(one, answer, nodes.get(one.id), now_ms, alive_within_ms),
         )
         for one in replicas
     )
-
-
-def _is_alive(
-    one: Replica, answer: QuorumAnswer, node: NodeFacts | None, now_ms: int | None, alive_within_ms: int
-) -> bool | None:
-    if one.id == answer.leader_id:
-        return True
-    fetched_ms = _known(one.last_fetch_timestamp_ms)
-    if fetched_ms is not None and now_ms is not None:
-        return now_ms - fetched_ms <= alive_within_ms
-    answers = None if node is None else node.answers
-    if answer.version < _FIRST_WITH_TIMES:
-        return answers
-    # It has not fetched from this leader: one that does not answer us either is dead, else it may be on its way.
-    return False if answers is False else None
-
-
-def _leaders_clock(answer: QuorumAnswer) -> int | None:
-    """The leader's now: its own time in the same answer, or the latest in it while it is being removed."""
-    replicas = (*answer.voters, *answer.observers)
-    own = [_known(one.last_fetch_timestamp_ms) for one in replicas if one.id == answer.leader_id]
-    times = [time for time in own if time is not None]
-    times = times or [time for one in replicas if (time := _known(one.last_fetch_timestamp_ms)) is not None]
-    return max(times, default=None)
 
 
 def _leaders_end(answer: QuorumAnswer) -> int | None:

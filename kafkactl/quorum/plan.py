@@ -257,7 +257,7 @@ def _conversion_release(state: QuorumState) -> Iterator[Finding]:
 
 
 def _conversion_nodes(state: QuorumState) -> Iterator[Finding]:
-    silent = [node.id for node in state.nodes.values() if node.versions is None and state.voter(node.id) is None]
+    silent = [node.id for node in state.nodes.values() if node.versions is None]
     if silent:
         yield warning(
             "node-did-not-answer",
@@ -301,12 +301,12 @@ def _conversion_registered(state: QuorumState) -> Iterator[Finding]:
 
 def _conversion_voters(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
     for voter in state.voters:
-        node = state.nodes.get(voter.id)
-        if voter.alive is not True or node is None or node.answers is not True:
+        if voter.alive is not True:
             yield blocker(
                 "voter-not-alive",
                 f"controller {voter.id}",
-                f"voter {voter.id} does not fetch or does not answer; the leader must have heard from every voter",
+                f"voter {voter.id} is not known to be alive: it {voter.evidence or 'was not seen to advance'}; the "
+                "leader must have heard from every voter",
                 "Bring it back: Kafka refuses the conversion while one is missing.",
             )
     age_ms = circumstances.epoch_age_ms

@@ -40,7 +40,8 @@ class Replica:
     """A voter or an observer.
 
     `directory_id` is None where nobody knows it (static quorums). `lag` counts records behind the leader's end.
-    `alive`: True proven, False missing for longer than it may, None nobody can say.
+    `alive`: True proven, False missing for longer than it may, None nobody can say; `evidence` says why, as a clause
+    about the node (`quorum/liveness`).
     """
 
     id: int
@@ -51,6 +52,7 @@ class Replica:
     last_fetch_timestamp_ms: int | None = None
     last_caught_up_timestamp_ms: int | None = None
     alive: bool | None = None
+    evidence: str | None = None
 
     @property
     def key(self) -> ReplicaKey:
@@ -68,6 +70,7 @@ class Replica:
             "last_fetch_timestamp_ms": self.last_fetch_timestamp_ms,
             "last_caught_up_timestamp_ms": self.last_caught_up_timestamp_ms,
             "alive": self.alive,
+            "evidence": self.evidence,
         }
 
 
@@ -78,7 +81,7 @@ class NodeFacts:
     `answers`: True it did, False it did not, None it was not asked. `is_controller`: whether that listener takes the
     requests that voters send each other. `leader_id` and `leader_epoch` are whom it believes to lead (-1: nobody), None
     where it did not say. `auto_join`: whether it makes itself a voter (controller.quorum.auto.join.enable), None where
-    it did not tell.
+    it did not tell. `named_itself`: it said itself that it is that node, so nobody else answers in its place.
     """
 
     id: int
@@ -89,6 +92,7 @@ class NodeFacts:
     leader_epoch: int | None = None
     versions: NodeVersions | None = None
     auto_join: bool | None = None
+    named_itself: bool = False
 
 
 @frozen
@@ -166,10 +170,15 @@ class QuorumState:
 
     @property
     def tolerates(self) -> int | None:
-        """Failures that the quorum still survives now, below 0 without a majority; None where nobody is known."""
+        """Failures that the quorum still survives now, below 0 without a majority.
+
+        None where it depends on voters of which it is not known whether they are alive.
+        """
         if not self.voters or all(voter.alive is None for voter in self.voters):
             return None
-        return tolerates(self.voter_keys, self.alive_keys)
+        proven = tolerates(self.voter_keys, self.alive_keys)
+        not_dead = {voter.key for voter in self.voters if voter.alive is not False}
+        return None if proven < 0 <= tolerates(self.voter_keys, not_dead) else proven
 
     @property
     def is_healthy(self) -> bool:

@@ -19,7 +19,8 @@ GRAMMAR = "id@host:port:directory-id"
 LOCALHOST = "localhost"
 _HOST_CHARACTERS = r"[0-9a-zA-Z\-%._:]*"
 # `host:port` with anything in front up to 3.9, with at most `scheme://` in front from 4.0 on.
-_HOST_PORT_ANYWHERE = rf"[^\n\r\u0085\u2028\u2029]*?\[?({_HOST_CHARACTERS})\]?:([0-9]+)"
+_LINE_ENDS = "\n\r\u0085\u2028\u2029"
+_NO_HOST_CHARACTER = r"[^0-9a-zA-Z\-%._:]"
 _HOST_PORT = rf"(?:[0-9a-zA-Z\-%._]*://)?\[?({_HOST_CHARACTERS})\]?:([0-9]+)"
 
 
@@ -187,10 +188,25 @@ def parse_host_port(text: str, *, anything_before_host: bool = False) -> tuple[s
 
     The port is any number that fits 31 bits.
     """
-    pattern = _HOST_PORT_ANYWHERE if anything_before_host else _HOST_PORT
-    match = re.fullmatch(pattern, text)
-    port = parse_int(match[2]) if match else None
-    return (match[1], port) if match and port is not None else None
+    if anything_before_host:
+        host, digits = _after_anything(text)
+    else:
+        match = re.fullmatch(_HOST_PORT, text)
+        host, digits = (match[1], match[2]) if match else ("", "")
+    port = parse_int(digits) if digits else None
+    return None if port is None else (host, port)
+
+
+def _after_anything(text: str) -> tuple[str, str]:
+    """Host and port after anything, read from the end; no port where there is none.
+
+    Kafka's expression with anything in front of the host takes the square of the text's length.
+    """
+    head, _, port = text.rpartition(":")
+    head = head.removesuffix("]")
+    before = max((match.end() for match in re.finditer(_NO_HOST_CHARACTER, head)), default=0)
+    is_match = port.isascii() and port.isdigit() and not any(sign in head[:before] for sign in _LINE_ENDS)
+    return (head[before:], port) if is_match else ("", "")
 
 
 def is_host_pattern(text: str) -> bool:

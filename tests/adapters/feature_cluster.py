@@ -20,6 +20,7 @@ VERSIONS_OF_CONTROLLER = {52: (0, 2), 70: (0, 0)}
 RANGES = {"metadata.version": (7, 30), "group.version": (0, 1), "kraft.version": (0, 1)}
 LEVELS = {"metadata.version": 25, "group.version": 1}
 DENIED = 31
+DEFAULTS = {"min.insync.replicas": "1", "num.partitions": "1", "unclean.leader.election.enable": "false"}
 
 
 class FakeNode(FakeBroker):
@@ -55,6 +56,13 @@ class FakeCluster:
         self.gone: dict[int, Role] = {}
         self.dead_port = 1
         self.updates: list[dict[str, Any]] = []
+        self.looks = 0
+        self.stuck: set[int] = set()  # who does not fetch any more
+        self.fetching: set[int] = set()  # who fetches besides the nodes that run
+        # Settings: of files by node id, of the whole cluster (""), of single brokers; and the topics' own.
+        self.files: dict[int, dict[str, str]] = {}
+        self.dynamic: dict[str, dict[str, str]] = {}
+        self.topics: dict[str, dict[str, str]] = {}
 
     def of(self, role: Role) -> list[FakeNode]:
         return [node for node in self.nodes.values() if node.role is role]
@@ -77,6 +85,10 @@ class FakeCluster:
             return Reply(body=self._described(node.role))
         if asked.name == "Fetch":
             return Reply(body={"Responses": [{"Partitions": [self._log() if leads else {"ErrorCode": 6}]}]})
+        if asked.name == "DescribeConfigs":
+            return Reply(body={"Results": [self._configs(one, node) for one in asked.body["Resources"]]})
+        if asked.name == "Metadata":
+            return Reply(body={"Topics": [{"Name": name, "Partitions": []} for name in self.topics]})
         if asked.name == "UpdateFeatures":
             return self.update(asked) if leads else Reply(body={"ErrorCode": 41})
         return None
@@ -90,20 +102,47 @@ class FakeCluster:
         told = asked.body["FeatureUpdates"] if asked.version < 2 else []
         return Reply(body={"ErrorCode": 0, "Results": [{"Feature": one["Feature"]} for one in told]})
 
+    def _configs(self, resource: Mapping[str, Any], node: FakeNode) -> dict[str, Any]:
+        """A node describes itself alone, and says where each value comes from, as Kafka does."""
+        name, keys = resource["ResourceName"], resource["ConfigurationKeys"] or ()
+        is_topic = resource["ResourceType"] == 2
+        if not is_topic and name != str(node.node_id):
+            return {"ErrorCode": 42, "ErrorMessage": f"Unexpected broker id, expected {node.node_id} or empty string"}
+        layers = [(1, self.topics.get(name, {}))] if is_topic else []
+        layers += [(2, self.dynamic.get(str(node.node_id), {})), (3, self.dynamic.get("", {}))]
+        layers += [(4, self.files.get(node.node_id, {})), (5, DEFAULTS)]
+        configs = []
+        for key in keys:
+            found = [{"Name": key, "Value": held[key], "Source": source} for source, held in layers if key in held]
+            if found:
+                first = found[0]
+                configs.append(
+                    {"Name": key, "Value": first["Value"], "ConfigSource": first["Source"], "Synonyms": found}
+                )
+        return {"ErrorCode": 0, "ResourceType": resource["ResourceType"], "ResourceName": name, "Configs": configs}
+
     def _quorum(self) -> dict[str, Any]:
         voters = self.of(Role.CONTROLLER)
-        replicas = [{"ReplicaId": one.node_id, "LogEndOffset": 9, "LastFetchTimestamp": 5} for one in voters]
+        self.looks += 1  # a second passes between two looks, in which who follows fetches
+        replicas = [self._replica(one.node_id) for one in voters]
+        brokers = [one.node_id for one in self.of(Role.BROKER)]
+        others = [one for one in (*brokers, *sorted(self.fetching)) if one not in {one.node_id for one in voters}]
         partition = {
             "LeaderId": self.leader_id,
             "LeaderEpoch": 3,
             "HighWatermark": len(self.registered),
             "CurrentVoters": replicas,
+            "Observers": [self._replica(one) for one in others],
         }
         listeners = [
             {"NodeId": one.node_id, "Listeners": [{"Name": "C", "Host": "127.0.0.1", "Port": one.address.port}]}
             for one in voters
         ]
         return _topics(partition) | {"Nodes": listeners}
+
+    def _replica(self, node_id: int) -> dict[str, Any]:
+        looks = 0 if node_id in self.stuck else self.looks
+        return {"ReplicaId": node_id, "LogEndOffset": 9, "LastFetchTimestamp": 5 + 1000 * looks}
 
     def _described(self, role: Role) -> dict[str, Any]:
         nodes = [{"BrokerId": one.node_id, "Host": "127.0.0.1", "Port": one.address.port} for one in self.of(role)]

@@ -17,10 +17,12 @@ from kafkactl.errors import UnreachableError
 from kafkactl.features.answer import change_answer
 from kafkactl.features.plan import plan_change
 from kafkactl.features.request import FeatureRequest, Operation
-from tests.adapters.feature_cluster import FakeCluster
+from kafkactl.plan import blockers
+from tests.adapters.feature_cluster import DENIED, FakeCluster
 from tests.fakes.broker import CLOSE, Action, Asked, Reply
 
 STEP = {"metadata.version": 26}
+ELR = {"eligible.leader.replicas.version": 1}
 TWO = {"metadata.version": 26, "eligible.leader.replicas.version": 1}
 RANGES = {
     "metadata.version": (7, 30), "group.version": (0, 1), "kraft.version": (0, 1),
@@ -68,8 +70,9 @@ def changed(
     *,
     listener: Listener = Listener.BROKER,
     operation: Operation = Operation.UPGRADE,
+    accepted: int | None = None,
 ) -> ChangeRun:
-    request = FeatureRequest(operation=operation, levels=levels)
+    request = FeatureRequest(operation=operation, levels=levels, accepted_min_insync=accepted)
     with cluster.client(listener) as client:
         until = Deadline.after(10_000, SystemClock())
         return change_features(client, request, deadline=until, tell=lambda text: None)
@@ -103,6 +106,57 @@ def test_dependent_features_follow_in_a_request_of_their_own() -> None:
     cluster = Scripted()
     assert outcome(changed(cluster, TWO)) == "done"
     assert cluster.sent == [{"metadata.version": 26}, {"eligible.leader.replicas.version": 1}]
+
+
+class TestMinInsyncReplicas:
+    """Enabling eligible leader replicas writes a value of min.insync.replicas: that of the active controller's file."""
+
+    def _cluster(self) -> Scripted:
+        cluster = Scripted()
+        cluster.files = {11: {"min.insync.replicas": "2"}, 12: {"min.insync.replicas": "2"}}
+        cluster.topics = {"a": {}, "b": {}, "c": {"min.insync.replicas": "2"}}
+        return cluster
+
+    @pytest.mark.parametrize("listener", list(Listener))
+    def test_a_change_that_nobody_asked_for_is_refused_with_numbers(self, listener: Listener) -> None:
+        cluster = self._cluster()
+        run = changed(cluster, ELR, listener=listener)
+        (finding,) = blockers(run.plan.findings)
+        assert (outcome(run), finding.id, cluster.sent) == ("refused", "elr-changes-min-insync", [])
+        assert "2 -> 1 on broker 11, 12, for 2 topics" in finding.message
+        assert (finding.evidence["written"], finding.evidence["topics_with_own_value"]) == (1, 1)
+
+    def test_it_is_made_when_it_is_accepted(self) -> None:
+        cluster = self._cluster()
+        assert outcome(changed(cluster, ELR, accepted=1)) == "done"
+        assert cluster.sent == [ELR]
+        other = self._cluster()
+        assert (outcome(changed(other, ELR, accepted=2)), other.sent) == ("refused", [])
+
+    def test_nothing_changes_with_a_value_of_the_cluster(self) -> None:
+        cluster = self._cluster()
+        cluster.dynamic = {"": {"min.insync.replicas": "2"}}
+        assert outcome(changed(cluster, ELR)) == "done"
+
+    def test_the_value_of_a_single_broker_is_deleted(self) -> None:
+        cluster = self._cluster()
+        cluster.dynamic = {"": {"min.insync.replicas": "2"}, "12": {"min.insync.replicas": "3"}}
+        (finding,) = blockers(changed(cluster, ELR).plan.findings)
+        assert finding.evidence["changes"] == [{"from": "3", "to": "2", "brokers": [12]}]
+        assert finding.evidence["deleted_from_brokers"] == [12]
+
+    @pytest.mark.parametrize("cluster_value", [None, "2"])
+    def test_it_is_refused_where_the_value_that_decides_cannot_be_read(self, cluster_value: str | None) -> None:
+        cluster = self._cluster()
+        for node in cluster.of(Listener.CONTROLLER):
+            node.answers["DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": DENIED, "Configs": []}]})
+        if cluster_value is not None:  # then no controller's file decides
+            cluster.dynamic = {"": {"min.insync.replicas": cluster_value}}
+        run = changed(cluster, ELR)
+        assert outcome(run) == ("refused" if cluster_value is None else "done")
+        assert [one.id for one in blockers(run.plan.findings)] == (
+            ["elr-min-insync-unknown"] if cluster_value is None else []
+        )
 
 
 def test_kraft_version_is_never_in_a_request_with_another() -> None:

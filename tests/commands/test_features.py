@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters import feature_change, feature_view
+from kafkactl.adapters import feature_change, feature_view, feature_watch
 from kafkactl.adapters.cluster_view import Role
 from tests.adapters.feature_cluster import RANGES, FakeCluster
 from tests.conftest import Run
@@ -25,6 +25,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value_ms in (("PROOF_MS", 600.0), ("SETTLE_MS", 600.0), ("_GRACE_MS", 100.0), ("_POLL_MS", 20.0)):
         monkeypatch.setattr(feature_change, name, value_ms)
     monkeypatch.setattr(feature_view, "PATIENCE_MS", 1000.0)
+    monkeypatch.setattr(feature_watch, "WATCH_MS", 400)
 
 
 @contextmanager
@@ -174,11 +175,11 @@ class TestChanges:
         cluster = FakeCluster()
         looks = iter([feature_change.observe_levels])
 
-        def look(*arguments: Any) -> Any:
+        def look(*arguments: Any, **named: Any) -> Any:
             usual = next(looks, None)
             if usual is None:
                 raise KeyboardInterrupt
-            return usual(*arguments)
+            return usual(*arguments, **named)
 
         with at(cluster) as where:
             words = ("features", *where, "upgrade", "--metadata", "4.1", "-o", "json")

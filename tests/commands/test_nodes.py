@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.adapters import feature_watch
 from kafkactl.adapters.cluster_view import Role as Listener
 from tests.adapters.feature_cluster import FakeCluster
 from tests.adapters.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 from tests.conftest import Run
-from tests.fakes.broker import SILENCE, FakeBroker, Raw
+from tests.fakes.broker import SILENCE, FakeBroker, Raw, Reply
 
 Kafkactl = Callable[..., Run]
+
+
+@pytest.fixture(autouse=True)
+def a_short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feature_watch, "WATCH_MS", 400)
 
 
 @contextmanager
@@ -76,8 +82,8 @@ def test_who_may_ask_nothing_is_told_so(kafkactl: Kafkactl) -> None:
     cluster.denied = {"Fetch", "DescribeQuorum", "DescribeCluster"}
     with running(cluster, Listener.CONTROLLER) as where:
         run = kafkactl("nodes", "list", *where, "-o", "json")
-    assert (run.code, run.json["nodes"]) == (4, [])
-    assert all(one["next_step"] for one in run.json["findings"])
+    assert (run.code, run.stdout, run.error["id"]) == (4, "", "not-authorised")
+    assert run.error["next_step"]
 
 
 def test_a_release_without_the_request(kafkactl: Kafkactl) -> None:
@@ -182,3 +188,69 @@ def test_a_port_that_speaks_something_else(kafkactl: Kafkactl, verb: list[str]) 
         run = kafkactl("nodes", *verb, "--bootstrap-server", web.address, "-o", "json")
     assert run.code == 4
     assert run.error["next_step"]
+
+
+# --- verify ---------------------------------------------------------------------------------------------------------
+
+
+def differing() -> FakeCluster:
+    cluster = FakeCluster()
+    cluster.files = {11: {"min.insync.replicas": "2"}, 12: {"min.insync.replicas": "2"}}
+    return cluster
+
+
+@pytest.mark.parametrize("listener", list(Listener))
+def test_settings_that_differ_are_found_from_both_sides(kafkactl: Kafkactl, listener: Listener) -> None:
+    with running(differing(), listener) as where:
+        run = kafkactl("nodes", "verify", *where, "-o", "json")
+    assert (run.code, run.json["complete"]) == (7, True)
+    assert [(one["key"], one["kinds"]) for one in run.json["settings"]] == [
+        ("min.insync.replicas", ["controller-setting-differs"])
+    ]
+    assert run.json["settings"][0]["brokers"] == [{"value": "2", "nodes": [11, 12]}]
+    assert run.json["settings"][0]["controllers"] == [{"value": "1", "nodes": [1, 2]}]
+
+
+def test_settings_that_agree_are_healthy(kafkactl: Kafkactl) -> None:
+    with running(FakeCluster()) as where:
+        run = kafkactl("nodes", "verify", *where)
+    assert run.code == 0
+    assert "All nodes agree" in run.stdout
+
+
+def test_controllers_among_each_other(kafkactl: Kafkactl) -> None:
+    cluster = FakeCluster()
+    cluster.files = {2: {"unclean.leader.election.enable": "true"}}
+    with running(cluster) as where:
+        run = kafkactl("nodes", "verify", *where, "-o", "json")
+    assert (run.code, [one["id"] for one in run.json["findings"]]) == (7, ["controllers-settings-differ"])
+
+
+def test_who_may_not_ask_learns_nothing(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    cluster = differing()
+    for node in cluster.of(Listener.CONTROLLER):
+        node.answers["DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": 31, "Configs": []}]})
+    with running(cluster) as where:
+        run = kafkactl("nodes", "verify", *where, "-o", "json")
+        files = []
+        for id in (1, 2):
+            files += ["--config", str(tmp_path / f"{id}.properties")]
+            Path(files[-1]).write_text(f"process.roles=controller\nnode.id={id}\n", encoding="utf-8")
+        with_files = kafkactl("nodes", "verify", *where, *files, "-o", "json")
+    assert (run.code, run.json["complete"], run.json["settings"]) == (4, False, [])
+    assert {one["id"] for one in run.json["findings"]} == {"node-settings-not-read", "no-settings-of-role"}
+    assert (with_files.code, with_files.json["complete"]) == (7, True)
+    assert {one["id"]: one["file"] is not None for one in with_files.json["nodes"]} == {
+        1: True, 2: True, 11: False, 12: False,
+    }  # fmt: skip
+
+
+def test_files_alone(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    controller, broker, nobody = (tmp_path / name for name in ("c.properties", "b.properties", "n.properties"))
+    controller.write_text("process.roles=controller\nnode.id=1\n", encoding="utf-8")
+    broker.write_text("process.roles=broker\nnode.id=2\nnum.partitions=6\n", encoding="utf-8")
+    nobody.write_text("num.partitions=6\n", encoding="utf-8")
+    run = kafkactl("nodes", "verify", "--config", controller, "--config", broker, "-o", "json")
+    assert (run.code, [one["key"] for one in run.json["settings"]]) == (7, ["num.partitions"])
+    assert kafkactl("nodes", "verify", "--config", controller, "-o", "json").code == 4
+    assert kafkactl("nodes", "verify", "--config", nobody).code == 2

@@ -61,6 +61,7 @@ def test_a_healthy_quorum(describe):
         "last_fetch_timestamp_ms": 1_700_000_000_000 - 100,
         "last_caught_up_timestamp_ms": 1_700_000_000_000 - 100,
         "alive": True,
+        "evidence": "answers, and fetched 100 ms before",
     }
     assert [one["id"] for one in told["observers"]] == [11]
 

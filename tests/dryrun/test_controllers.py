@@ -16,6 +16,7 @@ from kafkactl.features.releases import find_release
 from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.metadata.image import Controller, FeatureRange, Image
 from kafkactl.metadata.voters import Voter
+from kafkactl.plan import Severity
 from kafkactl.values import Endpoint
 from tests.dryrun.clusters import cluster, uuid
 
@@ -259,6 +260,62 @@ def test_without_a_majority_nobody_can_answer() -> None:
     assert found.verdict is Verdict.UNKNOWN
     assert "no-active-controller" in {finding.id for finding in found.findings}
     assert feature_levels(image, facts, request, voters=(9,), down=frozenset()).verdict is not Verdict.UNKNOWN
+
+
+STATIC = {"metadata.version": (7, 30), "kraft.version": (0, 1)}
+
+
+def static_quorum(*ids: int, ranges: dict[int, dict[str, tuple[int, int]]] | None = None) -> tuple[Image, Facts]:
+    """Registered controllers of 4.3 at kraft.version 0, of which 9 leads."""
+    image, facts = registered("levels metadata.version=25\nbrokers 1", ranges=STATIC)
+    held = {
+        one: {name: FeatureRange(*levels) for name, levels in (ranges or {}).get(one, STATIC).items()} for one in ids
+    }
+    return replace(
+        image, controllers={one: replace(image.controllers[9], id=one, features=held[one]) for one in ids}
+    ), facts
+
+
+CONVERT = FeatureRequest(operation=Operation.UPGRADE, levels={"kraft.version": 1})
+
+
+@pytest.mark.parametrize("told", [(8, 9, 10), ()])
+def test_the_conversion_of_a_sound_static_quorum_is_expected_to_work(told: tuple[int, ...]) -> None:
+    """Measured on 4.3.1 and 4.4.0: accepted wherever every voter lives and reported to the leader."""
+    found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=told)
+    (feature,) = found.effects["features"]
+    assert (feature["verdict"], feature["accepted_by_kafka"]) == ("ok", True)
+    assert found.verdict is Verdict.DEGRADED, "it works, and has no way back"
+    assert {one.id for one in found.findings if one.severity is not Severity.INFO} == {"one-way-change"}
+    assert any("8, 9, 10" in text and "reported" in text for text in found.assumptions)
+
+
+def test_a_conversion_with_a_voter_down_is_what_a_log_cannot_tell() -> None:
+    """Measured: accepted where the voter failed after it had reported to this leader, refused where before."""
+    found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=(8, 9, 10), down=frozenset({10}))
+    assert (found.verdict, found.effects["features"][0]["accepted_by_kafka"]) == (Verdict.UNKNOWN, None)
+    assert "voter-not-ready" in {finding.id for finding in found.findings}
+
+
+def test_a_voter_that_the_live_leader_does_not_see_counts_as_down() -> None:
+    world = static_quorum(8, 9, 10)
+    found = feature_levels(*world, CONVERT, voters=(8, 9, 10), not_alive={10: "did not advance in 2000 ms"})
+    assert found.verdict is Verdict.UNKNOWN
+    assert any("controller 10 counts as down" in text for text in found.assumptions)
+
+
+def test_a_conversion_under_a_new_leader_that_a_voter_never_met_is_refused() -> None:
+    found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=(8, 9, 10), down=frozenset({9}))
+    assert found.verdict is Verdict.REFUSED
+    assert found.effects["features"][0]["server_error"]["message"] == (
+        f"{PREFIX}Invalid upgrade of kraft.version to KRAFT_VERSION_1 because not all of the voters support it"
+    )
+
+
+def test_a_conversion_with_a_voter_that_supports_no_dynamic_quorum_is_refused() -> None:
+    world = static_quorum(8, 9, 10, ranges={10: {"metadata.version": (7, 30)}})
+    found = feature_levels(*world, CONVERT, voters=(8, 9, 10))
+    assert found.verdict is Verdict.REFUSED
 
 
 def test_turning_elr_on_writes_configurations_first() -> None:

@@ -74,6 +74,8 @@ class FakeQuorum:
         self.high_watermark = 0
         self.nodes = {one: FakeController(self, one) for one in range(1, controllers + 1)}
         self._proxies = {one: FaultyProxy(node.address, self.network) for one, node in self.nodes.items()}
+        self._addresses = {one: proxy.address for one, proxy in self._proxies.items()}
+        self._gone: dict[int, tuple[int, int]] = {}  # who fetches no more: log end and time of the last fetch
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> FakeQuorum:
@@ -93,7 +95,17 @@ class FakeQuorum:
 
     def address(self, node_id: int) -> Address:
         """Where a controller answers, behind the network."""
-        return self._proxies[node_id].address
+        return self._addresses[node_id]
+
+    def kill(self, node_id: int, *, ago_ms: int = 300) -> None:
+        """Nobody answers at that controller's address any more; it fetched for the last time so long ago."""
+        with self.lock:
+            self._gone[node_id] = (self.high_watermark, time.time_ns() // 1_000_000 - ago_ms)
+        self._proxies[node_id].__exit__(None, None, None)
+
+    def cut(self, node_id: int) -> None:
+        """That controller cannot be reached from here; it goes on fetching."""
+        self._proxies[node_id].__exit__(None, None, None)
 
     @property
     def addresses(self) -> list[Address]:
@@ -125,9 +137,10 @@ class FakeQuorum:
         now_ms = time.time_ns() // 1_000_000
 
         def replica(node_id: int, directory_id: Uuid) -> dict[str, Any]:
+            end, time_ms = self._gone.get(node_id, (self.high_watermark, now_ms))
             return {
-                "ReplicaId": node_id, "ReplicaDirectoryId": directory_id, "LogEndOffset": self.high_watermark,
-                "LastFetchTimestamp": now_ms, "LastCaughtUpTimestamp": now_ms,
+                "ReplicaId": node_id, "ReplicaDirectoryId": directory_id, "LogEndOffset": end,
+                "LastFetchTimestamp": time_ms, "LastCaughtUpTimestamp": time_ms,
             }  # fmt: skip
 
         observers = [one for one in self.nodes if one not in self.voters]

@@ -6,9 +6,15 @@
     brokers 6 kafka=4.0 gone              # registered, fenced, no answer
 
 Words behind the ids: `kafka=V` (what it runs, 4.3 if not said), `listed=V` (what its registration says, if that
-differs), `gone` (a broker: fenced, no answer; a controller: no answer, no vote), `silent` (no answer, the rest as
-if it lived), `unregistered`, `observer`, `unasked`, `hosts=N`,
-`levels:NAME=L` (what this node shows). Lines of one word: `unread` (the log), `migrating`, `dynamic`, `quorumless`.
+differs), `gone` (a broker: fenced, no answer, no fetch; a controller: no answer, no vote, no fetch), `silent` (killed a
+moment ago: no answer, no fetch, and not fenced yet), `cut` (cannot be reached from here, and fetches), `starting` (a
+broker that is fenced, takes no connection yet, and fetches), `hangs`, `unreached`, `elsewhere` (how it does not
+answer), `quiet` (does not fetch), `undecided` (the leader was not watched long enough), `unregistered`, `observer`,
+`unasked`, `fenced`, `hosts=N`, `only` (it says of itself that it has no other role), `levels:NAME=L` (what this node
+shows). `min.insync brokers=2 controllers=1 cluster=3 topics=7 single=4` says what the nodes have for
+min.insync.replicas (1 everywhere, no value of the cluster, 4 topics where there is no such line), `min.insync unasked`
+that no node was asked.
+Lines of one word: `unread` (the log), `migrating`, `dynamic`, `quorumless`, `unwatched`.
 """
 
 from __future__ import annotations
@@ -18,10 +24,11 @@ from dataclasses import dataclass, field
 
 from kafkactl.features.levels import features_of
 from kafkactl.features.releases import find_release
-from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
+from kafkactl.features.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role, Silence
 from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.metadata.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.quorum.majority import tolerates
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint, Uuid
 
@@ -61,7 +68,26 @@ class Node:
     def answers(self) -> bool | None:
         if "unasked" in self.words:
             return None
-        return not (self.words & {"gone", "silent"})
+        return not (self.words & {"gone", "silent", "cut", "starting", "hangs", "unreached", "elsewhere"})
+
+    @property
+    def silence(self) -> Silence | None:
+        if self.answers is not False:
+            return None
+        named = [one for one in Silence if one.value in self.words]
+        return named[0] if named else Silence.UNREACHED if "cut" in self.words else Silence.REFUSED
+
+    @property
+    def follows(self) -> bool | None:
+        """Whether it is seen to fetch."""
+        if "undecided" in self.words:
+            return None
+        return not self.words & {"gone", "silent", "hangs", "unreached", "elsewhere", "quiet"}
+
+    @property
+    def evidence(self) -> str:
+        words = {True: "fetches from the leader", False: "did not advance in 2000 ms", None: "was watched too briefly"}
+        return words[self.follows]
 
     @property
     def votes(self) -> bool:
@@ -80,14 +106,17 @@ class Cluster:
     nodes: list[Node] = field(default_factory=list)
     active: int | None = None
     words: set[str] = field(default_factory=set)
+    insync: dict[str, str] = field(default_factory=dict)
 
     def read(self, line: str) -> None:
         word, *rest = line.split()
         if word == "levels":
             self.levels |= dict(_level(text) for text in rest)
+        elif word == "min.insync":
+            self.insync |= dict(text.split("=") if "=" in text else (text, "") for text in rest)
         elif word in ("controllers", "brokers"):
             self._add(Role(word.removesuffix("s")), rest)
-        elif word in ("unread", "migrating", "dynamic", "quorumless") and not rest:
+        elif word in ("unread", "migrating", "dynamic", "quorumless", "unwatched") and not rest:
             self.words.add(word)
         else:
             raise AssertionError(f"not understood: {line}")
@@ -123,9 +152,33 @@ class Cluster:
             nodes=tuple(self._seen(node) for node in self.nodes),
             registrations=None if "unread" in self.words else self._registrations(voters),
             voters=None if "quorumless" in self.words else tuple(self._voter(node) for node in voters),
-            observers=tuple(QuorumNode(id=node.id, fetching=True) for node in self.nodes if "observer" in node.words),
+            observers=tuple(
+                self._observer(node) for node in self.nodes if not node.votes and node.follows is not False
+            ),
             leader_epoch=5,
+            watched_ms=2000,
+            watched_enough="unwatched" not in self.words,
+            tolerates=None if "quorumless" in self.words else self._tolerates(voters),
+            min_insync=None if "unasked" in self.insync else self._min_insync(),
         )
+
+    def _min_insync(self) -> MinInsync:
+        answering = [node for node in self.nodes if node.answers]
+        cluster = self.insync.get("cluster")
+        single = int(self.insync.get("single", 0))
+        held = cluster or self.insync.get("brokers", "1")
+        controllers = (one.id for one in answering if one.role is Role.CONTROLLER)
+        return MinInsync(
+            cluster=cluster,
+            controllers=dict.fromkeys(controllers, self.insync.get("controllers", "1")),
+            brokers={one.id: "9" if one.id == single else held for one in answering if one.role is Role.BROKER},
+            single=(single,) if single else (),
+            topics=int(self.insync.get("topics", 4)),
+            topics_with_own_value=2,
+        )
+
+    def _tolerates(self, voters: list[Node]) -> int:
+        return tolerates({one.id for one in voters}, {one.id for one in voters if one.follows})
 
     def _seen(self, node: Node) -> NodeSeen:
         versions = NodeVersions(
@@ -138,10 +191,21 @@ class Cluster:
             finalized_epoch=100 + node.id,
             zookeeper_migration_ready=False,
         )
-        return NodeSeen(id=node.id, role=node.role, answers=node.answers, versions=versions if node.answers else None)
+        return NodeSeen(
+            id=node.id,
+            role=node.role,
+            answers=node.answers,
+            versions=versions if node.answers else None,
+            named_itself=node.answers is True,
+            silence=node.silence,
+            roles=frozenset({node.role}) if "only" in node.words else None,
+        )
+
+    def _observer(self, node: Node) -> QuorumNode:
+        return QuorumNode(id=node.id, fetching=node.follows, evidence=node.evidence)
 
     def _voter(self, node: Node) -> QuorumNode:
-        return QuorumNode(id=node.id, directory_id=directory_id(node.id), fetching="silent" not in node.words)
+        return QuorumNode(id=node.id, directory_id=directory_id(node.id), fetching=node.follows, evidence=node.evidence)
 
     def _registrations(self, voters: Iterable[Node]) -> Registrations:
         registered = [node for node in self.nodes if node.registered]
@@ -178,7 +242,7 @@ def _broker(node: Node) -> BrokerRegistration:
         id=node.id,
         epoch=1000 + node.id,
         incarnation_id=directory_id(node.id),
-        fenced=node.gone or "fenced" in node.words,
+        fenced=bool(node.words & {"gone", "fenced", "starting"}),
         in_controlled_shutdown=False,
         features=ranges(node.listed or node.kafka),
         endpoints=(Endpoint(listener="PLAINTEXT", host=f"broker-{node.id}", port=9092),),

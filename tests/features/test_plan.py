@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kafkactl.features.answer import change_answer, verify_answer
 from kafkactl.features.outcome import resolve
 from kafkactl.features.plan import FeaturePlan, check_unmoved, plan_change
@@ -150,7 +152,37 @@ def test_a_controller_of_no_known_release_is_judged_by_the_newest_rules() -> Non
 def test_a_silent_controller_is_not_called_gone_where_nobody_says_who_votes() -> None:
     text = "quorumless\nlevels metadata.version=25\ncontrollers 1*\ncontrollers 2 kafka=4.0 silent"
     plan = upgrade(cluster(text), metadata_version=27)
-    assert [finding.id for finding in plan.findings] == ["level-outside-node-range"]
+    assert [finding.id for finding in plan.findings] == ["voters-unknown", "level-outside-node-range"]
+
+
+@pytest.mark.parametrize(("word", "proven"), [("", True), ("cut", True), ("unasked", True), ("silent", False),
+                                              ("hangs", False), ("undecided", False)])  # fmt: skip
+@pytest.mark.parametrize("change", [{"metadata_version": 27}, {"group_version": 1}])
+def test_a_change_needs_a_majority_that_was_seen_to_follow(word: str, change: dict[str, int], *, proven: bool) -> None:
+    """Of three voters two are as the word says; a voter that answers nobody here and fetches is one that follows."""
+    plan = upgrade(cluster(f"levels metadata.version=25\ncontrollers 1*\ncontrollers 2 3 {word}"), **change)
+    found = [one for one in plan.findings if one.id == "majority-not-proven"]
+    assert bool(found) is not proven
+    assert (plan.outcome is Outcome.REFUSED) is not proven
+    if found:
+        assert found[0].evidence["following"] == [1]
+        assert "controller 2" in found[0].message and "controller 3" in found[0].message
+
+
+def test_one_voter_of_three_that_was_just_killed_leaves_a_majority() -> None:
+    plan = upgrade(cluster("levels metadata.version=25\ncontrollers 1* 2\ncontrollers 3 silent"), metadata_version=27)
+    assert (plan.outcome, [one.id for one in plan.findings if one.subject == "controller 3"]) == (
+        Outcome.PLANNED,
+        ["node-does-not-answer"],
+    )
+
+
+@pytest.mark.parametrize(("word", "ready"), [("cut", True), ("silent", False), ("hangs", False), ("undecided", False)])
+def test_a_conversion_needs_every_voter_to_be_seen_following(word: str, *, ready: bool) -> None:
+    text = f"levels metadata.version=25\ncontrollers 1* 2\ncontrollers 3 {word}"
+    plan = upgrade(cluster(text), kraft_version=1)
+    assert ("voter-not-ready" in {one.id for one in plan.findings}) is not ready
+    assert (plan.outcome is Outcome.PLANNED) is ready
 
 
 def test_a_request_says_which_release_it_came_from() -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from kafkactl.errors import InputError
 from kafkactl.features.change import upgrade_type
+from kafkactl.features.departed import VOUCH
+from kafkactl.features.min_insync import OPTION
 from kafkactl.features.plan import FeaturePlan, plan_change
 from kafkactl.features.predict import predicted_acceptance
 from kafkactl.features.request import FeatureRequest, Operation, parse_request
@@ -29,7 +31,8 @@ KAFKA = {True: "accepts", False: "refuses", None: "cannot be told"}
 
 def parse(words: list[str]) -> FeatureRequest:
     """The flags of `kafkactl features upgrade|downgrade|disable`, as far as they decide what is asked for."""
-    operation, flags, named = Operation(words[0]), set(), {"--metadata": None, "--release-version": None}
+    operation, flags = Operation(words[0]), set()
+    named: dict[str, str | None] = {"--metadata": None, "--release-version": None, OPTION: None}
     features, rest = [], iter(words[1:])
     for word in rest:
         if word == "--feature":
@@ -46,13 +49,16 @@ def parse(words: list[str]) -> FeatureRequest:
         features=features,
         unsafe="--unsafe" in flags,
         convert_quorum="--convert-quorum" in flags,
+        accepted_min_insync=None if named[OPTION] is None else int(named[OPTION]),
     )
 
 
 def answer(state: FeatureState, command: str) -> Iterator[str]:
     words = shlex.split(command)
     if words[0] == "unregister":
-        found = plan_unregister(state, int(words[1]), Role(words[2]) if len(words) > 2 else None)
+        stopped = VOUCH in words
+        named = [word for word in words[2:] if word != VOUCH]
+        found = plan_unregister(state, int(words[1]), Role(named[0]) if named else None, stopped=stopped)
         yield f"{found.outcome.value}: {found.role.value if found.role else 'nobody'} {found.node_id}"
         yield from shown(found.findings)
         return

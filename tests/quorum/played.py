@@ -87,6 +87,12 @@ class PlayedQuorum:
             raise UnreachableError("nobody leads", id="no-active-controller")
         return replace(state, nodes={}, registrations=None, mode=None, kraft_version=None)
 
+    def glance(self) -> QuorumState | None:
+        self._act("glance")
+        self.clock.sleep_ms(1)
+        state = self._state()
+        return state if state.has_leader else None
+
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
         known = state.registrations and state.registrations.controllers.get(node_id)
         return known.endpoints if known else ()

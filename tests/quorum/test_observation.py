@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafkactl.metadata.registrations import Registrations
@@ -71,14 +73,15 @@ def _state(*answers, **changes):
 
 def _asked(node_id, *, answers=True, level=1):
     told = versions(finalized={"kraft.version": level} if level else {})
-    return NodeFacts(id=node_id, answers=answers, is_controller=True, versions=told if answers else None)
+    told = told if answers else None
+    return NodeFacts(id=node_id, answers=answers, is_controller=True, versions=told, named_itself=answers)
 
 
 HEALTHY = [_replica(1, age_ms=0), _replica(2, end=995, age_ms=300), _replica(3, age_ms=60_000, end=700)]
 
 
 def test_the_leaders_answer_becomes_the_state():
-    state = _state(_answer(HEALTHY, [_replica(4, age_ms=50)]), nodes=[_asked(1)])
+    state = _state(_answer(HEALTHY, [_replica(4, age_ms=50)]), nodes=[_asked(1), _asked(2), _asked(4)])
     assert (state.leader_id, state.leader_epoch, state.high_watermark) == (1, 5, 990)
     assert (state.mode, state.kraft_version) == (Mode.DYNAMIC, 1)
     assert [voter.alive for voter in state.voters] == [True, True, False]
@@ -89,7 +92,7 @@ def test_the_leaders_answer_becomes_the_state():
 
 
 def test_the_payload_is_the_one_of_the_face():
-    told = _state(_answer(HEALTHY), nodes=[_asked(1)]).to_dict()
+    told = _state(_answer(HEALTHY), nodes=[_asked(1), _asked(2)]).to_dict()
     assert list(told)[:10] == [
         *("cluster_id", "mode", "kraft_version", "leader_id", "leader_epoch", "high_watermark"),
         *("voters", "observers", "majority", "tolerates"),
@@ -103,7 +106,16 @@ def test_the_payload_is_the_one_of_the_face():
         "last_fetch_timestamp_ms": NOW_MS - 300,
         "last_caught_up_timestamp_ms": NOW_MS - 300,
         "alive": True,
+        "evidence": "answers, and fetched 300 ms before",
     }
+
+
+def test_a_recent_fetch_is_no_sign_of_life_of_a_node_that_does_not_answer():
+    """Neither where nobody answers at its endpoint, nor where whoever answers does not say that it is that node."""
+    voters = [_replica(1, age_ms=0), _replica(2), _replica(3), _replica(4)]
+    nodes = [_asked(1), _asked(2, answers=False), replace(_asked(3), named_itself=False)]
+    state = _state(_answer(voters), nodes=[*nodes, replace(_asked(4), cluster_id="another")])
+    assert [voter.alive for voter in state.voters] == [True, None, None, None]
 
 
 def test_minus_one_is_unknown():
@@ -121,7 +133,9 @@ def test_older_versions_have_no_directories_and_the_oldest_no_times(version):
     state = _state(_answer(HEALTHY, version=version), nodes=[_asked(1, level=0), _asked(3, answers=False)])
     assert state.mode is Mode.STATIC
     assert {voter.directory_id for voter in state.voters} == {None}
-    assert [voter.alive for voter in state.voters] == ([True, None, False] if version == 0 else [True, True, False])
+    assert [voter.alive for voter in state.voters] == [True, None, False]
+    state = _state(_answer(HEALTHY, version=version), nodes=[_asked(1, level=0), _asked(2, level=0)])
+    assert [voter.alive for voter in state.voters] == [True, True, None if version == 0 else False]
 
 
 def test_the_higher_epoch_is_believed():
@@ -132,7 +146,7 @@ def test_the_higher_epoch_is_believed():
 
 
 def test_a_leader_that_is_removed_is_no_voter_and_the_latest_time_counts():
-    state = _state(_answer([_replica(2, age_ms=10), _replica(3, age_ms=9_000)], leader=1), nodes=[_asked(1)])
+    state = _state(_answer([_replica(2, age_ms=10), _replica(3, age_ms=9_000)], leader=1), nodes=[_asked(1), _asked(2)])
     assert state.leader is None and state.leader_key is None
     assert [voter.alive for voter in state.voters] == [True, False]
 

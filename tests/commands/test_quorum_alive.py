@@ -1,0 +1,82 @@
+"""What the commands say of voters that are gone, or cannot be reached from here: over sockets, with a fake quorum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import Run
+from tests.fakes.quorum import FakeQuorum, directory_of
+
+
+@pytest.fixture
+def ask(kafkactl: Callable[..., Run], tmp_path):
+    """`ask(quorum, "quorum", "describe")`: a command against controller 1 of it, with JSON."""
+
+    def run(quorum, *words):
+        group, verb, *rest = words
+        journal = ("--journal", str(tmp_path / "journal")) if verb in ("remove-controller", "reassign") else ()
+        address = str(quorum.address(1))
+        return kafkactl(group, verb, *rest, *journal, "--bootstrap-controller", address, "-o", "json")
+
+    return run
+
+
+def _remove(node_id):
+    return ("quorum", "remove-controller", "-i", str(node_id), "-d", str(directory_of(node_id)))
+
+
+@pytest.mark.parametrize("dry_run", [("--dry-run",), ()])
+@pytest.mark.parametrize("ago_ms", [100, 1_500, 3_000])
+def test_a_healthy_voter_is_not_removed_while_another_has_just_died(ask, ago_ms, dry_run):
+    with FakeQuorum(voters=(1, 2, 3)) as quorum:
+        quorum.kill(3, ago_ms=ago_ms)
+        run = ask(quorum, *_remove(2), *dry_run)
+        assert (run.code, run.json["outcome"], quorum.effects) == (3, "refused", [])
+    (wedge,) = [one for one in run.json["findings"] if one["id"] == "quorum-would-wedge"]
+    assert wedge["severity"] == "blocker"
+    assert "controller 3 did not advance in" in wedge["message"]
+    assert "does not answer at its endpoint" in wedge["message"]
+
+
+def test_the_dead_one_may_go(ask):
+    with FakeQuorum(voters=(1, 2, 3)) as quorum:
+        quorum.kill(3)
+        run = ask(quorum, *_remove(3))
+        assert (run.code, quorum.effects) == (0, [("remove", 3)])
+
+
+def test_one_that_goes_on_fetching_is_alive_and_it_is_said_that_it_cannot_be_reached(ask):
+    with FakeQuorum(voters=(1, 2, 3)) as quorum:
+        quorum.cut(3)
+        described = ask(quorum, "quorum", "describe")
+        run = ask(quorum, *_remove(2), "--dry-run")
+        assert (run.code, run.json["outcome"]) == (0, "planned")
+    for answer in (described.json, run.json):
+        (silent,) = [one for one in answer["findings"] if one["id"] == "voter-endpoint-silent"]
+        assert "fetches from the leader" in silent["message"]
+    third = described.json["voters"][2]
+    assert (third["alive"], described.json["tolerates"]) == (True, 1)
+    assert "does not answer at its endpoint from here" in third["evidence"]
+
+
+def test_describe_does_not_call_alive_what_is_refused_and_does_not_fetch(ask):
+    with FakeQuorum(voters=(1, 2, 3)) as quorum:
+        quorum.kill(3, ago_ms=0)
+        answer = ask(quorum, "quorum", "describe").json
+    assert [one["alive"] for one in answer["voters"]] == [True, True, False]
+    assert answer["tolerates"] == 0
+    assert "voter-is-dead" in {one["id"] for one in answer["findings"]}
+
+
+@pytest.mark.parametrize(("gone", "verdict", "code"), [((), "degraded", 0), ((3,), "wedged", 7)])
+def test_a_prediction_from_the_cluster_knows_who_is_down_now(ask, gone, verdict, code):
+    with FakeQuorum(voters=(1, 2, 3)) as quorum:
+        for node_id in gone:
+            quorum.kill(node_id)
+        run = ask(quorum, "dryrun", "controllers", "--from-cluster", "--remove", "2")
+    assert (run.code, run.json["verdict"]) == (code, verdict), run.json
+    assert run.json["input"]["down"] == list(gone)
+    assert ("controller-not-seen-alive" in {one["id"] for one in run.json["findings"]}) is bool(gone)
+    assert "were seen to follow controller 1 in epoch 3" in " ".join(run.json["assumptions"])

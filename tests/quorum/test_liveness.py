@@ -1,0 +1,124 @@
+"""Who is alive by what was seen to advance: nodes that run, are gone, hang, or cannot be reached from here."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.quorum.liveness import FETCH_WAIT_MS, LifeSign, Observation, Sight, life_of_node, lives, watch, with_lives
+from kafkactl.quorum.state import NodeFacts
+from tests.fakes.living_quorum import Event, LivingQuorum
+from tests.quorum.worlds import CLUSTER_ID, key
+
+AGO = [0.0, 100.0, 500.0, 1_000.0, 1_500.0, 2_000.0, 3_000.0, 5_000.0]
+
+
+def _watched(quorum, ago_ms=0.0, needed=()):
+    """Observe, as a command does that starts so long after the events at 0."""
+    quorum.sleep_ms(ago_ms)
+    seen = quorum.observe()
+    found = watch(quorum, seen.nodes, needed=needed)
+    assert found is not None, "no leader"
+    return found
+
+
+def _alive(observation):
+    return {one.node_id: life.alive for one, life in lives(observation).items()}
+
+
+@pytest.mark.parametrize("ago_ms", [*AGO, 40.0, 170.0, 333.0])
+@pytest.mark.parametrize("no_ops", [True, False])
+def test_a_healthy_quorum_is_alive_within_an_interval_of_its_no_ops(ago_ms, no_ops):
+    quorum = LivingQuorum(observers=(4,), no_ops=no_ops)
+    found = _watched(quorum, ago_ms, needed=[key(4)])
+    assert _alive(found) == {1: True, 2: True, 3: True, 4: True}
+    assert found.last.at_ms - found.first.at_ms <= (750 if no_ops else 1_300)
+    assert {life.sign for life in lives(found).values()} == {LifeSign.LEADS, LifeSign.FETCHES}
+
+
+@pytest.mark.parametrize("what", ["kill", "pause", "isolate"])
+@pytest.mark.parametrize("ago_ms", AGO)
+@pytest.mark.parametrize("no_ops", [True, False])
+@pytest.mark.parametrize("out_of_reach", [True, False])
+def test_who_does_not_fetch_any_more_is_not_alive(what, ago_ms, no_ops, out_of_reach):
+    quorum = LivingQuorum(events=[Event(0, what, 3)], no_ops=no_ops, out_of_reach=out_of_reach)
+    found = _alive(_watched(quorum, ago_ms))
+    assert found.pop(3) is not True
+    assert found == {1: True, 2: True}
+
+
+def test_a_parked_fetch_that_is_completed_is_no_sign_of_life():
+    """The leader sets the time of the last fetch when an append completes it, though the follower is gone."""
+    quorum = LivingQuorum(events=[Event(0, "kill", 3)])
+    found = _watched(quorum)
+    times = [sight.state.voter(3).last_fetch_timestamp_ms for sight in found.sights]
+    assert times[-1] > times[0], "the fetch time advanced"
+    life = lives(found)[key(3)]
+    assert life.alive is False
+    assert "did not advance" in life.reason
+
+
+@pytest.mark.parametrize("during_ms", [1.0, 100.0, 300.0, 500.0, 600.0])
+@pytest.mark.parametrize("what", ["kill", "pause"])
+def test_who_answers_at_first_and_then_no_longer_is_not_alive(what, during_ms):
+    quorum = LivingQuorum(events=[Event(during_ms, what, 3)], phase_ms=700.0)
+    found = _watched(quorum)
+    if found.last.at_ms > during_ms:
+        assert _alive(found) == {1: True, 2: True, 3: False}
+
+
+def test_who_cannot_be_reached_and_goes_on_fetching_is_alive_and_that_is_said():
+    quorum = LivingQuorum(events=[Event(0, "cut", 3)])
+    life = lives(_watched(quorum))[key(3)]
+    assert (life.alive, life.sign, life.answers) == (True, LifeSign.FETCHES, False)
+    assert "does not answer at its endpoint from here" in life.reason
+
+
+@pytest.mark.parametrize("ago_ms", AGO)
+def test_after_an_election_only_what_the_new_leader_saw_counts(ago_ms):
+    quorum = LivingQuorum(events=[Event(0, "elect", 2), Event(0, "kill", 3)])
+    quorum.sleep_ms(ago_ms)
+    found = watch(quorum, {})
+    if ago_ms < 300:
+        assert found is None, "nobody leads in the middle of an election"
+        return
+    assert found is not None
+    assert _alive(found) == {1: True, 2: True, 3: False}
+
+
+def test_an_election_during_the_observation_begins_it_again():
+    before, other = LivingQuorum(), LivingQuorum(events=[Event(0, "elect", 2)])
+    other.sleep_ms(310)
+    sights = (Sight(at_ms=0.0, state=before.observe()), Sight(at_ms=310.0, state=other.observe()))
+    found = lives(Observation(sights=sights, before={}))  # what was seen of the old leader says nothing now
+    assert {one.node_id: life.alive for one, life in found.items()} == {1: None, 2: None, 3: None}
+
+
+def test_the_parts_of_a_sight_go_into_the_whole_state():
+    quorum = LivingQuorum(events=[Event(0, "kill", 3)])
+    state = quorum.observe()
+    assert state.voter(3).alive is not True, "a single look proves nothing of a node that does not answer"
+    found = watch(quorum, state.nodes)
+    judged = with_lives(state, found)
+    assert [one.alive for one in judged.voters] == [True, True, False]
+    assert judged.registrations == state.registrations
+    assert judged.tolerates == 0
+
+
+def test_a_node_s_own_answer_is_evidence_where_no_majority_is_at_stake():
+    quorum = LivingQuorum(events=[Event(0, "isolate", 3)])
+    found = _watched(quorum, 1_000)
+    assert lives(found)[key(3)].alive is not True
+    assert life_of_node(3, found).alive is True
+    stranger = NodeFacts(id=3, answers=True, cluster_id="other", named_itself=True)
+    assert life_of_node(3, found, stranger).alive is not True
+    nameless = NodeFacts(id=9, answers=True, cluster_id=CLUSTER_ID)
+    assert life_of_node(9, found, nameless).alive is None
+    assert life_of_node(9, found, NodeFacts(id=9, answers=False)).alive is False
+    assert life_of_node(9, found).alive is None
+
+
+def test_the_watch_ends_when_time_is_over():
+    quorum = LivingQuorum(events=[Event(0, "kill", 3)])
+    began = quorum.now_ms()
+    assert watch(quorum, {}) is not None
+    assert quorum.now_ms() - began <= 3_200 + FETCH_WAIT_MS
