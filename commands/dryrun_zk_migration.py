@@ -220,7 +220,7 @@ def replayed(forecast: CopyForecast, engine: str, master: str | None) -> Loaded:
 
     fold = on_spark(master) if engine == "spark" else in_process
     with predicted_log(forecast.contents) as log:
-        (loaded,) = fold([log], None)
+        (loaded,) = fold([log], None, False)
     if isinstance(loaded, KafkactlError):
         raise loaded
     return loaded

@@ -15,7 +15,7 @@ from kafkactl.commands.page import Page, Word
 
 if TYPE_CHECKING:
     from kafkactl.migration.compare import Comparison
-    from kafkactl.migration.compare_case import Difference
+    from kafkactl.migration.compare_case import Difference, Unknown
     from kafkactl.migration.observation import Observation
     from kafkactl.plan import Finding
 
@@ -67,10 +67,17 @@ def command(*, source: ObservationArguments, before: str | None, kafka_version: 
     copy = None if before is None else _copy(observation, before, kafka_version)
     findings = [*comparison.findings, *(copy[1] if copy else ()), *observation.findings]
     wrong = bool(comparison.unexplained or blockers(findings) or (copy and _unexplained(copy[0])))
-    code = exit_codes.PROBLEMS_FOUND if wrong else exit_codes.DONE if comparison.compared else exit_codes.UNKNOWN
+    lacks_zookeeper = source.observation is None and observation.tree is None
+    nothing = exit_codes.UNREACHABLE if lacks_zookeeper else exit_codes.UNKNOWN
+    code = exit_codes.PROBLEMS_FOUND if wrong else exit_codes.DONE if comparison.compared else nothing
     emit(
         "migrate.compare",
-        {**_answer(comparison, observation), "copy": copy and _copy_answer(copy[0]), "findings": findings},
+        {
+            **_answer(comparison, observation),
+            "copy": copy and _copy_answer(copy[0]),
+            "copy_unknown": _unknown(copy[2]) if copy else [],
+            "findings": findings,
+        },
         render=_show,
         exit_code=code,
         listing="differences",
@@ -90,9 +97,7 @@ def _answer(comparison: Comparison, observation: Observation) -> dict[str, Any]:
         "counts": comparison.counts,
         "unexplained": len(comparison.unexplained),
         **_bounded(comparison.differences),
-        "unknown": [
-            {"entity": one.entity, "key": one.key, "reason": one.reason} for one in comparison.unknown[:_IN_JSON]
-        ],
+        "unknown": _unknown(comparison.unknown),
     }
 
 
@@ -109,11 +114,13 @@ def _bounded(differences: tuple[Difference, ...]) -> dict[str, Any]:
 
 def _copy(
     observation: Observation, before: str, kafka_version: str | None
-) -> tuple[tuple[Difference, ...], tuple[Finding, ...]]:
-    """Differences between the prediction and the copy. Raises InputError where one of them is not known."""
+) -> tuple[tuple[Difference, ...], tuple[Finding, ...], tuple[Unknown, ...]]:
+    """Differences between the prediction and the copy, and what is not known of them. Raises InputError where one of
+    the two is not known at all.
+    """
     from kafkactl.errors import InputError
     from kafkactl.migration.compare import encoder_secrets
-    from kafkactl.migration.compare_copy import compare_copy, copy_findings
+    from kafkactl.migration.compare_copy import copy_compared, copy_findings
     from kafkactl.migration.copy_rules import copy_rules
 
     log = observation.log
@@ -124,8 +131,9 @@ def _copy(
             next_step="Compare without --before, or observe again before the log is cut behind a snapshot.",
         )
     rules = copy_rules(_version(observation, kafka_version))
-    found = compare_copy(_tree_before(before), log.copy_records, rules, secrets=encoder_secrets(observation.nodes))
-    return found, copy_findings(found)
+    secrets = encoder_secrets(observation.nodes)
+    found, unknown = copy_compared(_tree_before(before), log.copy_records, rules, secrets=secrets)
+    return found, copy_findings(found), unknown
 
 
 def _version(observation: Observation, named: str | None) -> Any:
@@ -157,6 +165,10 @@ def _unexplained(differences: tuple[Difference, ...]) -> int:
     return sum(one.explained is None for one in differences)
 
 
+def _unknown(unknown: tuple[Unknown, ...]) -> list[dict[str, str]]:
+    return [{"entity": one.entity, "key": one.key, "reason": one.reason} for one in unknown[:_IN_JSON]]
+
+
 def _copy_answer(differences: tuple[Difference, ...]) -> dict[str, Any]:
     return {
         "unexplained": _unexplained(differences),
@@ -174,10 +186,19 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         page.findings(answer["findings"])
         return
     bad, total = answer["unexplained"], answer["differences_total"]
-    if bad:
-        page.heading(f"{bad} difference{'s' if bad > 1 else ''} that nothing explains", "bad")
+    copy = answer["copy"]
+    bad_in_copy = 0 if copy is None else copy["unexplained"]
+    unknown = sum(one["unknown"] for one in answer["counts"].values()) + len(answer["copy_unknown"])
+    told = f"; {unknown} unknown: their values are not shown" if unknown else ""
+    if bad or bad_in_copy:
+        where = [f"{bad} between ZooKeeper and KRaft"] if bad else []
+        where += [f"{bad_in_copy} between the copy and its prediction"] if bad_in_copy else []
+        many = "s" if bad + bad_in_copy > 1 else ""
+        page.heading(f"{bad + bad_in_copy} difference{many} that nothing explains: {', '.join(where)}{told}", "bad")
     else:
-        page.heading(f"No unexplained difference{f', {total} explained' if total else ''}", "good")
+        page.heading(
+            f"No unexplained difference{f', {total} explained' if total else ''}{told}", "warn" if unknown else "good"
+        )
     page.fields(
         (
             ("phase", _TITLES[answer["phase"]]),
@@ -192,7 +213,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     )
     _show_differences(page, answer["differences"], total)
     if answer["copy"] is not None:
-        _show_copy(page, answer["copy"])
+        _show_copy(page, answer["copy"], unknown=len(answer["copy_unknown"]))
     page.findings(answer["findings"])
 
 
@@ -227,9 +248,10 @@ def _plain(value: Any) -> str:
     return "none" if value is None else "[" + ",".join(map(str, value)) + "]" if isinstance(value, list) else str(value)
 
 
-def _show_copy(page: Page, copy: Mapping[str, Any]) -> None:
+def _show_copy(page: Page, copy: Mapping[str, Any], *, unknown: int) -> None:
     if not copy["differences_total"]:
-        page.line(Word("The copy is the predicted one, record by record", "good"))
+        words = f", but for {unknown} records whose values are not shown" if unknown else ", record by record"
+        page.line(Word(f"The copy is the predicted one{words}", "warn" if unknown else "good"))
         return
     if copy["unexplained"]:
         page.line(f"The copy differs from its prediction in {copy['differences_total']} records")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
 from kafkactl.commands import exit_codes, output
 from kafkactl.commands.options import Duration
+from kafkactl.commands.settings import current_settings
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.migration_driver_port import Event, Patience, RunResult
+    from kafkactl.adapters.clock import Clock
+    from kafkactl.adapters.migration_driver_files import RenderedFiles
+    from kafkactl.adapters.migration_driver_port import Event, Patience, RunResult, World
     from kafkactl.adapters.migration_driver_steps import Crew
     from kafkactl.adapters.migration_journal_view import JournalView
     from kafkactl.migration.inventory import Inventory
@@ -33,6 +37,8 @@ class DriveArguments(NamedTuple):
     gate_interval_ms: int
     gate_timeout_ms: int | None
     accept_observed: bool
+    hand_edits: str = "refuse"
+    rendered: str | None = None
 
 
 def drive_options(function: Function) -> Function:
@@ -64,7 +70,24 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--accept-observed", is_flag=True,
         help="Go on from what is there, where the journal remembers another situation.",
     ),
+    click.option(
+        "--hand-edits", type=click.Choice(["refuse", "carry", "overwrite"]), default="refuse", show_default=True,
+        help="What becomes of a file that was edited since the driver read or wrote it: the run is refused, the edit"
+        " is kept in every later file, or the file is replaced.",
+    ),
+    click.option(
+        "--rendered", metavar="DIR",
+        help="Use the files of this folder of `migrate render`, with what was added to them. [default: render them; a"
+        " later run remembers the folder]",
+    ),
 )  # fmt: skip
+
+
+def folder_of(arguments: DriveArguments) -> str | None:
+    """The folder of `--rendered`, whole: a later run may be started elsewhere."""
+    from pathlib import Path
+
+    return None if arguments.rendered is None else str(Path(arguments.rendered).resolve())
 
 
 def patience_of(arguments: DriveArguments, seen: Observation) -> Patience:
@@ -92,12 +115,17 @@ def _copy_ms(seen: Observation) -> int | None:
 def perform(kind: str, inventory: Inventory, arguments: DriveArguments, drive: Drive) -> NoReturn:
     """Look, open the journal, drive, answer."""
     from kafkactl.adapters.migration_driver_open import facts_for_the_answer, live_world, open_crew
+    from kafkactl.commands.migrate_page import drive_page
+    from kafkactl.migration.hand_edits import HandEdits
 
     talk = Talk()
-    world = live_world(inventory, lambda text: output.say(f"to do: {text}", "warn"))
+    world = live_world(inventory, lambda text: talk.line(f"to do: {text}", "warn"))
     seen = world.observe()
-    crew = open_crew(inventory, world, seen, patience=patience_of(arguments, seen), tell=talk)
-    with crew.journal:
+    crew = open_crew(
+        inventory, world, seen, patience=patience_of(arguments, seen), tell=talk,
+        edits=HandEdits(arguments.hand_edits), rendered=folder_of(arguments),
+    )  # fmt: skip
+    with crew.journal, crew.lock:
         result = drive(crew, seen)
     payload = {
         **result.to_dict(),
@@ -106,35 +134,77 @@ def perform(kind: str, inventory: Inventory, arguments: DriveArguments, drive: D
         **facts_for_the_answer(crew),
     }
     exit_code = exit_codes.INTERRUPTED if result.interrupted else result.outcome.exit_code
-    output.emit(kind, payload, render=page, exit_code=exit_code)
+    output.emit(kind, payload, render=drive_page, exit_code=exit_code)
 
 
 def rehearse(
-    kind: str, inventory: Inventory, way: Any, accepted: tuple[str, ...], *, until: str | None = None
+    kind: str,
+    inventory: Inventory,
+    way: Any,
+    accepted: tuple[str, ...],
+    arguments: DriveArguments,
+    *,
+    until: str | None = None,
 ) -> NoReturn:
     """The plan of a run that touches nothing and opens no journal: refused where the run would be."""
+    from kafkactl.adapters.migration_driver_guard import OF_ITS_OWN, ForwardGuard, Rehearsal, is_cured_by_first_steps
     from kafkactl.adapters.migration_driver_open import cluster_id_of, live_world
     from kafkactl.adapters.migration_driver_port import DoneStep, RunResult
+    from kafkactl.adapters.migration_driver_routes import first_due
+    from kafkactl.commands.migrate_page import drive_page
+    from kafkactl.frozen import changed
     from kafkactl.migration.checks import check, open_questions
     from kafkactl.migration.state_names import State
-    from kafkactl.plan import Outcome, blockers
+    from kafkactl.plan import Severity, blockers
 
-    seen = live_world(inventory, output.say).observe()
-    route = way(seen, journal_of(inventory, seen).memory)
-    found = check(seen, accepted=frozenset(accepted))
-    stops = (*blockers(route.findings), *blockers(found), *open_questions(found))
+    world = live_world(inventory, output.say)
+    seen = world.observe()
+    journal = journal_of(inventory, seen)
+    route = way(seen, journal.memory)
+    files = files_of(inventory, world, journal, arguments)
+    guard = ForwardGuard(Rehearsal(world=world, inventory=inventory, files=files), accepted=frozenset(accepted))
+    step = first_due(route, until)
+    stops = (*blockers(route.findings), *(() if step is None else guard.objections(seen, None, route, step)))
+    found = [one for one in check(seen, accepted=frozenset(accepted)) if not is_cured_by_first_steps(route, one)]
+    # What stops a later step only is shown, and stops nothing yet: the run itself goes on, too.
+    found = [one for one in found if one.id not in OF_ITS_OWN]
+    later = [changed(one, severity=Severity.WARNING) for one in (*blockers(found), *open_questions(found)) if step]
     last = None if until is None else State(until).place
     steps = [one for one in route.steps if last is None or one.phase is None or (one.phase.place or 0) <= last]
     result = RunResult(
-        outcome=Outcome.REFUSED if stops and route.outcome is not Outcome.NOTHING_TO_DO else route.outcome,
+        outcome=_outcome_of(route, step, stops),
         state_before=route.state,
         state_after=route.state,
         steps=tuple(DoneStep(step=one, state=one.state.value, number=one.number) for one in steps),
-        findings=tuple({(one.id, one.subject): one for one in (*stops, *route.findings)}.values()),
+        findings=_blockers_first({(one.id, one.subject): one for one in (*later, *route.findings, *stops)}.values()),
         next_action=route.next_action,
     )
     facts = {"time_ms": seen.time_ms, "consequences": [], "cluster_id": cluster_id_of(inventory, seen), "journal": None}
-    output.emit(kind, {**result.to_dict(), **facts}, render=page, exit_code=result.outcome.exit_code)
+    output.emit(kind, {**result.to_dict(), **facts}, render=drive_page, exit_code=result.outcome.exit_code)
+
+
+def _blockers_first(findings: Any) -> tuple[Any, ...]:
+    from kafkactl.plan import Severity
+
+    return tuple(sorted(findings, key=lambda one: list(Severity).index(one.severity)))
+
+
+def _outcome_of(route: Any, step: Any, stops: Any) -> Any:
+    """What the run would come to: refused where its first step is, nothing to do where no step is due."""
+    from kafkactl.plan import Outcome
+
+    if stops or route.outcome is Outcome.REFUSED:
+        return Outcome.REFUSED
+    return Outcome.NOTHING_TO_DO if step is None else route.outcome
+
+
+def files_of(inventory: Inventory, world: World, journal: JournalView, arguments: DriveArguments) -> RenderedFiles:
+    """The nodes' files of every phase, as the run would take them."""
+    from kafkactl.adapters.migration_driver_files import RenderedFiles
+    from kafkactl.migration.hand_edits import HandEdits
+
+    edits = HandEdits(arguments.hand_edits)
+    return RenderedFiles(inventory, world, journal, edits=edits, rendered=folder_of(arguments))
 
 
 def journal_of(inventory: Inventory, seen: Observation) -> JournalView:
@@ -157,49 +227,48 @@ def journal_of(inventory: Inventory, seen: Observation) -> JournalView:
 
 
 class Talk:
-    """Tells on stderr how a migration goes, a line for each thing; what is waited for once, with `-v` every time."""
+    """Prints the progress of a migration to stderr: a line an event, with the time of day and that since the start.
 
-    def __init__(self) -> None:
-        self._waits: set[str] = set()
+    A wait is printed when it begins, and then what was observed last: every ten seconds on a terminal, every
+    minute elsewhere, with `-v` at every look.
+    """
+
+    def __init__(self, *, is_terminal: bool | None = None, clock: Clock | None = None) -> None:
+        from kafkactl.adapters.clock import SystemClock
+
+        self._clock = clock or SystemClock()
+        self._began_ms = self._clock.now_ms()
+        on_screen = sys.stderr.isatty() if is_terminal is None else is_terminal
+        self._again_ms = _AGAIN_ON_SCREEN_MS if on_screen else _AGAIN_IN_LOG_MS
+        self._waits = ""
+        self._since_ms = self._told_ms = 0.0
 
     def __call__(self, event: Event) -> None:
         """One event."""
         if event.kind == "wait":
-            first = event.text.partition(":")[0]
-            if first in self._waits:
-                output.detail(event.text)
-                return
-            self._waits.add(first)
-        text, tone = event.text, _TONES.get(event.kind, "plain")
-        output.say(f"waiting: {text}" if event.kind == "wait" else text, tone)
+            self._wait(event)
+        else:
+            self._waits = ""
+            self.line(event.text, _TONES.get(event.kind, "plain"))
+
+    def line(self, text: str, tone: str = "plain") -> None:
+        """A line with its time."""
+        since_s = int((self._clock.now_ms() - self._began_ms) // 1000)
+        output.say(f"{time.strftime('%H:%M:%S')} +{since_s // 60}:{since_s % 60:02}  {text}", tone)
         sys.stderr.flush()
 
+    def _wait(self, event: Event) -> None:
+        now_ms = self._clock.now_ms()
+        seen = f"; {event.seen}" if event.seen else ""
+        if event.text != self._waits:
+            self._waits, self._since_ms, self._told_ms = event.text, now_ms, now_ms
+            self.line(f"waiting for {event.text}{seen}", "dim")
+        elif now_ms - self._told_ms >= self._again_ms or current_settings().verbose:
+            self._told_ms = now_ms
+            seen = f"; seen last: {event.seen}" if event.seen else ""
+            short = event.text.partition(" (")[0]
+            self.line(f"waiting since {(now_ms - self._since_ms) / 1000:.0f} s for {short}{seen}", "dim")
 
+
+_AGAIN_ON_SCREEN_MS, _AGAIN_IN_LOG_MS = 10_000, 60_000
 _TONES = {"state": "strong", "done": "good", "failed": "bad", "wait": "dim", "ask": "warn"}
-_OUTCOMES = {"done": "good", "nothing-to-do": "good", "refused": "bad", "failed": "bad"}
-
-
-def page(drawn: Any, answer: Mapping[str, Any]) -> None:
-    """The answer for people."""
-    from kafkactl.commands.page import Word
-
-    outcome, state = str(answer["outcome"]), answer["state"]
-    words = f", {answer['state_words']}" if state else ""
-    drawn.heading(f"{outcome}: {state or 'no state'}{words}", _OUTCOMES.get(outcome, "warn"))
-    drawn.table(
-        ("", "step", "state", "done when"),
-        [
-            (
-                one["number"],
-                f"{one['action']} {one['target']}" + (f" ({one['file']})" if one["file"] else ""),
-                Word(one["state"], {"done": "good", "failed": "bad", "unknown": "warn"}.get(one["state"], "plain")),
-                one["gate"],
-            )
-            for one in answer["steps"]
-        ],
-    )
-    drawn.findings(answer["findings"])
-    if answer["next_action"]:
-        drawn.line(answer["next_action"])
-    if answer["journal"]:
-        drawn.fields([("journal", answer["journal"])])

@@ -8,7 +8,7 @@ import click
 
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform, rehearse
-from kafkactl.commands.migrate_options import inventory_option, read_inventory
+from kafkactl.commands.migrate_options import ACCEPT_HELP, inventory_option, read_inventory
 
 KIND = "migrate.finalize"
 _STATES = ("M8", "M10", "M11")
@@ -25,8 +25,8 @@ _STATES = ("M8", "M10", "M11")
     "--accept",
     "accepted",
     multiple=True,
-    metavar="CHECK",
-    help="A check or finding whose warnings and unknowns you have looked at yourself. Blockers stay.",
+    metavar="FINDING",
+    help=ACCEPT_HELP,
 )
 @click.option("--confirm", metavar="CLUSTER_ID", help="The id of the cluster: this cannot be undone.")
 @click.option("--dry-run", is_flag=True, help="Show the steps, and what would stop them; nothing is touched.")
@@ -60,7 +60,11 @@ def command(
         return route if memory.is_finalizing else _refused_where_too_early(route)
 
     if dry_run:
-        rehearse(KIND, found, lambda seen, memory: _with_soak(plan(seen, memory), seen, found, accepted), accepted)
+
+        def soaked(seen: Any, memory: Any) -> Any:
+            return _with_soak(plan(seen, memory), seen, found, accepted)
+
+        rehearse(KIND, found, soaked, accepted, arguments)
 
     def drive(crew: Any, seen: Any) -> Any:
         asked: list[str] = []
@@ -108,11 +112,13 @@ def _refused_where_too_early(route: Any) -> Any:
 def _with_soak(route: Any, observation: Any, inventory: Any, accepted: tuple[str, ...]) -> Any:
     """A run that touches nothing has no guard; whether M8 has lasted long enough it tells all the same."""
     from kafkactl.frozen import changed
+    from kafkactl.migration.check_numbers import is_accepted
     from kafkactl.migration.soak import soak_findings, soak_of
     from kafkactl.migration.state_evidence import evidence_of
     from kafkactl.plan import Outcome
 
-    found = tuple(soak_findings(soak_of(evidence_of(observation)), wanted_hours=inventory.soak_hours))
-    if route.state != _STATES[0] or not found or found[0].id in accepted:
+    every = soak_findings(soak_of(evidence_of(observation)), wanted_hours=inventory.soak_hours)
+    found = tuple(one for one in every if not is_accepted(one, frozenset(accepted)))
+    if route.state != _STATES[0] or not found:
         return route
     return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, *found))

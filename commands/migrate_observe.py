@@ -25,7 +25,7 @@ from kafkactl.commands.page import Page
 )
 @inventory_option
 @click.option("--out", required=True, metavar="DIR", help="A folder that is not there yet, or empty.")
-@click.option("--include-secrets", is_flag=True, help="Keep passwords and keys; the folder is its owner's alone then.")
+@click.option("--include-secrets", is_flag=True, help="Keep passwords, keys and the settings of plugins.")
 def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
     """Save the ZooKeeper tree, what each node answers, and the metadata logs of the controllers.
 

@@ -21,10 +21,15 @@ if TYPE_CHECKING:
     from kafkactl.adapters.migration_files import Captured
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observation import Observation
+    from kafkactl.migration.state_names import State
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # The nodes are given up before the command is, so that it can still say who did not answer.
 _SHARE_OF_TIME = 0.8
+ACCEPT_HELP = (
+    "A finding or open question that you have looked at yourself, by its id or number, of one node with "
+    "ID@broker-3. Nothing else is accepted by it. Blockers stay."
+)
 
 
 class ObservationArguments(NamedTuple):
@@ -99,6 +104,23 @@ def _nothing_reached(captured: Captured) -> Exception:
 _NOT_MET = frozenset({"zookeeper-not-observed", "node-not-observed", "node-of-another-role"})
 
 
+def code_without_evidence(source: ObservationArguments, observation: Observation, state: State) -> int | None:
+    """The exit code where too little was seen to answer with: 4 where ZooKeeper could not be reached now, 6 where the
+    observation does not hold it; None where there is enough.
+
+    Until the migration is final, nothing can be said of it without ZooKeeper.
+    """
+    from kafkactl.commands import exit_codes
+    from kafkactl.migration.state_names import State
+
+    needs_zookeeper = state not in (State.M10, State.M11, State.BORN_IN_KRAFT)
+    if needs_zookeeper and observation.tree is None:
+        return exit_codes.UNREACHABLE if source.observation is None else exit_codes.UNKNOWN
+    if observation.tree is not None or observation.logs or any(one.alive for one in observation.nodes):
+        return None
+    return exit_codes.UNKNOWN
+
+
 def time_for_nodes_ms() -> float:
     """How long a look at the whole cluster may take within --timeout."""
     from kafkactl.commands.settings import current_settings
@@ -119,13 +141,20 @@ def open_inventory(source: ObservationArguments) -> Inventory | None:
 
 
 def read_inventory(path: str) -> Inventory:
-    """The inventory in a file. Raises InventoryError, InputError `input-file-unreadable`."""
+    """The inventory in a file; what the inventory and its settings expose is reported.
+
+    Raises InventoryError, InputError `input-file-unreadable`, RefusedError where the operator is strict.
+    """
     from pathlib import Path
 
+    from kafkactl.adapters.exposure import inventory_exposure
     from kafkactl.adapters.input_files import read_input
+    from kafkactl.commands.exposure import tell_exposure
     from kafkactl.migration.inventory import parse_inventory
 
-    return parse_inventory(read_input(Path(path), "inventory"), file=path)
+    inventory = parse_inventory(read_input(Path(path), "inventory"), file=path)
+    tell_exposure(inventory_exposure(inventory))
+    return inventory
 
 
 def _nothing_named() -> Exception:

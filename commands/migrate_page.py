@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkactl.commands.glyphs import TONE_OF_SEVERITY, glyph
 from kafkactl.commands.page import Page, Word
+from kafkactl.commands.settings import current_settings
 
 _TONES = {"planned": "strong", "refused": "bad", "nothing-to-do": "good"}
 _SEEN = {True: "yes", False: "no", None: "?"}
@@ -199,3 +200,85 @@ def plan_page(page: Page, answer: Mapping[str, Any]) -> None:
 
 def _file(step: Mapping[str, Any]) -> str:
     return "" if step["file"] is None else f" ({step['file']})"
+
+
+# --- questions that an observation does not answer ---------------------------------------------------------------
+
+
+def unknowns(page: Page, findings: list[Mapping[str, Any]]) -> None:
+    """A line for each question, and the words that accept them."""
+    if not findings:
+        return
+    page.heading("Unknown: the observation does not tell")
+    page.table(("check", "about", "why"), [
+        (one["evidence"]["check"], one["subject"].partition(" ")[2], one["evidence"]["unknown"]) for one in findings
+    ])  # fmt: skip
+    names = " ".join(f"--accept {number}" for number in dict.fromkeys(one["evidence"]["number"] for one in findings))
+    page.line(Word(f"Look yourself, then: {names}", "dim"))
+
+
+def is_unknown(finding: Mapping[str, Any]) -> bool:
+    """Whether a finding is a question that the observation does not answer."""
+    return "unknown" in finding["evidence"] and "number" in finding["evidence"]
+
+
+# --- a run -------------------------------------------------------------------------------------------------------
+
+_ROWS = 12
+_STEP_TONES = {"done": "good", "failed": "bad", "unknown": "warn", "asked": "warn"}
+
+
+def drive_page(page: Page, answer: Mapping[str, Any]) -> None:
+    """How a run ended: what stops it before what is left, and every step only where it is short or asked for (-v)."""
+    outcome, state = str(answer["outcome"]), answer["state"]
+    words = f", {answer['state_words']}" if state else ""
+    page.heading(f"{outcome}: {state or 'no state'}{words}", _OUTCOMES.get(outcome, "warn"))
+    shows_all = current_settings().verbose or outcome == "planned"
+    steps = answer["steps"]
+    taken = [one for one in steps if one["state"] != "pending"]
+    _steps(page, steps if shows_all else taken if len(taken) <= _ROWS else [one for one in taken if _is_odd(one)])
+    if not shows_all:
+        _counted(page, steps, taken)
+    findings = answer["findings"]
+    page.findings([one for one in findings if not is_unknown(one)])
+    unknowns(page, [one for one in findings if is_unknown(one)])
+    if answer["next_action"]:
+        page.line(answer["next_action"])
+    if answer["journal"]:
+        page.fields([("journal", answer["journal"])])
+
+
+def _steps(page: Page, steps: list[Mapping[str, Any]]) -> None:
+    page.table(
+        ("", "step", "state", "done when"),
+        [
+            (
+                one["number"],
+                f"{one['action']} {one['target']}{_file(one)}",
+                Word(one["state"], _STEP_TONES.get(one["state"], "plain")),
+                one["gate"],
+            )
+            for one in steps
+        ],
+    )
+
+
+def _is_odd(step: Mapping[str, Any]) -> bool:
+    return str(step["state"]) != "done"
+
+
+def _counted(page: Page, steps: list[Mapping[str, Any]], taken: list[Mapping[str, Any]]) -> None:
+    """Steps of which no row is shown, as numbers."""
+    done = [str(one["action"]) for one in taken if not _is_odd(one)]
+    if len(taken) > _ROWS:
+        kinds = ", ".join(f"{action} {done.count(action)}" for action in dict.fromkeys(done))
+        page.line(f"{len(done)} steps done: {kinds}")
+    left = [one for one in steps if one["state"] == "pending"]
+    if left:
+        first = f"{left[0]['action']} {left[0]['target']}{_file(left[0])}"
+        page.line(f"{len(left)} step{'s' if len(left) > 1 else ''} left, the next: {first}")
+    if left or len(taken) > _ROWS:
+        page.line(Word("-v shows every step", "dim"))
+
+
+_OUTCOMES = {"done": "good", "nothing-to-do": "good", "refused": "bad", "failed": "bad"}

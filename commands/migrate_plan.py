@@ -8,6 +8,7 @@ from kafkactl.commands import exit_codes
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.migrate_options import (
     ObservationArguments,
+    code_without_evidence,
     observation_options,
     open_inventory,
     open_observation,
@@ -69,7 +70,9 @@ def command(*, source: ObservationArguments) -> None:
         "consequences": plan.consequences,
         "findings": each_once((*plan.beside((*observation.findings, *release)), *plan.findings, *then)),
     }
-    emit(KIND, payload, render=plan_page, exit_code=plan.outcome.exit_code)
+    lacking = code_without_evidence(source, observation, plan.state)
+    code = plan.outcome.exit_code
+    emit(KIND, payload, render=plan_page, exit_code=code if code or lacking is None else lacking)
 
 
 def _restarts(plan: Way) -> dict[str, int]:

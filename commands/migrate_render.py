@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.migrate_options import ObservationArguments, observation_options
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
+from kafkactl.commands.settings import current_settings
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
@@ -58,6 +60,8 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     files, findings = _files(source)
     if not files and not findings:
         raise _no_nodes()
+    files, edited = _as_the_driver_has_them(source, files)
+    findings += edited
     files = originals(files, Path(out)) if out is not None else files
     facts = cluster_facts(files)
     rendered = render_cluster(files, facts)
@@ -109,6 +113,38 @@ def _files(source: ObservationArguments) -> tuple[tuple[NodeFile, ...], list[Fin
         return _observed(source.observation)
     inventory = open_inventory(source)
     return _read(inventory) if inventory is not None else ((), [])
+
+
+def _as_the_driver_has_them(
+    source: ObservationArguments, files: tuple[NodeFile, ...]
+) -> tuple[tuple[NodeFile, ...], list[Finding]]:
+    """In the middle of a migration the files from before it, which the driver's journal keeps, as `run` uses them; and
+    the files that were edited since.
+    """
+    from kafkactl.adapters.migration_driver_files import edit_of
+    from kafkactl.adapters.migration_journal_view import look_into_journal
+    from kafkactl.commands.migrate_options import open_inventory
+    from kafkactl.frozen import changed
+    from kafkactl.migration.hand_edits import HandEdits, edit_finding
+    from kafkactl.migration.render_facts import node_file
+    from kafkactl.plan import Severity
+
+    inventory = None if source.inventory is None or source.observation is not None else open_inventory(source)
+    journal = None if inventory is None else look_into_journal(None, inventory)
+    if inventory is None or journal is None or not journal.memory.is_under_way:
+        return files, []
+    found, findings = [], []
+    for one in files:
+        kept, node = (journal.memory.originals or {}).get(one.name), inventory.node(one.id)
+        if kept is None or node is None:
+            found.append(one)
+            continue
+        edit = edit_of(inventory, journal, node, one.content)
+        told = None if edit is None else edit_finding(edit, HandEdits.REFUSE)
+        findings += [] if told is None else [changed(told, severity=Severity.WARNING)]
+        own = journal.kept(kept) if edit is None or edit.own is None else edit.own
+        found.append(node_file(one.id, one.role, own, file=one.file, kafka_version=one.kafka_version))
+    return tuple(found), findings
 
 
 def _observed(folder: str) -> tuple[tuple[NodeFile, ...], list[Finding]]:
@@ -182,17 +218,40 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     }
     page.heading(*titles[answer["outcome"]])
     page.fields((("folder", answer["folder"]), ("manifest", answer["manifest"])))
+    _table(page, answer["files"])
+    shown = _different(answer["files"])
+    for nodes, diff in shown:
+        page.line(Word(f"{nodes}:", "strong"))
+        for line in diff.splitlines()[2:]:  # without the names of the two files
+            page.line(Word(line, _DIFF_TONES.get(line[:1], "plain")))
+    if not current_settings().verbose and len(shown) < sum(bool(one["diff"]) for one in answer["files"]):
+        page.line(Word("Nodes whose differences are alike, but for their ids, are shown as one; -v shows each.", "dim"))
+    page.findings(answer["findings"])
+
+
+def _table(page: Page, files: list[Mapping[str, Any]]) -> None:
     page.table(
         ("node", "phase", "file", "keys set", "keys removed"),
         (
             (f"{one['role']} {one['id']}", one["phase"], _path(one), len(one["set"]), len(one["removed"]))
-            for one in answer["files"]
+            for one in files
+            if one["phase"] != "original" or one["sha256"] is None or current_settings().verbose
         ),
     )
-    for one in answer["files"]:
-        for line in (one["diff"] or "").splitlines():
-            page.line(Word(line, _DIFF_TONES.get(line[:1], "plain")))
-    page.findings(answer["findings"])
+
+
+def _different(files: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The differences by the nodes that have them; alike are those of the same lines but for the node's own id."""
+    found: dict[tuple[str, str], tuple[list[str], str]] = {}
+    for one in files:
+        if not one["diff"]:
+            continue
+        lines = [line for line in one["diff"].splitlines()[2:] if line[:1] in "+-"]
+        same = re.sub(rf"\b{one['id']}\b", "ID", "\n".join(lines))
+        key = (f"{one['role']} {one['phase']}", same if not current_settings().verbose else f"{one['id']} {same}")
+        nodes, _ = found.setdefault(key, ([], one["diff"]))
+        nodes.append(f"{one['role']} {one['id']}")
+    return [(f"{', '.join(nodes)}, {kind.partition(' ')[2]}", diff) for (kind, _), (nodes, diff) in found.items()]
 
 
 def _path(one: Mapping[str, Any]) -> str | None:

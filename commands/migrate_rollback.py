@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, journal_of, perform
+from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, files_of, journal_of, perform
 from kafkactl.commands.migrate_options import (
     ObservationArguments,
     observation_options,
@@ -77,7 +77,7 @@ def command(
     plan = plan_rollback(observation, inventory, accepted=frozenset(accepted), remembered=remembered)
     missing: tuple[Finding, ...] = ()
     if inventory is not None and journal is not None and source.observation is None:
-        missing = _missing(inventory, journal, plan.steps, observation)
+        missing = _missing(inventory, journal, plan.steps, observation, arguments)
     outcome = Outcome.REFUSED if missing else plan.outcome
     payload = {
         "outcome": outcome.value,
@@ -97,15 +97,19 @@ def command(
 
 
 def _missing(
-    inventory: Inventory, journal: JournalView, steps: tuple[Step, ...], observation: Observation
+    inventory: Inventory,
+    journal: JournalView,
+    steps: tuple[Step, ...],
+    observation: Observation,
+    arguments: DriveArguments,
 ) -> tuple[Finding, ...]:
     """The files that the real run would refuse to begin without. A node's hook is asked only for what nobody kept."""
-    from kafkactl.adapters.migration_driver_files import RenderedFiles, missing_files
+    from kafkactl.adapters.migration_driver_files import missing_files
     from kafkactl.adapters.migration_driver_open import live_world
     from kafkactl.commands import output
 
-    world = live_world(inventory, output.say)
-    return missing_files(RenderedFiles(inventory, world, journal), inventory, steps, observation)
+    files = files_of(inventory, live_world(inventory, output.say), journal, arguments)
+    return (*files.objections(observation, steps), *missing_files(files, inventory, steps, observation))
 
 
 def _carry_out(inventory: Inventory, accepted: tuple[str, ...], arguments: DriveArguments, *, yes: bool) -> NoReturn:

@@ -8,7 +8,7 @@ import click
 
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform, rehearse
-from kafkactl.commands.migrate_options import inventory_option, read_inventory
+from kafkactl.commands.migrate_options import ACCEPT_HELP, inventory_option, read_inventory
 
 KIND = "migrate.run"
 STATES = ("M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8")
@@ -17,7 +17,7 @@ STATES = ("M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8")
 @leaf_command(
     "run",
     examples=(
-        "kafkactl migrate run --inventory migration.toml --until M4L --accept C-30 --accept C-41",
+        "kafkactl migrate run --inventory migration.toml --until M4L",
         "kafkactl migrate run --inventory migration.toml --until M8 --yes",
     ),
     codes=CODES,
@@ -35,8 +35,8 @@ STATES = ("M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8")
     "--accept",
     "accepted",
     multiple=True,
-    metavar="CHECK",
-    help="A check (C-41) or finding whose warnings and unknowns you have looked at yourself. Blockers stay.",
+    metavar="FINDING",
+    help=ACCEPT_HELP,
 )
 @click.option("--yes", is_flag=True, help="Do not ask, also not before the last broker.")
 @click.option("--dry-run", is_flag=True, help="Show the steps, and what would stop them; nothing is touched.")
@@ -60,7 +60,7 @@ def command(
         raise click.UsageError("Missing option '--inventory'.")
     found = read_inventory(inventory)
     if dry_run:
-        rehearse(KIND, found, WayForward(found), accepted, until=until)
+        rehearse(KIND, found, WayForward(found), accepted, arguments, until=until)
     goal = State(until)
 
     def is_there(state: str) -> bool:

@@ -11,6 +11,7 @@ from kafkactl.commands import exit_codes
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.migrate_options import (
     ObservationArguments,
+    code_without_evidence,
     observation_options,
     open_inventory,
     open_observation,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 KIND = "migrate.status"
 _ALARM = "finalization-begun"  # a controller without the flag, while ZooKeeper is written still
+_NO_LEADER = "quorum-without-leader"
 _FINALIZING, _BACK = "finalize", "rollback"
 _DONE = "done"
 
@@ -119,7 +121,9 @@ class _Look:
             "findings": each_once((*observation.findings, *situation.findings, *situation.leftovers, *then)),
         }
         is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
-        return payload, _exit_code(situation, gates, is_alarm=is_alarm)
+        code = _exit_code(situation, gates, is_alarm=is_alarm)
+        lacking = code_without_evidence(self._source, observation, state)
+        return payload, code if code or lacking is None else lacking
 
 
 class _Earlier:
@@ -155,8 +159,12 @@ def _exit_code(situation: Situation, gates: Any, *, is_alarm: bool) -> int:
     from kafkactl.migration.state_names import State
     from kafkactl.plan import blockers
 
-    early = situation.state in (State.M0, State.M1, State.M2)
-    wrong = situation.state.is_broken or is_alarm or (blockers(gates) and not early)
+    found = blockers(gates)
+    # In M2 controllers are not started yet, or run without a majority, which is no way to leave them.
+    early = situation.state in (State.M0, State.M1) or (
+        situation.state is State.M2 and not any(one.id == _NO_LEADER for one in found)
+    )
+    wrong = situation.state.is_broken or is_alarm or (found and not early)
     return exit_codes.PROBLEMS_FOUND if wrong else exit_codes.DONE
 
 

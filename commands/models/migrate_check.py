@@ -26,6 +26,7 @@ class MigrateCheck(Answer):
     state_words: str
     time_ms: int = Field(description="When the cluster was observed.")
     passes: bool = Field(description="No blocker, and every warning and unknown accepted.")
+    too_little_seen: bool = Field(description="Neither right nor wrong can be said: the exit code is 4 or 6.")
     counts: CheckCounts
     open: list[str] = Field(description="Numbers of the checks that still have to be accepted.")
     accepted: list[str]

@@ -63,6 +63,9 @@ class MigrateCompare(Answer):
     differences: list[Difference] = Field(description="Unexplained ones first; the first 1,000.")
     unknown: list[UnknownThing]
     copy_: CopyComparison | None = Field(alias="copy")
+    copy_unknown: list[UnknownThing] = Field(
+        description="Records of the copy whose values, or predictions, are not shown: neither equal nor different."
+    )
     findings: list[Finding]
 
 

@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from kafkactl.adapters.clock import Deadline
-from kafkactl.adapters.migration_driver_port import Patience, Request, World
+from kafkactl.adapters.migration_driver_port import Patience, Request, Waits, World, in_silence
 from kafkactl.adapters.migration_hooks import HookEnd, HookRun
 from kafkactl.frozen import frozen
 from kafkactl.migration.hook_words import Value, Verb
@@ -81,7 +81,7 @@ def put_file(world: World, place: Place, content: bytes, *, before: bytes | None
     if old == new:
         return Applied(evidence=evidence)
     told = f"put the {place.phase} file of {place.name} in its place: {copy or 'sha256 ' + new}"
-    request = _request(place, Verb.PUT_CONFIG, told, text=content, sha_before=old, sha_after=new)
+    request = _request(place, Verb.PUT_CONFIG, told, text=content, sha_before=old, sha_after=new, copy=copy)
     run = world.ask(request)
     if run.end is HookEnd.CHANGED_MEANWHILE:
         return Applied(finding=_edited(place), evidence=evidence)
@@ -95,32 +95,50 @@ def put_file(world: World, place: Place, content: bytes, *, before: bytes | None
     return Applied(finding=finding, unknown=run.end is HookEnd.TIMED_OUT and there is None, evidence=evidence)
 
 
-def restart(world: World, place: Place, *, in_zookeeper: bool, patience: Patience) -> Applied:
+def restart(
+    world: World,
+    place: Place,
+    *,
+    in_zookeeper: bool,
+    patience: Patience,
+    waits: Waits = in_silence,
+    starting: Callable[[], None] = lambda: None,
+) -> Applied:
     """Stop and start a node. A broker that was in ZooKeeper is started only when its old session is over: it would die
-    of its own znode (measured on 3.9.2).
+    of its own znode (measured on 3.9.2). `starting` is called right before it is started.
     """
     parts = (Verb.STOP, Verb.START)
     if not all(world.has_hook(one, place.node) for one in parts):
+        starting()
         return _one(world, place, Verb.RESTART, f"restart {place.name}")
-    stopped = stop(world, place, patience=patience)
+    stopped = stop(world, place, patience=patience, waits=waits)
     if stopped.finding is not None or stopped.unknown:
         return stopped
-    if in_zookeeper and not _vanishes(world, f"/brokers/ids/{place.node}", patience.znode_ms, patience):
-        return Applied(finding=_session_lives(place))
+    if in_zookeeper and not _vanishes(world, f"/brokers/ids/{place.node}", patience, waits):
+        return Applied(finding=_session_lives(place) if not is_alive(world, place) else _did_nothing(place))
+    starting()
     return start(world, place)
 
 
-def stop(world: World, place: Place, *, patience: Patience) -> Applied:
-    """Stop a node, and see its process gone where a hook can tell."""
+def stop(world: World, place: Place, *, patience: Patience, waits: Waits = in_silence) -> Applied:
+    """Stop a node, and see its process gone where a hook can tell, else its port closed."""
     applied = _one(world, place, Verb.STOP, f"stop {place.name}")
-    if applied.finding is not None or applied.asked or not world.has_hook(Verb.IS_RUNNING, place.node):
+    if applied.finding is not None or applied.asked:
         return applied
     until = Deadline.after(patience.gone_ms, world.clock)
-    while is_running(world, place) is not False:
+    while is_alive(world, place):
+        listens = world.listens(place.node)
         if until.passed:
-            return Applied(finding=_still_runs(place), evidence=applied.evidence)
+            return Applied(finding=_did_nothing(place) if listens else _still_runs(place), evidence=applied.evidence)
+        waits(f"the process of {place.name} to end", "its port still takes connections" if listens else "it exists")
         world.clock.sleep_ms(patience.look_every_ms)
     return applied
+
+
+def is_alive(world: World, place: Place) -> bool:
+    """Whether a node was seen to run: by its is_running hook, without one by its port."""
+    running = is_running(world, place)
+    return running if running is not None else bool(world.listens(place.node))
 
 
 def start(world: World, place: Place) -> Applied:
@@ -143,22 +161,21 @@ def is_running(world: World, place: Place) -> bool | None:
 
 def format_disk(world: World, place: Place, *, cluster_id: str, release: str, flags: Iterable[str]) -> Applied:
     """Format a controller's disk, and nothing where it is formatted so already: the hook looks after that."""
-    told = (
-        f"format {place.name} with its own file: kafka-storage format --cluster-id {cluster_id} "
-        f"--release-version {release} {' '.join(flags)}".rstrip()
-    )
+    told = f"format {place.name} with its own file, for cluster {cluster_id} and release {release}"
     request = _request(
         place, Verb.FORMAT, told, cluster_id=cluster_id, release=release, format_flags=tuple(flags)
     )  # fmt: skip
     return _asked_or_done(place, Verb.FORMAT, world.ask(request))
 
 
-def wipe_disk(world: World, place: Place, *, metadata_dir: str) -> Applied:
-    """Put the metadata log of a stopped node out of the way."""
+def wipe_disk(world: World, place: Place, *, metadata_dir: str, cluster_id: str = "") -> Applied:
+    """Put the metadata log of a stopped node out of the way; `cluster_id` is whose it has to be."""
     if (running := is_running(world, place)) or (running is None and world.listens(place.node)):
         return Applied(finding=_still_runs(place))
     told = f"move {metadata_dir} of {place.name} out of the way: the next try needs empty disks"
-    return _asked_or_done(place, Verb.WIPE, world.ask(_request(place, Verb.WIPE, told, metadata_dir=metadata_dir)))
+    return _asked_or_done(
+        place, Verb.WIPE, world.ask(_request(place, Verb.WIPE, told, metadata_dir=metadata_dir, cluster_id=cluster_id))
+    )
 
 
 def strays_of(world: World, place: Place, log_dirs: Iterable[str]) -> tuple[str, ...] | None:
@@ -175,7 +192,9 @@ def strays_of(world: World, place: Place, log_dirs: Iterable[str]) -> tuple[str,
 # --- controllers ----------------------------------------------------------------------------------------------------
 
 
-def stop_controllers(world: World, places: Iterable[Place], *, patience: Patience) -> Applied:
+def stop_controllers(
+    world: World, places: Iterable[Place], *, patience: Patience, waits: Waits = in_silence
+) -> Applied:
     """Stop every controller, and keep it from coming back where a hook can."""
     every, asked = tuple(places), False
     for place in every:
@@ -183,7 +202,7 @@ def stop_controllers(world: World, places: Iterable[Place], *, patience: Patienc
             run = world.ask(_request(place, Verb.DISABLE, f"keep {place.name} from starting again"))
             if not run.is_done:
                 return Applied(finding=_failed(place, Verb.DISABLE, run))
-        applied = stop(world, place, patience=patience)
+        applied = stop(world, place, patience=patience, waits=waits)
         if applied.finding is not None or applied.unknown:
             return applied
         asked = asked or applied.asked
@@ -219,13 +238,16 @@ def controllers_alive(world: World, places: Iterable[Place]) -> tuple[Finding, .
     return tuple(found)
 
 
-def verified_gone(world: World, places: Iterable[Place], *, patience: Patience) -> Finding | None:
+def verified_gone(
+    world: World, places: Iterable[Place], *, patience: Patience, waits: Waits = in_silence
+) -> Finding | None:
     """Every controller process seen gone twice; the first reason where it is not."""
     every = tuple(places)
     until = Deadline.after(patience.gone_ms, world.clock)
     while alive := controllers_alive(world, every):
         if until.passed:
             return alive[0]
+        waits("every controller to be gone", alive[0].message)
         world.clock.sleep_ms(patience.look_every_ms)
     world.clock.sleep_ms(min(patience.apart_ms, 3_000))
     return next(iter(controllers_alive(world, every)), None)
@@ -302,11 +324,12 @@ def _is_kraft(znode: Znode) -> bool:
     return isinstance(epoch, int) and epoch >= 0
 
 
-def _vanishes(world: World, path: str, within_ms: int, patience: Patience) -> bool:
-    until = Deadline.after(within_ms, world.clock)
+def _vanishes(world: World, path: str, patience: Patience, waits: Waits) -> bool:
+    until = Deadline.after(patience.znode_ms, world.clock)
     while world.znode(path) is not None:
         if until.passed:
             return False
+        waits(f"the ZooKeeper session of the stopped broker to end ({path} to go)", f"{path} is there")
         world.clock.sleep_ms(min(patience.look_every_ms, 1_000))
     return True
 
@@ -376,6 +399,16 @@ def _still_runs(place: Place) -> Finding:
         place.name,
         f"{place.name} was told to stop, and its process still exists",
         "See what it waits for (a broker may wait for controllers that are gone); end it, then run this again.",
+    )
+
+
+def _did_nothing(place: Place) -> Finding:
+    return blocker(
+        "hook-did-nothing",
+        place.name,
+        f"the stop hook of {place.name} reported success, and {place.name} still runs and takes connections on its"
+        " port: the hook did nothing, or stopped another process, or the process does not end in time",
+        "Run the hook by hand and correct it; then run this again. Nothing else was done to the node.",
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input, read_whole
 from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.adapters.migration_files import OBSERVATION, ZNODES
 from kafkactl.errors import InputError
@@ -72,7 +72,7 @@ def read_copy_source(
 def _observed(folder: Path) -> RawObservation | None:
     """What observation.json says; a file that cannot be read says nothing."""
     try:
-        return parse_observation((folder / OBSERVATION).read_bytes(), file=str(folder / OBSERVATION))[0]
+        return parse_observation(read_whole(folder / OBSERVATION, InputKind.NAMED), file=str(folder / OBSERVATION))[0]
     except (OSError, InputError):
         return None
 

@@ -13,48 +13,44 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.adapters.clock import Deadline
-from kafkactl.adapters.migration_apply import Applied, strays_of
+from kafkactl.adapters.journal import wall_clock_ms
+from kafkactl.adapters.migration_apply import Applied
+from kafkactl.adapters.migration_driver_gate import boot_left_ms, is_blind, limit_of, new_strays, why_closed
 from kafkactl.adapters.migration_driver_guard import Guard, NoGuard
 from kafkactl.adapters.migration_driver_port import DoneStep, Event, RunResult
-from kafkactl.adapters.migration_driver_steps import ACTS, SEEN_BY_THEMSELVES, SEEN_TWICE_ALREADY, Crew, Route, words_of
+from kafkactl.adapters.migration_driver_routes import prepares_quorum
+from kafkactl.adapters.migration_driver_steps import (
+    ACTS,
+    SEEN_BY_THEMSELVES,
+    SEEN_TWICE_ALREADY,
+    Crew,
+    Route,
+    phase_of,
+    words_of,
+)
 from kafkactl.adapters.migration_driver_stops import (
     LEVELS,
+    STOP_AT_ONCE,
     disagreement,
     error_finding,
     gate_stays_closed,
-    isr_incomplete,
     moved_against,
     moved_by_another,
-    not_caught_up,
-    strays_found,
 )
+from kafkactl.adapters.migration_driver_watch import AWAY, StepWatch
 from kafkactl.adapters.migration_journal import BACK, FORWARD, Memory
 from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import changed
-from kafkactl.migration.observation import NodeRole, Observation
+from kafkactl.migration.observation import Observation
 from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
-from kafkactl.migration.step import File, Move, Progress, Step
+from kafkactl.migration.step import File, Progress, Step
 from kafkactl.plan import Finding, Outcome, blockers, each_once
 
 Plan = Callable[[Observation, Memory], Route]
 Ask = Callable[[Route, Step], Finding | None]
 
-_AWAY: Final = frozenset(
-    {"zookeeper-unreachable", "zookeeper-timed-out", "zookeeper-connection-lost", "zookeeper-read-only"}
-)
-"""A ZooKeeper that may be back in a moment."""
-STOP_AT_ONCE: Final = frozenset(
-    {
-        State.SPLIT_BRAIN,
-        State.STALE_MIGRATION,
-        State.BURNT_QUORUM,
-        State.COPY_CRASHED,
-        State.FINALIZED_WITH_ZOOKEEPER_BROKER,
-        State.STALE_CONTROLLER,
-    }
-)
-"""Situations that waiting makes worse."""
+_TAKEN: Final = frozenset({"done", "asked"})
 
 
 def run_migration(
@@ -100,6 +96,7 @@ class _Drive:
         self.rest: tuple[Step, ...] = ()
         self.taking: Step | None = None
         self.patient_until: Deadline | None = None
+        self.watch = StepWatch(crew)
         self.seen_done: set[tuple[str, str]] = set()
 
     # --- the whole way ---
@@ -123,15 +120,24 @@ class _Drive:
                     continue
                 return self._over(self._refused(), route.findings, route.next_action)
             self.patient_until = None
-            if self.is_there(route.state):
+            if self.is_there(route.state) and not prepares_quorum(route.state, until, self._next(route)):
                 return self._over(self._reached(), route.findings, route.next_action)
             step = self._next(route)
             if step is None:
                 return self._over(self._reached(), route.findings, route.next_action)
             seen, route, step, stop_here = self._admitted(seen, route, step)
             if stop_here is None and step is not None:
+                lost = self.watch.lock_lost()
+                silent = self.watch.fell_silent(seen, step)
+                if lost is None and silent is not None and self.watch.may_look_again(silent):
+                    seen, route = self._look()
+                    continue
+                if found := lost or silent:
+                    return self._over(self._refused(), (*route.findings, found), route.next_action)
                 if not begun:
                     self._begin(goal, identity, until, memory)
+                    for line in self.crew.files.settle(journal, seen, route.steps):
+                        self.crew.tell(Event(kind="note", text=line, state=self.state))
                     begun = True
                 self.guard.pass_by(seen, route, step)
                 stop_here = self._take(step, seen)
@@ -154,6 +160,9 @@ class _Drive:
         while times < needed:
             if found and until.passed:
                 return seen, route, None, self._over(self._refused(), (*route.findings, *found), route.next_action)
+            if found:
+                first = f"{found[0].subject}: {found[0].message}"
+                self._wait(f"{len(found)} findings to pass before {step.action} {step.target}", first)
             earlier = seen
             clock.sleep_ms(patience.apart_ms)
             seen, route = self._look()
@@ -186,8 +195,13 @@ class _Drive:
         self.patient_until = self.patient_until or Deadline.after(patience.znode_ms, clock)
         if self.patient_until.passed:
             return False
+        seen = "; ".join(one.message for one in blockers(route.findings)[:1]) or route.state
+        self._wait("the cluster to be in a state from which the next step can be taken", seen)
         clock.sleep_ms(patience.look_every_ms)
         return True
+
+    def _wait(self, what: str, seen: str) -> None:
+        self.crew.tell(Event(kind="wait", text=what, state=self.state, seen=seen))
 
     def _next(self, route: Route) -> Step | None:
         for step in route.steps:
@@ -201,9 +215,16 @@ class _Drive:
         """Take a step; None where its gate was passed, else the end."""
         crew = self.crew
         crew.tell(Event(kind="action", text=f"{step.action} {step.target}", state=self.state))
+        started_ms = crew.journal.memory.starting.get((step.target, phase_of(step)))
         irreversible = {"irreversible": True} if step.file is File.FINAL else {}
         seq = crew.journal.intent(step.action.value, step.target, {**words_of(step), **irreversible})
         self.taking = step
+        came_up = self._comes_up(step, started_ms)
+        if isinstance(came_up, Finding):
+            return self._failed(step, seq, came_up)
+        if came_up:
+            self._seen_done(step, seq, {"started_by": "an earlier run"}, seen=True)
+            return None
         applied = self._act(step, seq, seen)
         if applied.unknown:
             self._note(step, "unknown")
@@ -213,14 +234,37 @@ class _Drive:
         if applied.finding is not None:
             return self._failed(step, seq, applied.finding)
         if applied.asked:
-            crew.tell(Event(kind="ask", text=f"waiting until it is seen: {step.gate}", state=self.state))
+            blind = is_blind(crew, step, asked=True)
+            words = (
+                "no file or disk of it can be read from here: its start will show it" if blind else "until it is seen"
+            )
+            crew.tell(Event(kind="ask", text=f"waiting: {words}; {step.gate}", state=self.state))
         problem = self._gate(step, asked=applied.asked)
         if problem is not None:
             return self._failed(step, seq, problem)
-        crew.journal.done(seq, {"evidence": applied.evidence, "state": self.state})
-        self._note(step, "done")
-        self.taking = None
+        unseen = applied.asked and is_blind(crew, step, asked=True)
+        self._seen_done(step, seq, applied.evidence, seen=not unseen)
         return None
+
+    def _seen_done(self, step: Step, seq: int, evidence: Mapping[str, Any], *, seen: bool) -> None:
+        self.crew.journal.done(seq, {"evidence": evidence, "state": self.state, "seen": seen})
+        self._note(step, "done" if seen else "asked")
+        self.taking = None
+
+    def _comes_up(self, step: Step, started_ms: int | None) -> Finding | bool:
+        """Whether a node that an earlier run started comes up without being started again; a finding where nothing may
+        be done to it now.
+        """
+        crew, left_ms = self.crew, 0
+        if started_ms is not None:
+            up_ms = max(0, wall_clock_ms() - started_ms)
+            left_ms = boot_left_ms(crew, step, crew.place(step, crew.journal.next_seq), up_ms)
+        if left_ms <= 0:
+            return False
+        told = f"{step.target} was started {up_ms // 1000} s ago by an earlier run and is booting: its gate is awaited"
+        crew.tell(Event(kind="note", text=told, state=self.state))
+        problem = self._gate(step, asked=False, limit_ms=left_ms)
+        return problem is None or (False if problem.id == "gate-stays-closed" else problem)
 
     def _act(self, step: Step, seq: int, seen: Observation) -> Applied:
         """Do it; begun again, which is harmless, where ZooKeeper was away for a moment and nothing was written there.
@@ -235,32 +279,31 @@ class _Drive:
                 return Applied(finding=error_finding(step.target, error))
             except UnreachableError as error:
                 away = away or Deadline.after(self.crew.patience.znode_ms, self.crew.world.clock)
-                if error.id not in _AWAY or away.passed:
+                if error.id not in AWAY or away.passed:
                     return Applied(finding=error_finding(step.target, error))
                 self._wait_for_zookeeper(error)
 
     def _wait_for_zookeeper(self, error: UnreachableError) -> None:
-        self.crew.tell(Event(kind="wait", text=error.message, state=self.state))
+        self._wait("ZooKeeper to answer again", error.message)
         self.crew.world.clock.sleep_ms(self.crew.patience.look_every_ms)
 
     def _failed(self, step: Step, seq: int, finding: Finding) -> RunResult:
         self.crew.journal.failed(seq, {"id": finding.id, "told": finding.message})
         self._note(step, "failed")
         self.taking = None
-        changed_something = any(one.state == "done" for one in self.done)
+        changed_something = any(one.state in _TAKEN for one in self.done)
         return self._over(Outcome.PARTIAL if changed_something else Outcome.FAILED, (finding,))
 
     # --- gates ---
 
-    def _gate(self, step: Step, *, asked: bool) -> Finding | None:
+    def _gate(self, step: Step, *, asked: bool, limit_ms: int | None = None) -> Finding | None:
         """Wait until a step's gate was seen open twice; the reason where it stays closed."""
         key = (step.action.value, step.target)
-        blind = asked and key[0] in ("put-config", "restore-config") and not self._sees_files(step)
-        if key[0] in SEEN_BY_THEMSELVES or blind:  # where nobody can look at the file the restart's own gate will tell
+        if key[0] in SEEN_BY_THEMSELVES or is_blind(self.crew, step, asked=asked):
             self.seen_done.add(key)
             return None
         patience, clock = self.crew.patience, self.crew.world.clock
-        limit_ms = self._limit_ms(step)
+        limit_ms = limit_of(step, patience) if limit_ms is None else limit_ms
         until = Deadline.after(patience.operator_ms if asked else limit_ms, clock)
         opened_ms: float | None = None
         before = self.state
@@ -274,10 +317,10 @@ class _Drive:
                 return stuck
             if found and (until.passed or route.state in STOP_AT_ONCE):
                 return found[0]
-            if (strays := self._strays(step)) is not None:
+            if (strays := new_strays(self.crew, step)) is not None:
                 return strays
             told = found or ([] if stuck is None else [stuck])
-            closed = tuple(one.message for one in told) or self._closed(step, route, seen)
+            closed = tuple(one.message for one in told) or why_closed(self.crew, step, route, seen)
             if not closed:
                 opened_ms = clock.now_ms() if opened_ms is None else opened_ms
                 if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in SEEN_TWICE_ALREADY:
@@ -287,7 +330,7 @@ class _Drive:
             opened_ms = None
             if until.passed:
                 return gate_stays_closed(step, closed, asked=asked)
-            self.crew.tell(Event(kind="wait", text=f"{step.gate}: {closed[0]}", state=route.state))
+            self._wait(f"{step.action} {step.target} to be seen done ({step.gate})", closed[0])
             clock.sleep_ms(patience.look_every_ms)
 
     def _hopeless(self, seen: Observation, route: Route, before: str | None) -> Finding | None:
@@ -301,44 +344,6 @@ class _Drive:
         if self.goal == BACK or route.state not in STOP_AT_ONCE or route.state == before:
             return None
         return next(iter(blockers(observed_state(seen).findings)), None)
-
-    def _limit_ms(self, step: Step) -> int:
-        """How long a gate is waited for. Brokers elect in milliseconds, or the next run has to start one of them anew:
-        that is not done unasked, for without a controller a broker may have to be killed to stop.
-        """
-        patience = self.crew.patience
-        if step.action is Move.WAIT_COPY:
-            return patience.copy_ms
-        if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER:
-            return min(patience.znode_ms, patience.gate_ms)
-        return patience.gate_ms
-
-    def _closed(self, step: Step, route: Route, seen: Observation) -> tuple[str, ...]:
-        """Why the gate of a step is not open, empty where it is."""
-        same = [
-            one for one in route.steps if (one.action, one.target, one.file) == (step.action, step.target, step.file)
-        ]
-        if any(one.state is Progress.PENDING for one in same):
-            return (f"{step.action} {step.target} is still to be done",)
-        if step.action.value == "restart-node" and step.role is NodeRole.BROKER and step.node is not None:
-            return isr_incomplete(seen, step.node)
-        if step.action.value == "restart-node" and step.node is not None:
-            return not_caught_up(seen, step.node)
-        return ()
-
-    def _sees_files(self, step: Step) -> bool:
-        from kafkactl.migration.hook_words import Verb
-
-        return step.node is not None and self.crew.world.has_hook(Verb.GET_CONFIG, step.node)
-
-    def _strays(self, step: Step) -> Finding | None:
-        """No `*-stray` may be there once a broker was started with its KRaft file."""
-        if step.action.value != "restart-node" or step.role is not NodeRole.BROKER or str(step.file) != "kraft":
-            return None
-        assert step.node is not None
-        node = self.crew.node(step.node)
-        found = strays_of(self.crew.world, self.crew.place(step, self.crew.journal.next_seq), node.log_dirs)
-        return strays_found(node.name, found) if found else None
 
     # --- looking ---
 
@@ -369,23 +374,32 @@ class _Drive:
                 self._wait_for_zookeeper(error)
         route = self.plan(seen, self.crew.journal.memory)
         if route.state != self.state:
-            self.crew.tell(Event(kind="state", text=route.state, state=route.state))
+            self.crew.tell(Event(kind="state", text=self._state_words(route), state=route.state))
             self.first = self.first or route.state
             self.state = route.state
             if self.began:
                 self.crew.journal.state(route.state, {"time_ms": seen.time_ms})
         return seen, route
 
+    def _state_words(self, route: Route) -> str:
+        """Where the run is. On a way back that goes as planned the states in between have alarming names, which mean
+        nothing but that it is not over yet.
+        """
+        if self.goal != BACK or self.first is None or route.state == State.M0:
+            return f"{route.state}: {State(route.state).words}"
+        left = sum(one.state is Progress.PENDING for one in route.steps)
+        return f"on the way back, {left} step{'' if left == 1 else 's'} left"
+
     # --- ends ---
 
     def _note(self, step: Step, state: str) -> None:
         self.done.append(DoneStep(step=step, state=state))
-        self.crew.tell(
-            Event(kind="failed" if state == "failed" else "done", text=f"{step.action} {step.target}: {state}")
-        )
+        words = "asked for, and not to be seen from here" if state == "asked" else state
+        kind = "failed" if state == "failed" else "done"
+        self.crew.tell(Event(kind=kind, text=f"{step.action} {step.target}: {words}"))
 
     def _refused(self) -> Outcome:
-        return Outcome.PARTIAL if any(one.state == "done" for one in self.done) else Outcome.REFUSED
+        return Outcome.PARTIAL if any(one.state in _TAKEN for one in self.done) else Outcome.REFUSED
 
     def _reached(self) -> Outcome:
         return Outcome.DONE if self.done else Outcome.NOTHING_TO_DO

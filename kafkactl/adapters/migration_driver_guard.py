@@ -12,17 +12,21 @@ from typing import Final, Protocol
 
 from kafkactl.adapters.migration_apply import Place, strays_of
 from kafkactl.adapters.migration_driver_files import missing_files
-from kafkactl.adapters.migration_driver_steps import Crew, Route
-from kafkactl.frozen import changed
+from kafkactl.adapters.migration_driver_port import World
+from kafkactl.adapters.migration_driver_steps import Crew, Files, Route
+from kafkactl.frozen import changed, frozen
+from kafkactl.migration.check_numbers import accept_word, is_accepted
 from kafkactl.migration.checks import check
 from kafkactl.migration.compare import compare_observation
 from kafkactl.migration.gate import gates_of
 from kafkactl.migration.hook_words import Verb
+from kafkactl.migration.inventory import Inventory
+from kafkactl.migration.liveness import majority_at_risk, replicas_at_risk
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.soak import election_between, soak_findings, soak_of
 from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.migration.state_names import State
-from kafkactl.migration.step import Barrier, Move, Step
+from kafkactl.migration.step import Barrier, Move, Progress, Step
 from kafkactl.migration.znode import encode_znodes
 from kafkactl.plan import Finding, Severity, blocker, blockers, warning
 
@@ -63,6 +67,9 @@ _COPIED: Final = ("kraft", _FINALIZE)
 _LOOKS: Final = {_FINALIZE: 3}
 _HOPELESS: Final = frozenset({"claim-interrupted", "kraft-controller-left-over"})
 _STRAYS: Final = "X-5.2"
+OF_ITS_OWN: Final = frozenset({"rollback-needs-controller-epoch"})
+"""Warnings that the progress of a run itself makes, and that a rollback by kafkactl deals with: for those who go by
+hand, and nothing to accept here."""
 _SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and knows how far apart they were
 
 
@@ -110,7 +117,9 @@ class NoGuard:
 
 
 class BackGuard:
-    """Before the first step back every file that the way needs is in hand: later, no controller waits with us."""
+    """Before the first step back every file that the way needs is in hand, and none of them replaces an edit unasked:
+    later, no controller waits with us.
+    """
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
@@ -121,12 +130,17 @@ class BackGuard:
         return 1
 
     def objections(
-        self, seen: Observation, _earlier: Observation | None, route: Route, _step: Step
+        self, seen: Observation, _earlier: Observation | None, route: Route, step: Step
     ) -> tuple[Finding, ...]:
-        """The files that are missing."""
+        """The files that are missing; a majority, or a last replica, that the next restart would take away."""
+        if risks := (*majority_at_risk(seen, step), *replicas_at_risk(seen, step)):
+            return risks
         if self._is_ready:
             return ()
-        found = missing_files(self._crew.files, self._crew.inventory, route.steps, seen)
+        found = (
+            *self._crew.files.objections(seen, route.steps),
+            *missing_files(self._crew.files, self._crew.inventory, route.steps, seen),
+        )
         self._is_ready = not found
         return found
 
@@ -138,13 +152,23 @@ class BackGuard:
         return None
 
 
-class ForwardGuard:
-    """`accepted` are numbers of checks (`C-41`) and ids of findings that the operator knows of."""
+@frozen
+class Rehearsal:
+    """What a run that touches nothing has of a crew: it looks, and keeps nothing."""
 
-    def __init__(self, crew: Crew, *, accepted: frozenset[str] = frozenset()) -> None:
+    world: World
+    inventory: Inventory
+    files: Files
+
+
+class ForwardGuard:
+    """`accepted` are numbers (`C-41`) and ids of findings that the operator knows of; each accepts that one only."""
+
+    def __init__(self, crew: Crew | Rehearsal, *, accepted: frozenset[str] = frozenset()) -> None:
         self._crew = crew
         self._accepted = accepted
         self._passed: set[str] = set()
+        self._files_settled = False
 
     def looks_needed(self, route: Route, step: Step) -> int:
         """More than one at a milestone, once a run for each of them; most before what cannot be undone."""
@@ -155,13 +179,19 @@ class ForwardGuard:
         self, seen: Observation, earlier: Observation | None, route: Route, step: Step
     ) -> tuple[Finding, ...]:
         """All that speaks against it, blockers first."""
+        if risks := majority_at_risk(seen, step):
+            return risks
+        if not self._files_settled and (files := self._crew.files.objections(seen, route.steps)):
+            return files
         is_milestone = self.looks_needed(route, step) > 1
         if not is_milestone and step.action in _MENDING:
             return ()
         found = [
             one
             for one in check(seen, accepted=self._accepted)
-            if not self._looked_for_strays(one) and not _is_brought_by(seen, step, one)
+            if not self._looked_for_strays(one)
+            and not _is_brought_by(seen, step, one)
+            and not is_cured_by_first_steps(route, one)
         ]
         if not is_milestone:
             return tuple(one for one in found if one.severity is Severity.BLOCKER or one.id in _WAITED_FOR)
@@ -212,11 +242,12 @@ class ForwardGuard:
 
     def pass_by(self, seen: Observation, route: Route, step: Step) -> None:
         """Keep ZooKeeper's tree where it is the last one before something begins."""
+        self._files_settled = True
         name = milestone(route, step)
         if name is None or name in self._passed:
             return
         self._passed.add(name)
-        if seen.tree is not None:
+        if seen.tree is not None and isinstance(self._crew, Crew):
             znodes = sorted(seen.tree.znodes.values(), key=lambda one: one.path)
             self._crew.journal.keep("tree", {"before": name, "state": route.state}, encode_znodes(znodes))
 
@@ -228,12 +259,11 @@ class ForwardGuard:
         """Blockers stop; a warning stops too until it is accepted, and says how."""
         kept = []
         for one in found:
-            names = {one.id, str(one.evidence.get("check"))}
             if one.severity is Severity.BLOCKER:
                 kept.append(one)
-            elif one.severity is Severity.WARNING and not names & self._accepted:
-                word = one.evidence.get("check") or one.id
-                kept.append(changed(one, next_step=f"{one.next_step} Or go on knowing it: --accept {word}".strip()))
+            elif one.severity is Severity.WARNING and one.id not in OF_ITS_OWN and not is_accepted(one, self._accepted):
+                known = f"Or go on knowing it: --accept {accept_word(one)}"
+                kept.append(changed(one, next_step=f"{one.next_step} {known}".strip()))
         return kept
 
 
@@ -244,6 +274,15 @@ def _is_brought_by(seen: Observation, step: Step, finding: Finding) -> bool:
     node = seen.node(step.node)
     is_down = node is not None and node.alive is False
     return (finding.subject == step.target and finding.id in _OF_A_RESTART) or (is_down and finding.id in _OF_A_STOP)
+
+
+def is_cured_by_first_steps(route: Route, finding: Finding) -> bool:
+    """Whether a step of the route puts the file in place that a formatted controller lacks, before it is started."""
+    return finding.id == "controller-without-flag" and any(
+        step.action is Move.PUT_CONFIG and step.phase is State.M2 and step.target == finding.subject
+        for step in route.steps
+        if step.state is Progress.PENDING
+    )
 
 
 def milestone(route: Route, step: Step) -> str | None:

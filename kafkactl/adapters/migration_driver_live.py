@@ -5,30 +5,34 @@ Every call opens what it needs and closes it: a migration takes hours, and a ses
 
 from __future__ import annotations
 
-import datetime
 import socket
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kafkactl.adapters.client_config import ClientConfig
 from kafkactl.adapters.clock import Clock, Deadline, SystemClock
 from kafkactl.adapters.connection import connect
-from kafkactl.adapters.migration_driver_port import Request
-from kafkactl.adapters.migration_hooks import HookEnd, HookLimits, HookRun, run_hook
+from kafkactl.adapters.migration_by_hand import by_hand
+from kafkactl.adapters.migration_driver_port import DriverLock, Request
+from kafkactl.adapters.migration_hook_call import call_hook
+from kafkactl.adapters.migration_hooks import HookEnd, HookLimits, HookRun
 from kafkactl.adapters.migration_hooks_local import run_locally
+from kafkactl.adapters.migration_identity import identify
+from kafkactl.adapters.migration_lock import take_lock, this_driver
 from kafkactl.adapters.transport import Address
 from kafkactl.adapters.zookeeper import ZooKeeper, open_zookeeper
 from kafkactl.adapters.zookeeper_settings import ZooKeeperSettings
 from kafkactl.errors import InputError, UnknownOutcomeError, UnreachableError
-from kafkactl.migration.hook_templates import DERIVED
-from kafkactl.migration.hook_words import Value, Verb, words_of
+from kafkactl.migration.hook_words import Verb
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.observation import Observation
+from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.znode import Znode
 
 _CALL_MS = 20_000.0
 _KNOCK_S = 3.0
+_ANSWER_MS = 5_000.0
 
 
 class LiveWorld:
@@ -40,6 +44,7 @@ class LiveWorld:
         *,
         settings: ZooKeeperSettings,
         client: ClientConfig,
+        controller_client: ClientConfig | None = None,
         look: Callable[[], Observation],
         tell: Callable[[str], None],
         clock: Clock | None = None,
@@ -47,6 +52,7 @@ class LiveWorld:
         self._inventory = inventory
         self._settings = settings
         self._client = client
+        self._controller_client = controller_client or client
         self._look = look
         self._tell = tell
         self._clock = clock or SystemClock()
@@ -74,17 +80,15 @@ class LiveWorld:
         if command is None and node.hooks.is_local and request.verb in LOCAL_VERBS:
             return run_locally(node, request)
         if command is None:
-            self._tell(f"{request.told} (node {node.name} on {node.host}, {node.config})")
+            self._tell(
+                "\n".join((f"{request.told} (on {node.host})", *(f"    {one}" for one in by_hand(node, request))))
+            )
             return HookRun(end=HookEnd.ASKED)
-        where = f"the hook {request.verb} of {node.name}"
+        limits = HookLimits(timeout_ms=node.hooks.timeout_s * 1000)
         try:
-            words = words_of(command, values_of(node, request), where=where)
+            return call_hook(self._inventory, node, request, limits=limits, clock=self._clock)
         except InputError as error:
             return HookRun(end=HookEnd.NOT_STARTED, told=error.message)
-        limits = HookLimits(timeout_ms=node.hooks.timeout_s * 1000)
-        return run_hook(
-            words, stdin=request.text, environment=_environment(node, request), limits=limits, clock=self._clock
-        )
 
     def listens(self, node: int) -> bool | None:
         """By a connection: made, refused, or nobody knows."""
@@ -108,7 +112,24 @@ class LiveWorld:
             return None
         return found if isinstance(found, int) and found >= 0 else None
 
+    def answers(self, node: int) -> bool:
+        """By its answers on a connection of now; a node that does not say under which id it runs counts by its port."""
+        known = self._node(node)
+        deadline = Deadline.after(_ANSWER_MS, self._clock)
+        client = self._client if known.role is NodeRole.BROKER else self._controller_client
+        try:
+            with connect(_address(known), client.access(), deadline) as connection:
+                seen, trouble = identify(connection, expected_id=node, cluster_id=None, deadline=deadline)
+        except (UnreachableError, UnknownOutcomeError):
+            return False
+        return trouble is None and seen.node_id in (None, node) and seen.role is known.role
+
     # --- ZooKeeper ---
+
+    def lock(self, journal: str) -> DriverLock:
+        """In ZooKeeper, for as long as its own session lasts."""
+        me = this_driver(journal, now_ms=time.time_ns() // 1_000_000)
+        return take_lock(self._zookeeper, me)
 
     def tree(self) -> Tree:
         """The whole tree."""
@@ -146,38 +167,6 @@ class LiveWorld:
 
 
 LOCAL_VERBS = frozenset({Verb.GET_CONFIG, Verb.PUT_CONFIG, Verb.FORMAT, Verb.WIPE, Verb.FS_PROBE})
-
-
-def values_of(node: InventoryNode, request: Request) -> dict[str, Value]:
-    """What the placeholders of a node's hook stand for."""
-    values: dict[str, Value] = {
-        **node.hooks.variables,
-        "node_id": str(node.id),
-        "role": node.role.value,
-        "host": node.host,
-        "config_path": node.config,
-        "phase": request.phase,
-        "journal_seq": str(request.seq),
-        **request.extra,
-    }
-    since = request.extra.get("since_ms")
-    if isinstance(since, str):
-        moment = datetime.datetime.fromtimestamp(int(since) / 1000, datetime.UTC)
-        seconds, text = DERIVED
-        values |= {seconds: str(int(since) // 1000), text: moment.strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return values
-
-
-def _environment(node: InventoryNode, request: Request) -> Mapping[str, str]:
-    return {
-        "KAFKACTL_VERB": request.verb.value,
-        "KAFKACTL_NODE_ID": str(node.id),
-        "KAFKACTL_ROLE": node.role.value,
-        "KAFKACTL_HOST": node.host,
-        "KAFKACTL_CONFIG_PATH": node.config,
-        "KAFKACTL_PHASE": request.phase,
-        "KAFKACTL_JOURNAL_SEQ": str(request.seq),
-    }
 
 
 def _address(node: InventoryNode) -> Address:

@@ -20,6 +20,7 @@ from kafkactl.adapters.migration_observe import observe
 from kafkactl.adapters.zookeeper_link import read_only
 from kafkactl.adapters.zookeeper_settings import ZooKeeperSettings, parse_connect, zookeeper_settings
 from kafkactl.errors import UnreachableError
+from kafkactl.migration.hand_edits import HandEdits
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.tree_parse import parse_tree
@@ -28,6 +29,7 @@ from kafkactl.protocol.properties import parse_properties
 _IBP: Final = "inter.broker.protocol.version"
 _VOTERS: Final = "controller.quorum.voters"
 _QUORUM: Final = "quorum"
+_LOCK: Final = "lock"
 _READ_ONLY: Final = "zookeeper-read-only"
 LOOK_MS: Final = 45_000.0
 
@@ -35,17 +37,34 @@ LOOK_MS: Final = 45_000.0
 def live_world(inventory: Inventory, say: Callable[[str], None]) -> LiveWorld:
     """The real cluster. Raises InputError for settings that cannot be read."""
     client = load_client_config(_beside(inventory, inventory.command_config))
+    controllers = load_client_config(
+        _beside(inventory, inventory.controller_command_config or inventory.command_config)
+    )
     return LiveWorld(
-        inventory, settings=_settings(inventory), client=client, look=lambda: _look(inventory), tell=say
-    )  # fmt: skip
+        inventory,
+        settings=_settings(inventory),
+        client=client,
+        controller_client=controllers,
+        look=lambda: _look(inventory),
+        tell=say,
+    )
 
 
 def open_crew(
-    inventory: Inventory, world: LiveWorld, seen: Observation, *, patience: Patience, tell: Tell
-) -> Crew:  # fmt: skip
-    """The crew, with its journal open and locked: close `crew.journal`.
+    inventory: Inventory,
+    world: LiveWorld,
+    seen: Observation,
+    *,
+    patience: Patience,
+    tell: Tell,
+    edits: HandEdits = HandEdits.REFUSE,
+    rendered: str | None = None,
+) -> Crew:
+    """The crew, with its journal open and locked, and the lock of the cluster taken: close `crew.lock`, `crew.journal`.
+    `edits` and `rendered` are as in `RenderedFiles`.
 
-    Raises UnreachableError `cluster-id-not-observed`, and what `open_migration_journal` raises.
+    Raises UnreachableError `cluster-id-not-observed`, RefusedError `another-driver-at-work`, and what
+    `open_migration_journal` raises.
     """
     cluster_id = cluster_id_of(inventory, seen)
     journal = open_migration_journal(
@@ -53,6 +72,8 @@ def open_crew(
     )
     try:
         flags = _format_flags(inventory, seen, journal)
+        lock = world.lock(journal.path)
+        journal.note(_LOCK, {"held_by": lock.words})
     except BaseException:
         journal.close()
         raise
@@ -60,12 +81,13 @@ def open_crew(
         world=world,
         inventory=inventory,
         journal=journal,
-        files=RenderedFiles(inventory, world, journal),
+        files=RenderedFiles(inventory, world, journal, edits=edits, rendered=rendered),
         patience=patience,
         tell=tell,
         cluster_id=cluster_id,
         release=_release(seen),
         format_flags=flags,
+        lock=lock,
     )
 
 

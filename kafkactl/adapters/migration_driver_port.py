@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from kafkactl.adapters.clock import Clock
 from kafkactl.adapters.migration_hooks import HookRun
@@ -29,6 +29,27 @@ class Request:
     told: str
     text: bytes = field(default=b"", repr=False)
     extra: Mapping[str, Value] = field(default_factory=dict)
+
+
+class DriverLock(Protocol):
+    """That this driver alone drives the cluster's migration; a context manager that gives it back."""
+
+    def __enter__(self) -> Self:
+        """Held already."""
+        ...
+
+    def __exit__(self, *_: object) -> None:
+        """Give it back."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """Who holds it, for the journal."""
+        ...
+
+    def check(self) -> None:
+        """See that it is still held. Raises RefusedError `migration-lock-lost`, UnreachableError."""
+        ...
 
 
 class World(Protocol):
@@ -57,6 +78,17 @@ class World(Protocol):
 
     def controller_of(self, broker: int) -> int | None:
         """Which controller this broker's own Metadata answer names; None where it does not answer or names none."""
+        ...
+
+    def answers(self, node: int) -> bool:
+        """Whether the node answers now, at its own address and under its own id."""
+        ...
+
+    def lock(self, journal: str) -> DriverLock:
+        """Take the lock of the cluster's migration for the driver with this journal.
+
+        Raises RefusedError `another-driver-at-work`, UnreachableError.
+        """
         ...
 
     def tree(self) -> Tree:
@@ -98,14 +130,24 @@ class Patience:
 
 @frozen
 class Event:
-    """Something to tell whoever watches: `kind` is state, action, ask, wait, done, failed or note."""
+    """Something to tell whoever watches: `kind` is state, action, ask, wait, done, failed or note.
+
+    Of a wait, which comes again with every look, `text` is what is waited for and `seen` what was seen last.
+    """
 
     kind: str
     text: str
     state: str | None = None
+    seen: str = ""
 
 
 Tell = Callable[[Event], None]
+Waits = Callable[[str, str], None]
+"""Called at every look while something is waited for: what it is, and what was seen last."""
+
+
+def in_silence(_what: str, _seen: str) -> None:
+    """Waits of which no line is wanted."""
 
 
 @frozen

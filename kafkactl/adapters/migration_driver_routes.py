@@ -15,7 +15,7 @@ from kafkactl.migration.procedure import plan_forward
 from kafkactl.migration.rollback import plan_rollback
 from kafkactl.migration.rollback_memory import Remembered, started_again
 from kafkactl.migration.state_names import State
-from kafkactl.migration.step import File, Move, Progress
+from kafkactl.migration.step import File, Move, Progress, Step
 from kafkactl.plan import Outcome
 
 
@@ -67,6 +67,27 @@ class WayForward:
             findings=found.findings,
             next_action="" if is_left or self._finalize else _ARMED,
         )
+
+
+_QUORUM: Final = (State.M2, State.M3)
+
+
+def prepares_quorum(state: str, until: str | None, step: Step | None) -> bool:
+    """Whether the step is still one of bringing up the quorum that `until` (M2, M3) asks for: one formatted controller
+    makes M2, and a majority M3, but both goals mean all of them.
+    """
+    goal = None if until is None else State(until)
+    if goal not in _QUORUM or step is None or step.phase not in _QUORUM:
+        return False
+    return (step.phase.place or 0) <= (goal.place or 0) and State(state).place is not None
+
+
+def first_due(route: Route, until: str | None) -> Step | None:
+    """The step that a run would take first; None where it would take none, for `until` is reached."""
+    step = next((one for one in route.steps if one.state is Progress.PENDING), None)
+    place = State(route.state).place
+    is_there = until is not None and place is not None and place >= (State(until).place or 0)
+    return None if is_there and not prepares_quorum(route.state, until, step) else step
 
 
 _ARMED: Final = (

@@ -6,15 +6,18 @@ for what no plan can see (that a broker follows a controller, that a disk was pu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from kafkactl.adapters import migration_apply as apply
 from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.migration_apply import Applied, Place
-from kafkactl.adapters.migration_driver_port import Event, Patience, Tell, World
+from kafkactl.adapters.migration_driver_port import DriverLock, Event, Patience, Tell, World
+from kafkactl.adapters.migration_driver_stops import error_finding
 from kafkactl.adapters.migration_journal import MigrationJournal
+from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.migration.hook_words import directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observation import Mode, NodeRole, Observation
 from kafkactl.migration.step import Step
@@ -49,6 +52,14 @@ class Files(Protocol):
         """Keep every node's own file, before the first of them is changed."""
         ...
 
+    def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
+        """Files that may not be replaced unasked, and files that the steps need and cannot use."""
+        ...
+
+    def settle(self, journal: MigrationJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
+        """Write down what an operator has agreed to, before the first step; lines for whoever watches."""
+        ...
+
 
 @frozen
 class Crew:
@@ -63,6 +74,7 @@ class Crew:
     cluster_id: str
     release: str
     format_flags: Mapping[int, tuple[str, ...]]
+    lock: DriverLock
 
     def node(self, id: int) -> InventoryNode:
         """Of the inventory; whoever plans names no other."""
@@ -74,6 +86,10 @@ class Crew:
         """The node that a step is about."""
         assert step.node is not None
         return Place(node=step.node, name=step.target, phase=phase_of(step), seq=seq)
+
+    def waits(self, what: str, seen: str) -> None:
+        """Something is waited for within an action."""
+        self.tell(Event(kind="wait", text=what, seen=seen))
 
     def controllers(self, seq: int) -> tuple[Place, ...]:
         """Every controller that the inventory names."""
@@ -110,7 +126,14 @@ def _restart(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
     in_zookeeper = step.role is NodeRole.BROKER and (
         phase_of(step) in _STARTS_IN_ZOOKEEPER or _is_in_zookeeper(seen, place.node)
     )
-    return apply.restart(crew.world, place, in_zookeeper=in_zookeeper, patience=crew.patience)
+    return apply.restart(
+        crew.world,
+        place,
+        in_zookeeper=in_zookeeper,
+        patience=crew.patience,
+        waits=crew.waits,
+        starting=lambda: crew.journal.starting(seq, place.name, place.phase),
+    )
 
 
 def _is_in_zookeeper(seen: Observation, broker: int) -> bool:
@@ -119,24 +142,27 @@ def _is_in_zookeeper(seen: Observation, broker: int) -> bool:
 
 
 def _stop(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.stop(crew.world, crew.place(step, seq), patience=crew.patience)
+    return apply.stop(crew.world, crew.place(step, seq), patience=crew.patience, waits=crew.waits)
 
 
 def _start(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
+    crew.journal.starting(seq, step.target, phase_of(step))
     return apply.start(crew.world, crew.place(step, seq))
 
 
 def _format(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
     place = crew.place(step, seq)
+    if crew.world.listens(place.node):
+        return Applied(finding=_something_listens(step))
     flags = crew.format_flags.get(place.node, ())
     return apply.format_disk(crew.world, place, cluster_id=crew.cluster_id, release=crew.release, flags=flags)
 
 
 def _stop_controllers(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
-    applied = apply.stop_controllers(crew.world, crew.controllers(seq), patience=crew.patience)
+    applied = apply.stop_controllers(crew.world, crew.controllers(seq), patience=crew.patience, waits=crew.waits)
     if applied.finding is not None or applied.asked:
         return applied
-    finding = apply.verified_gone(crew.world, crew.controllers(seq), patience=crew.patience)
+    finding = apply.verified_gone(crew.world, crew.controllers(seq), patience=crew.patience, waits=crew.waits)
     return Applied(finding=finding, evidence=applied.evidence)
 
 
@@ -170,8 +196,16 @@ def _follows(crew: Crew, step: Step, _seq: int, _seen: Observation) -> Applied:
             return Applied(evidence={"controller": holder})
         if until.passed:
             return Applied(finding=_does_not_follow(step, holder, named))
-        crew.tell(Event(kind="wait", text=f"{step.target} names controller {named}, in office is {holder}"))
+        if named == holder and holder is not None:
+            seen = f"both are broker {holder}; seen once, to be seen twice"
+        else:
+            seen = f"{step.target} names {_broker(named)}, /controller is held by {_broker(holder)}"
+        crew.waits(f"{step.target} to name the broker that holds /controller", seen)
         world.clock.sleep_ms(crew.patience.look_every_ms)
+
+
+def _broker(id: int | None) -> str:
+    return "no broker" if id is None else f"broker {id}"
 
 
 def _wait(_crew: Crew, _step: Step, _seq: int, _seen: Observation) -> Applied:
@@ -183,7 +217,7 @@ def _wipe(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
     folder = metadata_dir(crew.node(place.node), crew, place)
     if isinstance(folder, Finding):
         return Applied(finding=folder)
-    return apply.wipe_disk(crew.world, place, metadata_dir=folder)
+    return apply.wipe_disk(crew.world, place, metadata_dir=folder, cluster_id=crew.cluster_id)
 
 
 def metadata_dir(node: InventoryNode, crew: Crew, place: Place) -> str | Finding:
@@ -194,7 +228,10 @@ def metadata_dir(node: InventoryNode, crew: Crew, place: Place) -> str | Finding
     known = {} if current is None else parse_properties(current, file=node.config).mapping
     for key in ("metadata.log.dir", "log.dirs", "log.dir"):
         if first := (known.get(key) or "").split(",")[0].strip():
-            return first
+            try:
+                return first if node.hooks.is_local else directory_of_node(first, where=node.name)
+            except InputError as error:
+                return error_finding(node.name, error)
     return node.log_dirs[0] if node.log_dirs else _no_directory(node)
 
 
@@ -218,7 +255,7 @@ ACTS: Final[Mapping[str, Act]] = {
     "wipe-disk": _wipe,
 }
 
-SEEN_BY_THEMSELVES: Final = frozenset({"wait-broker-follows-controller", "wipe-disk", "format-disk"})
+SEEN_BY_THEMSELVES: Final = frozenset({"wait-broker-follows-controller", "wipe-disk"})
 """Actions whose end no observation may show: what they looked at themselves has to do, and the start behind them."""
 
 
@@ -226,6 +263,7 @@ SEEN_TWICE_ALREADY: Final = frozenset(
     {
         "put-config",
         "restore-config",
+        "format-disk",
         "start-node",
         "stop-controllers",
         "raise-controller-epoch",
@@ -240,6 +278,17 @@ look more is enough, and while there is no controller every second counts."""
 def words_of(step: Step) -> dict[str, Any]:
     """What the journal says of a step before it is taken."""
     return {"number": step.number, "phase": None if step.file is None else str(step.file), "gate": step.gate}
+
+
+def _something_listens(step: Step) -> Finding:
+    return blocker(
+        "format-of-a-living-node",
+        step.target,
+        f"something listens at the address of {step.target}, which is to be formatted: a node that runs is never"
+        " formatted",
+        "First see whether the inventory names another cluster's node. Otherwise stop what listens there; then run this"
+        " again.",
+    )
 
 
 def _does_not_follow(step: Step, holder: int | None, named: int | None) -> Finding:

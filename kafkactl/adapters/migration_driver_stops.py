@@ -20,6 +20,18 @@ _EARLY: Final = frozenset({"M0", "M1", "M2"})
 # From these the next ones come by themselves.
 _BY_ITSELF: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
 
+STOP_AT_ONCE: Final = frozenset(
+    {
+        State.SPLIT_BRAIN,
+        State.STALE_MIGRATION,
+        State.BURNT_QUORUM,
+        State.COPY_CRASHED,
+        State.FINALIZED_WITH_ZOOKEEPER_BROKER,
+        State.STALE_CONTROLLER,
+    }
+)
+"""Situations that waiting makes worse."""
+
 LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M6": 2, "M7": 2, "M8": 2, "M9": 2, "M10": 3,
                  "M11": 3}  # fmt: skip
 """From one to another of these no migration goes by itself: prepared, entered, copied, final. In M5 anything can be."""
@@ -28,7 +40,7 @@ LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M6": 2,
 def moved_against(goal: str, before: str | None, now: str) -> bool:
     """Whether a migration goes the other way than the run that drives it: back under `run`, on under `rollback`."""
     old, new = LEVELS.get(before or ""), LEVELS.get(now)
-    if old is None or new is None:
+    if old is None or new is None or (goal != BACK and now == State.M2):  # M3 that lost its majority is M2 again
         return False  # broken on the way: told by the plan
     return new > old if goal == BACK else new < old
 

@@ -1,7 +1,8 @@
 """An observation saved: a folder that is there whole or not at all, and without secrets unless they are asked for.
 
 The law: without `include_secrets` no byte that is written holds one. ZooKeeper's data, configurations and logs are
-rewritten for that, and the damage in them stays damage. With it the folder is its owner's alone (0700, files 0600).
+rewritten for that, and the damage in them stays damage. With it or without it, the folder is its owner's alone (0700,
+files 0600).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 from kafkactl.adapters.log_source import LogFile
 from kafkactl.adapters.migration_files import LOGS, OBSERVATION, ZNODES, Captured
@@ -26,7 +26,7 @@ from kafkactl.migration.tree_redact import redact_znodes
 from kafkactl.migration.znode import encode_znodes
 from kafkactl.storage.model import METADATA_LOG
 
-_MODES: Final = {False: (0o755, 0o644), True: (0o700, 0o600)}
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 
 def save_observation(folder: str, captured: Captured, *, include_secrets: bool = False) -> None:
@@ -80,19 +80,18 @@ def _not_written(folder: str, error: OSError | ValueError) -> FailedError:
 
 
 def _write(work: Path, captured: Captured, *, include_secrets: bool) -> None:
-    folder_mode, mode = _MODES[include_secrets]
     raw = captured.raw if include_secrets else redact_observation(captured.raw)
-    _file(work / OBSERVATION, [render_observation(raw)], mode)
+    _file(work / OBSERVATION, [render_observation(raw)])
     if captured.znodes is not None:
         znodes = captured.znodes if include_secrets else redact_znodes(captured.znodes)
-        _file(work / ZNODES[0], [encode_znodes(znodes)], mode)
+        _file(work / ZNODES[0], [encode_znodes(znodes)])
     for id, source in captured.logs.items():
         place = work / LOGS / str(id) / METADATA_LOG
         place.mkdir(parents=True)
         for file in source.files(checkpoints=True):
-            _file(place / file.name.rsplit("/", 1)[-1], _log_bytes(file, include_secrets=include_secrets), mode)
+            _file(place / file.name.rsplit("/", 1)[-1], _log_bytes(file, include_secrets=include_secrets))
     for folder, _, _ in os.walk(work, topdown=False):
-        Path(folder).chmod(folder_mode)
+        Path(folder).chmod(_FOLDER_MODE)
         sync_folder(Path(folder))
 
 
@@ -100,11 +99,11 @@ def _log_bytes(file: LogFile, *, include_secrets: bool) -> Iterable[bytes]:
     return file.pieces() if include_secrets else redact_runs(walk_runs(file.pieces(), file=file.name))
 
 
-def _file(path: Path, pieces: Iterable[bytes], mode: int) -> None:
+def _file(path: Path, pieces: Iterable[bytes]) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         for piece in pieces:
             file.write(piece)
         file.flush()
-        os.fchmod(file.fileno(), mode)
+        os.fchmod(file.fileno(), _FILE_MODE)
         os.fsync(file.fileno())

@@ -14,6 +14,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import IO, Any, Final
 
 from kafkactl.adapters.clock import Clock, Deadline, SystemClock
@@ -84,19 +85,24 @@ def run_hook(
     *,
     stdin: bytes = b"",
     environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
     limits: HookLimits | None = None,
     clock: Clock | None = None,
+    shows_stdout: bool = False,
 ) -> HookRun:
     """Run a command until it has ended, again as long as it asks for it (exit 75). Nothing is raised for what it does.
 
-    `environment` is added to ours. A time limit, or an interruption, ends the hook's whole process group.
+    `environment` is the whole of it (that of this process by default), `folder` the working directory, to which a
+    relative command is relative. `shows_stdout`: where it fails, the end of its stdout is shown as well; not of a hook
+    whose stdout is a configuration file. A time limit, or an interruption, ends the hook's whole process group.
     """
     bounds, time = limits or HookLimits(), clock or SystemClock()
     began_ms, until = time.now_ms(), Deadline.after(bounds.try_again_ms, time)
     attempts = 0
     while True:
         attempts += 1
-        code, out, err, timed_out = _run_once(words, stdin, environment or {}, Deadline.after(bounds.timeout_ms, time))
+        deadline = Deadline.after(bounds.timeout_ms, time)
+        code, out, err, timed_out = _run_once(words, stdin, environment, folder, deadline)
         if code != TRY_AGAIN or timed_out or until.passed:
             break
         time.sleep_ms(min(bounds.pause_ms, max(1.0, until.left_ms)))
@@ -106,7 +112,7 @@ def run_hook(
         exit_code=code,
         stdout=bytes(out.kept),
         truncated=out.truncated,
-        told=_told(words, end, code, err, bounds),
+        told=_told(words, end, code, bounds, err=err, out=out if shows_stdout else None),
         attempts=attempts,
         elapsed_ms=int(time.now_ms() - began_ms),
     )
@@ -139,13 +145,13 @@ class _Kept:
 
 
 def _run_once(
-    words: Sequence[str], stdin: bytes, environment: Mapping[str, str], deadline: Deadline
+    words: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None, folder: Path | None, deadline: Deadline
 ) -> tuple[int | None, _Kept, _Kept, bool]:
     out, err = _Kept(STDOUT_BYTES, last=False), _Kept(STDERR_BYTES, last=True)
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
-            list(words), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env={**os.environ, **environment}
+            list(words), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=environment, cwd=folder
         )
     except (OSError, ValueError) as error:
         err.add(str(error).encode(errors="replace"))
@@ -228,14 +234,21 @@ def _end(process: subprocess.Popen[bytes], clock: Clock) -> None:
             return
 
 
-def _told(words: Sequence[str], end: HookEnd, code: int | None, err: _Kept, limits: HookLimits) -> str:
-    wrote = str(redacted(bytes(err.kept).decode("utf-8", "replace").strip()))
-    if len(wrote) > _TOLD_CHARS:
-        wrote = "…" + wrote[-_TOLD_CHARS:]
+def _told(
+    words: Sequence[str], end: HookEnd, code: int | None, limits: HookLimits, *, err: _Kept, out: _Kept | None
+) -> str:
     what = {
         HookEnd.DONE: "exit 0",
         HookEnd.TIMED_OUT: f"not ended after {limits.timeout_ms / 1000:g} s",
         HookEnd.NOT_STARTED: "not started",
         HookEnd.NOT_READY: f"still asks to be tried again after {limits.try_again_ms / 1000:g} s",
     }.get(end, f"exit {code}")
-    return f"{words[0]}: {what}" + (f": {wrote}" if wrote else "")
+    wrote = _end_of(err)
+    printed = _end_of(out) if out is not None and end is not HookEnd.DONE else ""
+    return f"{words[0]}: {what}" + (f": {wrote}" if wrote else "") + (f"; stdout: {printed}" if printed else "")
+
+
+def _end_of(stream: _Kept) -> str:
+    """The last that was written, without what looks like a secret."""
+    wrote = str(redacted(bytes(stream.kept).decode("utf-8", "replace").strip()))
+    return wrote if len(wrote) <= _TOLD_CHARS else "…" + wrote[-_TOLD_CHARS:]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import stat
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from kafkactl.adapters.config_providers import resolve
 from kafkactl.adapters.directories import observe_node
 from kafkactl.adapters.entropy import SystemSource
 from kafkactl.adapters.filesystem import OsFilesystem
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.adapters.migration_driver_port import Request
 from kafkactl.adapters.migration_hooks import HookEnd, HookRun
 from kafkactl.adapters.whole_file import sync_folder, write_whole
@@ -22,12 +21,14 @@ from kafkactl.features.releases import find_release
 from kafkactl.migration.hook_words import CHANGED_MEANWHILE, Verb
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.plan import Outcome, blockers
+from kafkactl.protocol.properties import parse_properties
 from kafkactl.storage.ensure import plan_ensure
-from kafkactl.storage.model import FormatRequest, VoterMode
+from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG, FormatRequest, VoterMode
 from kafkactl.storage.node_config import read_node_config
 
 _PUT_ASIDE = ".before-"
 _NEW_FILE_MODE = 0o640
+_OF_LOG_DIRECTORY = (META_PROPERTIES, METADATA_LOG)
 
 
 def run_locally(node: InventoryNode, request: Request) -> HookRun:
@@ -44,22 +45,22 @@ def run_locally(node: InventoryNode, request: Request) -> HookRun:
 
 
 def _get(node: InventoryNode, _request: Request) -> HookRun:
-    return _done(Path(node.config).read_bytes())
+    return _done(read_whole(node.config, InputKind.NODE_CONFIG))
 
 
 def _put(node: InventoryNode, request: Request) -> HookRun:
     path = Path(node.config)
-    there = path.read_bytes() if path.exists() else None
+    there = read_whole(path, InputKind.NODE_CONFIG) if path.exists() else None
     now = "absent" if there is None else hashlib.sha256(there).hexdigest()
     if now == request.extra["sha_after"]:
         return _done()
     if now != request.extra["sha_before"]:
         return HookRun(end=HookEnd.CHANGED_MEANWHILE, exit_code=CHANGED_MEANWHILE)
-    found = path.stat() if there is not None else None
-    write_whole(path, request.text, mode=_NEW_FILE_MODE if found is None else stat.S_IMODE(found.st_mode))
-    if found is not None and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
-        with contextlib.suppress(PermissionError):
-            os.chown(path, found.st_uid, found.st_gid)
+    found = path.lstat() if there is not None else None
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        return _failed(f"{path} is not a regular file: name the file itself as config in the inventory")
+    mode = _NEW_FILE_MODE if found is None else stat.S_IMODE(found.st_mode) & 0o777
+    write_whole(path, request.text, mode=mode, owner=None if found is None else (found.st_uid, found.st_gid))
     return _done()
 
 
@@ -67,7 +68,8 @@ def _format(node: InventoryNode, request: Request) -> HookRun:
     """As `kafkactl storage ensure` does: formatted as asked is well, formatted otherwise is refused."""
     release = find_release(node.kafka_version or str(request.extra.get("kafka_version") or "3.9"))
     flags = tuple(request.extra["format_flags"])
-    config = read_node_config(Path(node.config).read_bytes(), file=node.config, release=release, resolve=resolve)
+    text = read_whole(node.config, InputKind.NODE_CONFIG)
+    config = read_node_config(text, file=node.config, release=release, resolve=resolve)
     asked = FormatRequest(
         cluster_id=str(request.extra["cluster_id"]),
         release_version=str(request.extra["release"]),
@@ -93,13 +95,32 @@ def _mode(flags: tuple[str, ...]) -> VoterMode:
     return VoterMode.NO_INITIAL_CONTROLLERS if "--no-initial-controllers" in flags else VoterMode.UNSPECIFIED
 
 
-def _wipe(_node: InventoryNode, request: Request) -> HookRun:
-    """The directory is put aside, not deleted: under its own name with the number of the journal's entry."""
+def _wipe(node: InventoryNode, request: Request) -> HookRun:
+    """The directory is put aside, not deleted: under its own name with the number of the journal's entry.
+
+    The node's own file names it, so only a log directory of Kafka is moved, and none of another cluster or node.
+    """
     path = Path(str(request.extra["metadata_dir"]))
+    if path.exists() and any(path.iterdir()) and not any((path / name).exists() for name in _OF_LOG_DIRECTORY):
+        return _failed(f"{path} is not a log directory of Kafka: it holds neither {' nor '.join(_OF_LOG_DIRECTORY)}")
+    if other := _whose_else(path, node, str(request.extra.get("cluster_id") or "")):
+        return _failed(f"{path} is that of {other}: the inventory names another cluster's or another node's disk")
     if path.exists():
         path.rename(path.with_name(f"{path.name}{_PUT_ASIDE}{request.seq}"))
         sync_folder(path.parent)
     return _done()
+
+
+def _whose_else(path: Path, node: InventoryNode, cluster_id: str) -> str | None:
+    """The other cluster or node that the directory's meta.properties names; None where it names this one, or none."""
+    file = path / META_PROPERTIES
+    if not file.exists():
+        return None
+    known = parse_properties(read_whole(file, InputKind.META_PROPERTIES), file=str(file)).mapping
+    cluster, id = (known.get("cluster.id") or "").strip(), (known.get("node.id") or "").strip()
+    if cluster and cluster_id and cluster != cluster_id:
+        return f"the cluster {cluster}"
+    return f"node {id}" if id.isdecimal() and int(id) != node.id else None
 
 
 def _probe(_node: InventoryNode, request: Request) -> HookRun:

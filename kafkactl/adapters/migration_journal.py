@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Self
 
 from kafkactl.adapters.filesystem import Filesystem
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.adapters.journal import Journal, open_journal, wall_clock_ms
-from kafkactl.adapters.journal_lines import Entry
+from kafkactl.adapters.journal_lines import Entry, entries_understood
 from kafkactl.adapters.whole_file import write_whole
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
@@ -44,7 +46,10 @@ class Memory:
     `state` is the last one that was observed, None before the first; `identity` the migration's own words. `done` are
     the actions that reached their gate in this run or an earlier one of the same goal, oldest first; `failed` is the
     last one that did not, while nothing was done since, and `unfinished` are all that were begun and not seen through.
-    `originals` gives the sha256 of each node's own file from before anything was changed.
+    `originals` gives the sha256 of each node's own file from before anything was changed, with the edits that were
+    carried into it since; `files` those of the files that were put, or meant to be put, in place. `rendered` is the
+    folder whose files are used, None where the driver renders them itself. `starting` are nodes that were started, by
+    name and phase, and not seen to be up yet, with the time of it.
     """
 
     goal: str | None = None
@@ -55,6 +60,9 @@ class Memory:
     done: tuple[tuple[str, str], ...] = ()
     unfinished: tuple[tuple[str, str], ...] = ()
     originals: Mapping[str, str] | None = None
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rendered: str | None = None
+    starting: Mapping[tuple[str, str], int] = field(default_factory=dict)
     trees: tuple[str, ...] = ()
     outcome: str | None = None
     is_finalizing: bool = False
@@ -68,9 +76,10 @@ class Memory:
 def remembered(entries: Iterable[Entry]) -> Memory:
     """What the entries of a journal, oldest first, say of the last migration."""
     folding = _Folding()
-    for one in entries:
-        folding.take(one)
-    return folding.memory()
+    with entries_understood():
+        for one in entries:
+            folding.take(one)
+        return folding.memory()
 
 
 class _Folding:
@@ -83,6 +92,9 @@ class _Folding:
         self.done: list[tuple[str, str]] = []
         self.unfinished: dict[tuple[str, str], None] = {}
         self.originals: dict[str, str] = {}
+        self.files: dict[str, tuple[str, ...]] = {}
+        self.rendered: str | None = None
+        self.starting: dict[tuple[str, str], int] = {}
         self.trees: list[str] = []
         self.outcome: str | None = None
         self.is_finalizing = False
@@ -105,18 +117,37 @@ class _Folding:
                     self.done.append((self.pending.action, self.pending.target))
                     self.unfinished.pop(self.done[-1], None)
                 self.failed = self.pending if one.entry == "failed" else None
+                if one.entry != "withdrawn":
+                    target = self.pending.target
+                    self.starting = {key: at for key, at in self.starting.items() if key[0] != target}
                 self.pending = None
-            case "original":
-                self.originals.setdefault(data["node"], data["sha256"])
-            case "tree":
-                self.trees.append(data["sha256"])
             case "end":
                 self.outcome = data["outcome"]
+            case _:
+                self._keep(one)
+
+    def _keep(self, one: Entry) -> None:
+        """What is remembered for a later step."""
+        data = one.data
+        match one.entry:
+            case "starting":
+                self.starting[data["target"], data["phase"]] = one.at_ms
+            case "original":
+                self.originals.setdefault(data["node"], data["sha256"])
+            case "own-file":
+                self.originals[data["node"]] = data["sha256"]
+            case "file":
+                self.files[data["node"]] = (*self.files.get(data["node"], ()), data["sha256"])
+            case "rendered":
+                self.rendered = data["folder"]
+            case "tree":
+                self.trees.append(data["sha256"])
 
     def _begin(self, data: Mapping[str, Any]) -> None:
         if self.goal in (BACK, FINALIZE) and self.outcome == "done":
             # The one before is over: what it kept is no longer what is there before this one.
             self.originals, self.trees, self.state, self.is_finalizing = {}, [], None, False
+            self.files, self.rendered, self.starting = {}, None, {}
             self.pending = self.failed = None
             self.unfinished = {}
         if self.goal != data["goal"] or self.outcome is not None:
@@ -133,6 +164,9 @@ class _Folding:
             done=tuple(self.done),
             unfinished=tuple(self.unfinished),
             originals=dict(self.originals),
+            files=dict(self.files),
+            rendered=self.rendered,
+            starting=dict(self.starting),
             trees=tuple(self.trees),
             outcome=self.outcome,
             is_finalizing=self.is_finalizing,
@@ -200,6 +234,10 @@ class MigrationJournal:
         """An intent of an earlier run is given up: what is observed makes another plan."""
         self._journal.append("withdrawn", {"of": seq, "why": why})
 
+    def starting(self, seq: int, target: str, phase: str) -> None:
+        """The process of a node is about to be started with the file of a phase, as a part of this intent's action."""
+        self._journal.append("starting", {"of": seq, "target": target, "phase": phase})
+
     def note(self, entry: str, data: Mapping[str, Any]) -> None:
         """Anything else worth a line."""
         self._journal.append(entry, data)
@@ -214,7 +252,7 @@ class MigrationJournal:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self.folder / name
-            if not path.exists() or path.read_bytes() != content:
+            if not path.exists() or read_whole(path, InputKind.KEPT) != content:
                 write_whole(path, content, mode=_OWNER_ONLY)
         except OSError as error:
             raise FailedError(
@@ -239,7 +277,7 @@ def kept_file(folder: Path, sha256: str) -> bytes:
     """Bytes that a journal kept. Raises InputError `kept-file-damaged` where they are gone or others."""
     path = folder / sha256
     try:
-        content = path.read_bytes()
+        content = read_whole(path, InputKind.KEPT)
     except OSError as error:
         raise _damaged(path, error.strerror or str(error)) from error
     if hashlib.sha256(content).hexdigest() != sha256:

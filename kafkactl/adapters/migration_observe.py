@@ -24,8 +24,9 @@ from kafkactl.adapters.migration_observe_places import PlaceFacts, look_at_place
 from kafkactl.adapters.transport import parse_addresses
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import changed, frozen
+from kafkactl.migration.identity import identities_of
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.observation import NodeRole, ServerSeen
+from kafkactl.migration.observation import NodeRole, Observation, ServerSeen
 from kafkactl.migration.observation_raw import RawNode, RawObservation
 from kafkactl.migration.observation_reading import node_seen
 from kafkactl.migration.tree import Tree
@@ -59,14 +60,16 @@ def observe(
     looking = _Looking(inventory, timeout_ms, clock or SystemClock())
     now_ms = time.time_ns() // 1_000_000
     tree = looking.tree()
-    answers = looking.answers(asks_zookeeper_brokers=asks_zookeeper_brokers)
+    cluster_id = (None if tree is None else _cluster_id(tree)) or inventory.cluster_id
+    answers = looking.answers(asks_zookeeper_brokers=asks_zookeeper_brokers, cluster_id=cluster_id)
     places = look_at_places(inventory, timeout_ms=looking.share_ms)
     nodes = tuple(looking.node(one, answers[one.id], places[one.id]) for one in inventory.nodes)
-    logs = looking.logs(nodes, places) if with_logs else {}
-    looking.compare_clusters(tree, answers)
+    looking.compare_clusters(tree)
+    logs = looking.logs(_of_this_cluster(nodes, cluster_id), places) if with_logs else {}
     connect, _, _ = inventory.zookeeper.connect.partition("/")
     raw = RawObservation(
         time_ms=now_ms,
+        cluster_id=inventory.cluster_id,
         connect=inventory.zookeeper.connect,
         chroot=inventory.zookeeper.connect.removeprefix(connect).rstrip("/"),
         zxid_before=None if tree is None else tree.zxid_before,
@@ -76,6 +79,13 @@ def observe(
         findings=(*looking.findings, *(told for one in places.values() for told in one.findings)),
     )
     return Captured(raw=raw, znodes=None if tree is None else _absolute(tree), logs=logs)
+
+
+def _of_this_cluster(nodes: tuple[RawNode, ...], cluster_id: str | None) -> tuple[RawNode, ...]:
+    """Those whose own answers do not speak against it: nothing is fetched from a stranger."""
+    found = tuple(node_seen(one)[0] for one in nodes)
+    names = identities_of(Observation(time_ms=0, nodes=found, cluster_id=cluster_id), None).names
+    return tuple(raw for raw, seen in zip(nodes, found, strict=True) if seen.name not in names)
 
 
 def _absolute(tree: Tree) -> tuple[Znode, ...]:
@@ -150,7 +160,7 @@ class _Looking:
 
     # --- nodes ---
 
-    def answers(self, *, asks_zookeeper_brokers: bool) -> dict[int, NodeAnswers | _Unmet]:
+    def answers(self, *, asks_zookeeper_brokers: bool, cluster_id: str | None) -> dict[int, NodeAnswers | _Unmet]:
         """By node id, asked at once, controllers and brokers each with their own way in.
 
         The controllers come first, right behind the tree: how far the log was then is what `/migration` is held
@@ -160,10 +170,11 @@ class _Looking:
         for nodes in (self._inventory.controllers, self._inventory.brokers):
             places = {one.id: parse_addresses(one.address)[0] for one in nodes}
             answers = ask_nodes(
-                tuple(places.values()),
+                {address: id for id, address in places.items()},
                 self._access[nodes[0].role],
                 Deadline.after(self._silent_ms, self._clock),
                 asks_zookeeper_brokers=asks_zookeeper_brokers,
+                cluster_id=cluster_id,
             )
             for id, address in places.items():
                 answer = answers[address]
@@ -175,6 +186,7 @@ class _Looking:
         raw = RawNode(
             id=node.id,
             role=node.role,
+            address=node.address,
             kafka_version=node.kafka_version,
             config=places.config,
             meta_properties=places.meta_properties,
@@ -192,6 +204,7 @@ class _Looking:
         met = changed(
             raw,
             alive=True,
+            identity=answer.identity,
             api_versions=answer.api_versions,
             describe_quorum=answer.describe_quorum,
             quorum_error=answer.quorum_error,
@@ -207,22 +220,15 @@ class _Looking:
             text += "; its process may hang or be cut off, which is not gone"
         self.findings.append(tell("node-not-observed", node.name, text, error.next_step or "", reason=error.id))
 
-    def compare_clusters(self, tree: Tree | None, answers: Mapping[int, NodeAnswers | _Unmet]) -> None:
-        """An inventory may point at the ZooKeeper, or the chroot, of another cluster than its nodes'."""
+    def compare_clusters(self, tree: Tree | None) -> None:
+        """An inventory may point at the ZooKeeper, or the chroot, of another cluster than the one it names."""
         found = None if tree is None else _cluster_id(tree)
         wanted = self._inventory.cluster_id
-        subject = f"ZooKeeper {self._inventory.zookeeper.connect}"
-        step = "Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
         if found is not None and wanted is not None and found != wanted:
+            subject = f"ZooKeeper {self._inventory.zookeeper.connect}"
             text = f"it is that of the cluster {found}, the inventory is about {wanted}"
+            step = "Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
             self.findings.append(blocker("zookeeper-of-another-cluster", subject, text, step, found=found))
-        for node in self._inventory.nodes:
-            answer = answers[node.id]
-            told = answer.cluster_id if isinstance(answer, NodeAnswers) else None
-            expected = found or wanted
-            if told is not None and expected is not None and told != expected:
-                text = f"it is a node of the cluster {told}, this is about {expected}"
-                self.findings.append(blocker("node-of-another-cluster", node.name, text, step, found=told))
 
     # --- logs ---
 
@@ -250,7 +256,7 @@ class _Looking:
                 log = fetch_metadata_log(client)
         except KafkactlError as error:
             text = f"it was not fetched: {error.message}"
-            self.findings.append(note("metadata-log-not-observed", "metadata log", text, error.next_step or ""))
+            self.findings.append(warning("metadata-log-not-observed", "metadata log", text, error.next_step or ""))
             return None
         files = []
         if log.snapshot is not None:

@@ -1,4 +1,4 @@
-"""What a node answers for itself, kept as bytes: ApiVersions, DescribeQuorum, and of a broker the id of its cluster.
+"""What a node answers for itself: who it is, and, kept as bytes, ApiVersions and DescribeQuorum.
 
 A broker on ZooKeeper does not offer DescribeQuorum and hangs up on who asks all the same (and logs an error); that is
 its answer. Nothing here changes anything.
@@ -6,21 +6,22 @@ its answer. Nothing here changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from kafkactl._version import __version__
 from kafkactl.adapters.attempts import all_at_once
 from kafkactl.adapters.clock import Deadline
-from kafkactl.adapters.cluster_view import Role, describe_cluster_body, role_of
+from kafkactl.adapters.cluster_view import Role, role_of
 from kafkactl.adapters.connection import Access, Connection, connect
-from kafkactl.adapters.controllers import QUORUM_REQUEST
+from kafkactl.adapters.migration_identity import identify
+from kafkactl.adapters.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import EncodeError, KafkactlError, UnreachableError
 from kafkactl.frozen import frozen
+from kafkactl.migration.observation import IdentitySeen
 from kafkactl.migration.observation_raw import CLOSED, RawAnswer
 from kafkactl.migration.observation_reading import DESCRIBE_QUORUM
-from kafkactl.protocol.api_versions import request_body, usable_version
+from kafkactl.protocol.api_versions import request_body
 from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.framing import Response
 from kafkactl.schema.definitions import message
@@ -34,46 +35,48 @@ class NodeAnswers:
     api_versions: RawAnswer | None
     describe_quorum: RawAnswer | None = None
     quorum_error: str | None = None
-    cluster_id: str | None = None
+    identity: IdentitySeen | None = None
 
 
 def ask_nodes(
-    addresses: Sequence[Address], access: Access, deadline: Deadline, *, asks_zookeeper_brokers: bool
+    expected: Mapping[Address, int],
+    access: Access,
+    deadline: Deadline,
+    *,
+    asks_zookeeper_brokers: bool,
+    cluster_id: str | None = None,
 ) -> dict[Address, NodeAnswers | KafkactlError]:
-    """The answers of all of these nodes, asked at once; an error is why a node was not met at all."""
+    """The answers of all of these nodes, asked at once; an error is why a node was not met at all.
+
+    `expected` gives the node id that the inventory has for an address, `cluster_id` the cluster that it should be of.
+    """
     return all_at_once(
-        addresses,
-        lambda address, by: _ask(address, access, by, asks_all=asks_zookeeper_brokers),
+        tuple(expected),
+        lambda address, by: _ask(
+            address, access, by, expected_id=expected[address], cluster_id=cluster_id, asks_all=asks_zookeeper_brokers
+        ),
         deadline,
     )
 
 
-def _ask(address: Address, access: Access, deadline: Deadline, *, asks_all: bool) -> NodeAnswers:
+def _ask(
+    address: Address, access: Access, deadline: Deadline, *, expected_id: int, cluster_id: str | None, asks_all: bool
+) -> NodeAnswers:
     connection = connect(address, access, deadline)
     with connection:
         version = connection.versions.version
         response = connection.ask("ApiVersions", request_body(__version__), deadline=deadline, version=version)
         role = role_of(connection.versions)
-        cluster_id = _cluster_id(connection, deadline) if role is Role.BROKER else None
-        quorum, error = _quorum(connection, deadline, asks_all=asks_all)
+        identity, trouble = identify(connection, expected_id=expected_id, cluster_id=cluster_id, deadline=deadline)
+        # On a connection that was lost the next question would end as on a broker that hangs up on it.
+        quorum, error = (None, None) if trouble is not None else _quorum(connection, deadline, asks_all=asks_all)
         return NodeAnswers(
             role=role,
             api_versions=_raw(response),
             describe_quorum=quorum,
             quorum_error=error,
-            cluster_id=cluster_id,
+            identity=identity,
         )
-
-
-def _cluster_id(connection: Connection, deadline: Deadline) -> str | None:
-    """As DescribeCluster tells it; None where the node does not, which it owes to nobody."""
-    try:
-        version = usable_version(message("DescribeClusterRequest"), connection.versions, peer=str(connection.address))
-        body: Mapping[str, Any] = describe_cluster_body(Role.BROKER, version)
-        answer = connection.ask("DescribeCluster", body, deadline=deadline, version=version).body
-    except UnreachableError:
-        return None
-    return None if answer["ErrorCode"] else answer["ClusterId"]
 
 
 def _quorum(connection: Connection, deadline: Deadline, *, asks_all: bool) -> tuple[RawAnswer | None, str | None]:

@@ -12,11 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.adapters.log_source import LogSource, open_source
-from kafkactl.adapters.migration_hooks import HookLimits, run_hook
+from kafkactl.adapters.migration_driver_port import Request
+from kafkactl.adapters.migration_hook_call import call_hook
+from kafkactl.adapters.migration_hooks import HookLimits
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import frozen
-from kafkactl.migration.hook_words import Value, Verb, words_of
+from kafkactl.migration.hook_words import Value, Verb, directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observation import NodeRole
 from kafkactl.plan import Finding, warning
@@ -73,6 +76,7 @@ class Places:
 
     def __init__(self, inventory: Inventory, timeout_ms: float) -> None:
         self.findings: list[Finding] = []
+        self._inventory = inventory
         self._folder = Path(inventory.file).parent
         self._timeout_ms = int(timeout_ms)
 
@@ -94,7 +98,7 @@ class Places:
         """The first meta.properties of its directories that can be read from here."""
         for path in self._meta_files(node, config):
             try:
-                return dict(parse_properties(path.read_bytes(), file=str(path)).mapping)
+                return dict(parse_properties(read_whole(path, InputKind.META_PROPERTIES), file=str(path)).mapping)
             except FileNotFoundError:
                 continue
             except (OSError, DecodeError) as error:
@@ -125,9 +129,9 @@ class Places:
 
     def strays(self, node: InventoryNode, config: str | None) -> tuple[str, ...] | None:
         """Partition directories that the node has put aside as strays, sorted; None where nobody can look."""
-        folders = node.log_dirs or tuple(self._named(node, config))
+        folders = self._folders(node, config)
         if Verb.FS_PROBE in node.hooks.commands and folders:
-            data = self._by_hook(node, Verb.FS_PROBE, log_dirs=folders)
+            data = self._by_hook(node, Verb.FS_PROBE, log_dirs=tuple(map(os.path.abspath, folders)))
             lines = None if data is None else data.decode("utf-8", "replace").splitlines()
         elif node.hooks.is_local and folders:
             lines = self._listed(node, folders)
@@ -149,14 +153,23 @@ class Places:
                 return None
         return lines if is_there else None
 
-    def _named(self, node: InventoryNode, config: str | None) -> list[str]:
-        """The log directories that its configuration names."""
+    def _folders(self, node: InventoryNode, config: str | None) -> tuple[str, ...]:
+        """The log directories of a node: those of the inventory, else those that its own file names and that are fit
+        to be given to a hook; empty where one of them is not."""
+        if node.log_dirs:
+            return node.log_dirs
         named = _log_dirs(config)
-        return [str(self._folder / one) for one in named] if node.hooks.is_local else named
+        if node.hooks.is_local:
+            return tuple(str(self._folder / directory) for directory in named)
+        try:
+            return tuple(directory_of_node(directory, where=node.name) for directory in named)
+        except InputError as error:
+            self._note(node, error.message)
+            return ()
 
     def _meta_files(self, node: InventoryNode, config: str | None) -> Iterator[Path]:
         if node.hooks.is_local:
-            for folder in node.log_dirs or self._named(node, config):
+            for folder in self._folders(node, config):
                 yield Path(folder) / META_PROPERTIES
         if node.log is not None:
             log = self._folder / node.log
@@ -164,33 +177,22 @@ class Places:
 
     def _file(self, node: InventoryNode, path: Path) -> bytes | None:
         try:
-            return path.read_bytes()
+            return read_whole(path, InputKind.NODE_CONFIG)
         except (OSError, ValueError) as error:
             self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
             return None
 
     def _by_hook(self, node: InventoryNode, verb: Verb, **extra: Value) -> bytes | None:
         """What a hook printed; None where there is none, or where it failed."""
-        template = node.hooks.commands.get(verb)
-        if template is None:
+        if verb not in node.hooks.commands:
             return None
-        values: dict[str, Value] = {
-            "node_id": str(node.id),
-            "role": node.role.value,
-            "host": node.host,
-            "config_path": node.config,
-            "phase": "original",
-            "journal_seq": "0",
-            **extra,
-            **node.hooks.variables,
-        }
+        request = Request(verb=verb, node=node.id, phase="original", seq=0, told="", extra=extra)
+        limits = HookLimits(timeout_ms=min(self._timeout_ms, node.hooks.timeout_s * 1000), try_again_ms=0)
         try:
-            words = words_of(template, values, where=f"{node.name}: {verb}")
+            run = call_hook(self._inventory, node, request, limits=limits)
         except InputError as error:
             self._note(node, error.message)
             return None
-        limits = HookLimits(timeout_ms=min(self._timeout_ms, node.hooks.timeout_s * 1000), try_again_ms=0)
-        run = run_hook(words, limits=limits)
         if run.is_done and not run.truncated:
             return run.stdout
         self._note(node, f"its hook {verb} did not give what it was asked for: {run.told}")

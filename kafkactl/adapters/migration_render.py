@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.adapters.whole_file import write_whole
 from kafkactl.errors import FailedError, RefusedError
 from kafkactl.migration.render import Rendered, phase_diff
@@ -59,16 +60,24 @@ def diffs(nodes: Iterable[NodeFile], rendered: Iterable[Rendered]) -> dict[tuple
 def read_manifest(folder: Path) -> Mapping[str, Any]:
     """The manifest of an earlier rendering; empty where there is none, or what is there is something else."""
     try:
-        found = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(read_whole(folder / MANIFEST, InputKind.MANIFEST))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) and found.get("kind") == KIND else {}
+
+
+def _entries(manifest: Mapping[str, Any], key: str) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What a list of the manifest says of files, by path and sha256; what is of another type says nothing."""
+    listed = manifest.get(key)
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    pairs = (((row.get("path"), row.get("sha256")), row) for row in rows)
+    return {(path, digest): row for (path, digest), row in pairs if isinstance(path, str) and isinstance(digest, str)}
 
 
 def originals(nodes: Iterable[NodeFile], folder: Path) -> tuple[NodeFile, ...]:
     """Each node with the file it had before the migration: its own, or where that is a rendered one, the kept one."""
     manifest = read_manifest(folder)
-    known = {(one.get("path"), one.get("sha256")): one for one in manifest.get("files", []) if isinstance(one, dict)}
+    known = _entries(manifest, "files")
     found = []
     for node in nodes:
         mine = [
@@ -82,7 +91,7 @@ def originals(nodes: Iterable[NodeFile], folder: Path) -> tuple[NodeFile, ...]:
 def _kept(node: NodeFile, path: Path, known: Iterable[tuple[Any, Any]], name: str) -> NodeFile:
     """The node with its kept original, if that is still what was kept."""
     try:
-        content = path.read_bytes()
+        content = read_whole(path, InputKind.RENDERED)
     except OSError:
         return node
     if (name, sha256(content)) not in set(known):
@@ -128,11 +137,11 @@ def _folder(nodes: Iterable[NodeFile], id: int) -> str:
 def _check(folder: Path, targets: Mapping[str, bytes]) -> None:
     """Every file that is there must be one that a rendering wrote, or is about to write."""
     manifest = read_manifest(folder)
-    known = {(one.get("path"), one.get("sha256")) for one in manifest.get("written", []) if isinstance(one, dict)}
+    known = _entries(manifest, "written")
     odd = []
     for path, content in targets.items():
         try:
-            there = (folder / path).read_bytes()
+            there = read_whole(folder / path, InputKind.RENDERED)
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.features.levels import METADATA_VERSION, default_metadata_version
+from kafkactl.features.node_settings import difference_findings
 from kafkactl.features.releases import Release
+from kafkactl.metadata.image import BROKER_CONFIG
+from kafkactl.migration.check_decided import decided_differences
 from kafkactl.migration.check_settings import level_name, release_of
 from kafkactl.migration.observation import NodeSeen, Observation
 from kafkactl.plan import Finding, note, warning
@@ -22,7 +25,20 @@ _LEFT_BEHIND: Final = ("/controller", "/controller_epoch", "/migration")
 
 def afterwards(observation: Observation) -> tuple[Finding, ...]:
     """The next steps of a cluster that is finalized, in their order. What is not known is left out."""
-    return (*_files(observation), *_levels(observation), *_binaries(observation), *_zookeeper(observation))
+    return (
+        *_files(observation),
+        *_decided(observation),
+        *_levels(observation),
+        *_binaries(observation),
+        *_zookeeper(observation),
+    )
+
+
+def _decided(observation: Observation) -> Iterator[Finding]:
+    """Settings that brokers' files decided before and that the controllers' files decide now."""
+    log = observation.log
+    dynamic = {} if log is None or log.image is None else dict(log.image.configs.get((BROKER_CONFIG, ""), {}))
+    yield from difference_findings(decided_differences(observation.nodes, dynamic=dynamic))
 
 
 def _files(observation: Observation) -> Iterator[Finding]:

@@ -82,9 +82,51 @@ def _brokers_at_controllers(case: CheckCase) -> Said:
         if users is None:
             yield Unknown(f"super.users of {node.name} was not observed")
             continue
-        callers = {one.name: _at_controllers(one, node) for one in (*case.brokers, node) if one.id not in known}
+        brokers = (case.planned.brokers.get(one.id, one) for one in case.brokers)
+        callers = {one.name: _at_controllers(one, node) for one in (*brokers, node) if one.id not in known}
+        callers = {name: who for name, who in callers.items() if name not in _without_credentials(case)}
         if callers:
             yield from _callers(case, node, users, callers)
+
+
+def _credentials(case: CheckCase) -> Iterator[Finding]:
+    """C-14. Where a listener of the other kind of node asks for SASL, the caller's own file has the credentials."""
+    for name, (listener, protocol, key) in _without_credentials(case).items():
+        kind = "controllers'" if name.startswith("broker") else "brokers'"
+        yield warning(
+            "listener-credentials-missing",
+            name,
+            f"the file of {name} has neither {key} nor sasl.jaas.config for the {kind} listener {listener}"
+            f" ({protocol}): without a login in the JAAS file of its process the connection is refused",
+            f"Write {key} into the server.properties of {name} before the first step: every rendered file keeps the"
+            " line. If the login is in the JAAS file of its process, accept this finding.",
+            listener=listener,
+            key=key,
+        )
+
+
+def _without_credentials(case: CheckCase) -> dict[str, tuple[str, str, str]]:
+    """By caller the listener, its protocol, and the setting in which its credentials belong and are not."""
+    found = {}
+    for node in case.brokers if case.stage in FORWARD else ():
+        caller = case.planned.brokers.get(node.id, node)
+        name = controller_listener(caller)
+        if name is not None and not is_kraft_file(node):
+            found[node.name] = _missing_credentials(caller, name, "sasl.mechanism.controller.protocol")
+    for node in case.controllers if case.stage in FORWARD else ():
+        if node.config is not None:
+            listener = inter_broker_listener(node)
+            found[node.name] = _missing_credentials(node, listener, "sasl.mechanism.inter.broker.protocol")
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _missing_credentials(caller: NodeSeen, listener: str, mechanism_key: str) -> tuple[str, str, str] | None:
+    protocol = protocols(caller).get(listener, listener)
+    mechanism = (given(caller, mechanism_key) or "GSSAPI").lower()
+    key = f"listener.name.{listener.lower()}.{mechanism}.sasl.jaas.config"
+    if not protocol.startswith("SASL") or given(caller, key) or given(caller, "sasl.jaas.config"):
+        return None
+    return listener, protocol, key
 
 
 def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Mapping[str, str | None]) -> Said:
@@ -374,6 +416,7 @@ def _too_large_to_mirror(case: CheckCase) -> Iterator[Finding]:
 ROWS: Final = (
     Row(check="C-14", title="authorizers", stages=UNFINISHED, look=_authorizers),
     Row(check="C-14", title="brokers' rights at controllers", stages=FORWARD, look=_brokers_at_controllers),
+    Row(check="C-14", title="credentials for each other's listeners", stages=FORWARD, look=_credentials),
     Row(check="C-14", title="controllers' rights at brokers", stages=ON_ZOOKEEPER, look=_controllers_at_brokers),
     Row(check="C-15", title="rights in ZooKeeper", stages=UNFINISHED, look=_zookeeper_rights),
     Row(check="C-16", title="password.encoder.secret", stages=ON_ZOOKEEPER, look=_encoder_secret),

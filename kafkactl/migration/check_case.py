@@ -14,6 +14,7 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.image import Image
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.planned_files import PlannedFiles, planned_files
 from kafkactl.migration.state_evidence import Evidence, evidence_of
 from kafkactl.migration.tree_values import KafkaTree
 from kafkactl.plan import Finding
@@ -59,10 +60,12 @@ class CheckCase:
     """An observation, the evidence in it, the values of its tree, its newest log, and the stage. None: not observed.
 
     `last_gate`: exactly one broker has not entered, so that its restart starts the copy (M4L). `known_brokers` are the
-    ids of all brokers that anybody names.
+    ids of all brokers that anybody names. Before the copy the controllers of `observation` have the files that they
+    will be started with; `planned` says which files those are, and has the brokers' as well.
     """
 
     observation: Observation
+    planned: PlannedFiles
     evidence: Evidence
     tree: KafkaTree | None
     log: LogFacts | None
@@ -91,6 +94,8 @@ class CheckCase:
         """The finalized level of the quorum: of the log, else of a controller's answer."""
         if self.image is not None and self.image.metadata_version is not None:
             return self.image.metadata_version
+        if self.evidence.leads is False:  # a controller without a leader has a default, which is no level of the quorum
+            return None
         levels = (
             one.api_versions.finalized_features.get("metadata.version")
             for one in self.controllers
@@ -154,11 +159,14 @@ def runs_on_zookeeper(broker: NodeSeen) -> bool:
 def case_of(observation: Observation, evidence: Evidence | None = None) -> CheckCase:
     """The case of an observation; `evidence` is what was gathered of it already, for reading a tree takes its time."""
     evidence = evidence_of(observation) if evidence is None else evidence
+    observation = evidence.observation  # without what strangers answered
     tree = evidence.tree
     log, state = evidence.log, evidence.kraft_state
     stage = _stage(observation, tree, state)
+    planned = planned_files(observation) if stage in FORWARD else PlannedFiles(observation=observation)
     return CheckCase(
-        observation=observation,
+        observation=planned.observation,
+        planned=planned,
         evidence=evidence,
         tree=tree,
         log=log,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.migration.check_case import (
+    FORWARD,
     UNFINISHED,
     CheckCase,
     Row,
@@ -29,7 +30,7 @@ from kafkactl.migration.check_settings import (
     protocols,
     roles,
 )
-from kafkactl.migration.observation import NodeSeen
+from kafkactl.migration.observation import NodeRole, NodeSeen
 from kafkactl.plan import Finding, blocker, warning
 
 
@@ -137,8 +138,13 @@ def _tells(node: NodeSeen, key: str) -> bool:
 
 
 def _flag_of_controllers(case: CheckCase) -> Said:
-    """C-13. A controller without the flag: burnt before the quorum is up, finalizes when it leads in dual write."""
-    for node in case.controllers:
+    """C-13. A controller without the flag: burnt before the quorum is up, finalizes when it leads in dual write.
+
+    A disk that is formatted already may be started next, so there the file counts that is in its place.
+    """
+    for planned in case.controllers:
+        seen = case.evidence.observation.node(planned.id, NodeRole.CONTROLLER)
+        node = seen if seen is not None and seen.meta_properties else planned
         runs = None if node.api_versions is None else node.api_versions.zk_migration_ready
         if flag(node) is not False and runs is not False:
             continue
@@ -166,7 +172,7 @@ def _flag_of_controllers(case: CheckCase) -> Said:
                 node.name,
                 f"it {where}: started so, it makes the quorum one that was never on ZooKeeper, and only formatting"
                 " it again helps",
-                f"Set {FLAG}=true before the first start.",
+                f"Set {FLAG}=true before the first start; `kafkactl migrate run` puts such a file in its place first.",
             )
 
 
@@ -190,7 +196,13 @@ def _may_finalize(case: CheckCase, node: NodeSeen, where: str) -> Finding:
     )
 
 
+def _planned_files(case: CheckCase) -> Iterator[Finding]:
+    """C-13. What `run` will put in place of the controllers' files, and what keeps it from making them."""
+    yield from case.planned.findings
+
+
 ROWS: Final = (
+    Row(check="C-13", title="files that `run` makes", stages=FORWARD, look=_planned_files),
     Row(check="C-13", title="files of controllers", stages=UNFINISHED, look=_controller_file),
     Row(check="C-13", title="listener between brokers", stages=UNFINISHED, look=_inter_broker_listener),
     Row(check="C-13", title="the way to ZooKeeper", stages=UNFINISHED, look=_zookeeper_settings),

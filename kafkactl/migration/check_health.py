@@ -21,6 +21,7 @@ from kafkactl.migration.check_case import (
     Unknown,
 )
 from kafkactl.migration.check_settings import is_kraft_file, is_on
+from kafkactl.migration.liveness import silent_brokers
 from kafkactl.migration.observation import Mode
 from kafkactl.migration.state_evidence import Quorum, metric
 from kafkactl.plan import Finding, Severity, blocker, note, some, warning
@@ -209,6 +210,8 @@ def _partitions(case: CheckCase) -> Said:
     if parts is None:
         yield Unknown("the states of the partitions were not observed")
         return
+    silent = silent_brokers(case.observation)  # still in the ISR for some seconds
+    parts = [one._replace(isr=tuple(id for id in one.isr if id not in silent)) for one in parts] if silent else parts
     offline = [one.name for one in parts if one.leader < 0]
     short = [one for one in parts if one.leader >= 0 and set(one.replicas) - set(one.isr) and not one.moving]
     if offline:
@@ -248,7 +251,7 @@ def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
 
 def _living(case: CheckCase) -> set[int]:
     """Brokers that answer, or that nobody asked and that are registered."""
-    silent = {one.id for one in case.brokers if one.alive is False}
+    silent = silent_brokers(case.observation)
     present = set() if case.tree is None else set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)
     if case.log is not None and case.stage in (Stage.DUAL, Stage.FINAL):
         present |= {id for id, one in case.log.registrations.items() if not one.fenced}

@@ -26,6 +26,7 @@ from kafkactl.migration.check_settings import (
     release_of,
     version_of,
 )
+from kafkactl.migration.identity import cluster_id_mismatch, disk_of_another_cluster, is_known
 from kafkactl.migration.observation import NodeSeen
 from kafkactl.migration.state_unknown import different_clusters
 from kafkactl.plan import Finding, blocker, warning
@@ -48,15 +49,13 @@ def _cluster_id(case: CheckCase) -> Said:
     if expected is None:
         if len({id for _, id in told}) > 1:
             named = ", ".join(f"{node.name}: {id}" for node, id in told)
-            yield _another_cluster("nodes", f"their meta.properties name different clusters ({named})")
+            yield cluster_id_mismatch("nodes", f"their meta.properties name different clusters ({named})")
             return
         yield Unknown("the id of the cluster in ZooKeeper (/cluster/id) was not observed")
         return
-    for node, id in told:
-        if id != expected:
-            yield _another_cluster(
-                node.name, f"it is formatted for cluster {id}, and the cluster in ZooKeeper is {expected}"
-            )
+    yield from (
+        disk_of_another_cluster(node, id, expected) for node, id in told if id != expected and node in case.brokers
+    )
     unformatted = case.stage is Stage.BEFORE  # so controllers may be
     silent = [node.name for node, id in seen if not id and not (unformatted and node in case.controllers)]
     if silent:
@@ -68,13 +67,12 @@ def _strangers(case: CheckCase) -> Said:
     yield from different_clusters(case.evidence)
 
 
-def _another_cluster(subject: str, message: str) -> Finding:
-    return blocker(
-        "cluster-id-mismatch",
-        subject,
-        message,
-        "Format the controllers again with the id in /cluster/id; a broker of another cluster does not belong here.",
-    )
+def _who_they_are(case: CheckCase) -> Said:
+    """C-01. Every node is asked who it is, and the inventory is compared with whatever names nodes."""
+    yield from case.evidence.identities.findings
+    for node in case.observation.nodes:
+        if node.alive is True and node.identity is not None and not is_known(node):
+            yield Unknown(f"which node answers at {node.address}, where the inventory has {node.name}, was not told")
 
 
 def _chroot(case: CheckCase) -> Said:
@@ -409,6 +407,7 @@ def _used_disks(case: CheckCase) -> Iterator[Finding]:
 
 ROWS: Final = (
     Row(check="C-01", title="one cluster id", stages=frozenset(Stage), look=_cluster_id),
+    Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), look=_who_they_are),
     Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, look=_strangers),
     Row(check="C-02", title="one chroot", stages=UNFINISHED, look=_chroot),
     Row(check="C-02", title="one ensemble", stages=UNFINISHED, look=_ensembles),

@@ -17,6 +17,7 @@ from kafkactl.features.releases import KafkaVersion, Release, find_release
 from kafkactl.migration.observation import Mode, NodeRole, NodeSeen
 from kafkactl.migration.tree_settings import is_password_config
 from kafkactl.migration.znode import Hidden
+from kafkactl.protocol.config_variables import has_variable
 from kafkactl.protocol.java_text import parse_boolean, split_list
 
 FLAG: Final = "zookeeper.metadata.migration.enable"
@@ -40,7 +41,7 @@ def given(node: NodeSeen, key: str) -> str | None:
 
 def is_hidden(value: str | None) -> bool:
     """Whether a value is not the real one."""
-    return value is not None and (value == Hidden.REDACTED.value or re.search(r"\$\{[^}]*:[^}]*\}", value) is not None)
+    return value is not None and (value == Hidden.REDACTED.value or has_variable(value))
 
 
 def is_on(node: NodeSeen, key: str, default: bool = False) -> bool | None:

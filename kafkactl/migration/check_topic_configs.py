@@ -9,6 +9,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kafkactl.metadata.redact import TOPIC, shown_config
 from kafkactl.migration.check_case import ON_ZOOKEEPER, CheckCase, Row
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Finding, some, warning
@@ -28,7 +29,7 @@ def _topic_configs(case: CheckCase) -> Iterator[Finding]:
                 yield warning(
                     "topic-config-invalid",
                     f"topic {topic} {key}",
-                    f"{value!r} is no value of type {kind}",
+                    f"{shown_config(TOPIC, key, value)!r} is no value of type {kind}",
                     "Set it again through a broker, or delete it.",
                     key=key,
                 )

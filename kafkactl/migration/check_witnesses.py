@@ -234,7 +234,8 @@ def _burnt(_: CheckCase) -> Iterator[Finding]:
         "quorum",
         "its first controller was started without the flag, so it counts as a cluster that was never on ZooKeeper: with"
         " the flag it ends at its start",
-        "Stop the controllers, empty their metadata directories, format them again, and start them with the flag.",
+        "First make sure that the inventory names this cluster's own controllers. Then stop them, see their processes"
+        " gone, put their metadata directories aside, format them again, and start them with the flag.",
     )
 
 

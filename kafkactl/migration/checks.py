@@ -1,10 +1,11 @@
 """`check`: every danger that an observation shows, all at once, in every state of the migration.
 
-The rows stand in check_*.py, each a small function with its number: C-01 to C-60 of the list of pre-flight checks, and
+The rows stand in check_*.py, each a small function with its number: C-01 to C-61 of the list of pre-flight checks, and
 X-… for what only measurements on real clusters told (X-2.1 is section 2.1 of theirs; X-STATE is the situation as a
 whole). A row says in which stages it is asked. What it cannot answer from the observation is a finding of its own,
 `check-unknown`, which warns. Every warning has to be accepted by name before a step is taken; a blocker cannot be
-accepted, but for two that the list of checks itself leaves to the operator.
+accepted, but for two that the list of checks itself leaves to the operator. Each finding and each question has a number
+of its own (check_numbers.py): accepting one accepts nothing else of its check.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kafkactl.migration import (
     check_access,
     check_controllers,
     check_data,
+    check_decided,
     check_dual_write,
     check_health,
     check_identity,
@@ -27,13 +29,21 @@ from kafkactl.migration import (
 )
 from kafkactl.migration.check_case import CheckCase, Row, Unknown, case_of
 from kafkactl.migration.check_data import NUMBERS
+from kafkactl.migration.check_numbers import (
+    OBSERVED,
+    UNKNOWN_ID,
+    check_of,
+    is_accepted,
+    meanings,
+    number_of_finding,
+    number_of_question,
+)
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.state import situation_of
 from kafkactl.migration.state_evidence import Evidence
 from kafkactl.migration.state_names import State
 from kafkactl.plan import Finding, Severity, blockers, warning
 
-UNKNOWN_ID: Final = "check-unknown"
 STATE_CHECK: Final = "X-STATE"
 # C-34, C-35: what is under way is carried over, what waits for its deletion is dropped; both may be wanted.
 _MAY_BE_WANTED: Final = frozenset({"reassignment-before-migration", "topic-deletion-before-migration"})
@@ -49,6 +59,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *check_topic_configs.ROWS,
     *check_witnesses.ROWS,
     *check_dual_write.ROWS,
+    *check_decided.ROWS,
 )
 
 
@@ -57,7 +68,7 @@ def check(
 ) -> tuple[Finding, ...]:
     """All findings, the numbers in order, each with `check` in its evidence.
 
-    `accepted` are numbers of checks (`C-41`) or ids of findings: their warnings become info with `accepted` in their
+    `accepted` are numbers or ids of findings (see check_numbers): their warnings become info with `accepted` in their
     evidence. `evidence` is that of the observation, where it was gathered already. Never raises for what was observed.
     """
     return check_case(case_of(observation, evidence), accepted=accepted)
@@ -79,8 +90,8 @@ def open_questions(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def check_numbers() -> tuple[str, ...]:
-    """Every number that a finding can carry."""
-    return tuple(sorted({row.check for row in ROWS} | set(NUMBERS.values()) | {STATE_CHECK}))
+    """Every check that a finding can belong to."""
+    return tuple(sorted({check_of(number) for number in meanings()} | {STATE_CHECK}))
 
 
 def _of_the_state(case: CheckCase) -> Iterator[Finding]:
@@ -92,9 +103,9 @@ def _of_the_state(case: CheckCase) -> Iterator[Finding]:
 
 
 def _of_the_observation(observation: Observation) -> Iterator[Finding]:
-    """What could not be read of it: C-30 for the machines' sake, as nothing else asks for it."""
+    """What could not be read of it, or seen."""
     for one in observation.findings:
-        yield _with_number(one, NUMBERS.get(one.id, "C-30"))
+        yield _with_number(one, NUMBERS.get(one.id, OBSERVED))
     for log in observation.logs.values():
         for one in log.findings:
             yield _with_number(one, "C-08")
@@ -111,18 +122,22 @@ def _of_rows(case: CheckCase) -> Iterator[Finding]:
 
 
 def _unknown(row: Row, said: Unknown) -> Finding:
+    number = number_of_question(row.title)
     return warning(
         UNKNOWN_ID,
         f"{row.check} {row.title}",
         f"unknown: {said.why}",
-        f"Observe it, or accept it by name: --accept {row.check}",
+        f"Observe it, or accept it by its number: --accept {number}",
         check=row.check,
+        number=number,
         unknown=said.why,
     )
 
 
-def _with_number(finding: Finding, number: str) -> Finding:
-    return changed(finding, evidence={"check": number, **finding.evidence})
+def _with_number(finding: Finding, check: str) -> Finding:
+    number = number_of_finding(finding.id, check)
+    own = {"check": check} if number is None else {"check": check, "number": number}
+    return changed(finding, evidence={**own, **finding.evidence})
 
 
 def _place(finding: Finding) -> tuple[int, str]:
@@ -132,8 +147,7 @@ def _place(finding: Finding) -> tuple[int, str]:
 
 
 def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
-    named = {finding.id, str(finding.evidence["check"])} & accepted
     is_open = finding.severity is Severity.WARNING or finding.id in _MAY_BE_WANTED
-    if not named or not is_open:
+    if not is_open or not is_accepted(finding, accepted):
         return finding
     return changed(finding, severity=Severity.INFO, evidence={**finding.evidence, "accepted": True})

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, QuotaEntity, ScramCredential
-from kafkactl.metadata.redact import is_secret_config
+from kafkactl.metadata.redact import redacted_configs
 from kafkactl.migration.compare_case import REDACTED, Answer, Case, Difference, Unknown, is_withheld
 from kafkactl.migration.copy_records import sanitize
 from kafkactl.migration.password_encoder import PasswordDecodeError, first_opening, parse_encrypted
@@ -46,7 +46,7 @@ def other_configs(case: Case) -> Iterator[Answer]:
     for (kind, name), held in sorted(case.image.configs.items()):
         if kind not in (TOPIC_CONFIG, BROKER_CONFIG) and held:
             key = f"{_OTHER_RESOURCES.get(kind, str(kind))} {name or DEFAULT_NAME}"
-            yield Difference(entity=OTHER_CONFIGS, key=key, zookeeper=None, kraft=_shown(held, held))
+            yield Difference(entity=OTHER_CONFIGS, key=key, zookeeper=None, kraft=_shown(kind, held, held))
 
 
 class Configs(NamedTuple):
@@ -58,6 +58,11 @@ class Configs(NamedTuple):
     zookeeper: Mapping[str, str]
     kraft: Mapping[str, str]
 
+    @property
+    def kind(self) -> int:
+        """The kind of resource, as `ConfigResource.Type` numbers it."""
+        return BROKER_CONFIG if self.path.startswith(f"{_BROKERS}/") else TOPIC_CONFIG
+
 
 def config_differences(case: Case, one: Configs) -> Iterator[Answer]:
     """At most one difference, with the keys that differ; what is unknown is told for each key."""
@@ -67,7 +72,7 @@ def config_differences(case: Case, one: Configs) -> Iterator[Answer]:
         return
     if one.path in case.unreadable:
         left = {"unreadable": case.unreadable[one.path]}
-        yield Difference(**named, znode=one.path, zookeeper=left, kraft=_shown(one.kraft, one.kraft) or None)
+        yield Difference(**named, znode=one.path, zookeeper=left, kraft=_shown(one.kind, one.kraft, one.kraft) or None)
         return
     differing = set()
     for name in sorted({*one.zookeeper, *one.kraft}):
@@ -77,7 +82,7 @@ def config_differences(case: Case, one: Configs) -> Iterator[Answer]:
         elif verdict:
             differing.add(name)
     if differing:
-        left, right = _shown(one.zookeeper, differing), _shown(one.kraft, differing)
+        left, right = _shown(one.kind, one.zookeeper, differing), _shown(one.kind, one.kraft, differing)
         right |= {name: CIPHER_TEXT for name in sorted(differing) if _is_cipher_text(name, one.kraft.get(name))}
         yield Difference(**named, znode=one.path, zookeeper=left or None, kraft=right or None)
 
@@ -103,9 +108,9 @@ def _compared(case: Case, path: str, name: str, left: str | None, right: str | N
         return f"it is encrypted: {error}"
 
 
-def _shown(config: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+def _shown(kind: int, config: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     kept = {name: config[name] for name in sorted(names) if name in config}
-    return {name: REDACTED if is_secret_config(name) else value for name, value in kept.items()}
+    return redacted_configs(kind, kept)
 
 
 # --- quotas ---------------------------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from typing import Any, Final
 from kafkactl.frozen import changed
 from kafkactl.metadata.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.redact import redacted
-from kafkactl.migration.compare_case import Difference, is_withheld
-from kafkactl.migration.copy_records import copy_batches
+from kafkactl.migration.compare_case import Difference, Unknown, is_withheld
+from kafkactl.migration.copy_records import copy_batches, sanitize
 from kafkactl.migration.copy_rules import CopyRules
 from kafkactl.migration.password_encoder import PasswordDecodeError, first_opening, parse_encrypted
-from kafkactl.migration.tree_settings import is_password_config
+from kafkactl.migration.tree_settings import DEFAULT_NAME, is_password_config
 from kafkactl.migration.tree_values import KafkaTree
 from kafkactl.plan import Finding, warning
 from kafkactl.schema.definitions import message
@@ -38,6 +38,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "DelegationTokenRecord": ("TokenId",),
     "ZkMigrationStateRecord": (),
 }  # fmt: skip
+_CONFIG_FOLDERS: Final = {2: "topics", 4: "brokers"}
 _NOT_COMPARED: Final = {"AccessControlEntryRecord": frozenset({"Id"})}
 _MOVES: Final = frozenset({"Isr", "Leader", "LeaderEpoch", "LeaderRecoveryState", "PartitionEpoch"})
 
@@ -46,17 +47,48 @@ def compare_copy(
     tree: KafkaTree, records: Iterable[MetadataRecord], rules: CopyRules, *, secrets: tuple[str, ...] = ()
 ) -> tuple[Difference, ...]:
     """Predicted records (`zookeeper`) against those of the copy (`kraft`), by type of record and key."""
+    return copy_compared(tree, records, rules, secrets=secrets)[0]
+
+
+def copy_compared(
+    tree: KafkaTree, records: Iterable[MetadataRecord], rules: CopyRules, *, secrets: tuple[str, ...] = ()
+) -> tuple[tuple[Difference, ...], tuple[Unknown, ...]]:
+    """The same, and what could not be compared: a value that was taken out of the tree or of the log."""
     batches = copy_batches(tree, rules, acl_id=_no_id, decode_password=lambda value: _opened(value, secrets))
     predicted = _by_key(_through_bytes(record) for batch in batches for record in batch)
     actual = _by_key(records)
     topics = {data["TopicId"]: data["Name"] for side in (predicted, actual) for (type_, _), data in side.items()
               if type_ == "TopicRecord"}  # fmt: skip
-    found = []
+    found, unknown = [], []
     for type_, key in sorted({*predicted, *actual}):
         left, right = predicted.get((type_, key)), actual.get((type_, key))
-        if left != right and not _is_unknown(left, right):
-            found.append(_difference(type_, _named(type_, key, topics), left, right))
-    return tuple(found)
+        named = _named(type_, key, topics)
+        if _is_unknown(left, right) or (right is not None and _is_hidden(tree, type_, right)):
+            unknown.append(Unknown(entity=type_, key=named, reason=_NOT_SHOWN))
+        elif left != right:
+            found.append(_difference(type_, named, left, right))
+    return tuple(found), tuple(unknown)
+
+
+_NOT_SHOWN: Final = "the saved tree or the log does not show the value"
+
+
+def _is_hidden(tree: KafkaTree, type_: str, data: Mapping[str, Any]) -> bool:
+    """Whether the tree has this record's znode, or its value in a znode, and does not show it."""
+    match type_:
+        case "UserScramCredentialRecord":
+            names = {(mechanism, name) for mechanism, user in tree.hidden_scram for name in (user, sanitize(user))}
+            return (data["Mechanism"], data["Name"]) in names
+        case "ConfigRecord":
+            folder = _CONFIG_FOLDERS.get(data["ResourceType"])
+            path = f"/config/{folder}/{data['ResourceName'] or DEFAULT_NAME}"
+            return bool({path, f"{path} {data['Name']}"} & set(tree.hidden))
+        case "DelegationTokenRecord":
+            return f"/delegation_token/tokens/{data['TokenId']}" in tree.hidden
+        case "AccessControlEntryRecord":
+            return any(path.startswith(("/kafka-acl", "/kafka-acl-extended")) for path in tree.hidden)
+        case _:
+            return False
 
 
 def _named(type_: str, key: str, topics: Mapping[str, str]) -> str:
@@ -118,13 +150,17 @@ def _text(value: Any) -> str:
 
 def _is_unknown(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> bool:
     """Whether a value of one of them was taken out, or is an encrypted password that nobody could open."""
-    if left is None or right is None:
-        return False
-    if any(is_withheld(value) for side in (left, right) for value in side.values() if isinstance(value, str | bytes)):
+    if left is None or right is None or left == right:
+        return any(map(_has_withheld, (left, right))) if left == right else False
+    if _has_withheld(left) or _has_withheld(right):
         return True
     name, value = left.get("Name"), left.get("Value")
     is_cipher = isinstance(name, str) and isinstance(value, str) and is_password_config(name)
     return is_cipher and parse_encrypted(str(value)) is not None and right.get("Value") != value
+
+
+def _has_withheld(data: Mapping[str, Any] | None) -> bool:
+    return any(is_withheld(value) for value in (data or {}).values() if isinstance(value, str | bytes))
 
 
 def _difference(type_: str, key: str, left: dict[str, Any] | None, right: dict[str, Any] | None) -> Difference:

@@ -146,7 +146,8 @@ def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
                 text,
                 "Start it on KRaft; if it is gone for good, unregister it.",
             )
-    if e.controllers is not Quorum.UP:
+    alive = sum(answers(one) is True for one in e.observation.controllers)
+    if e.controllers is not Quorum.UP or 2 * alive <= len(e.observation.controllers):
         yield warning("quorum-not-ready", "controllers", "a majority of controllers was not seen to run", _WAIT)
 
 

@@ -19,12 +19,34 @@ LOCAL: Final = "local"
 
 # Compare and swap: the file is replaced in one step, and only where it is what the plan has seen (exit 65 where not).
 # The new content comes by stdin and is checked before it is put in place. $1 file, $2 hash before, $3 hash after.
+# The shell may be root's and the folder another user's. So everything is written in a new folder that only this user
+# can write (its parent and owner are checked after entering it, so that no link or other folder took its place), owner
+# and mode come from a file that is no link, links are never followed, and a file that appears meanwhile stays.
 _SWAP = (
-    "set -eu; umask 077; f=$1; t=$f.kafkactl; "
-    'have=$(if [ -e "$f" ]; then sha256sum <"$f" | cut -d" " -f1; else echo absent; fi); '
+    "set -eu; umask 077; export LC_ALL=C; "
+    'no() {{ echo "$1" >&2; exit "$2"; }}; '
+    'd=$(dirname -- "$1"); b=../$(basename -- "$1"); cd -P -- "$d"; '
+    'case $(stat -c %a .) in *[2367]) no "every user may write to the folder $d: chmod o-w it first" 67;; esac; '
+    't=$(mktemp -d -p .); here=$(stat -c %d:%i .); me=$(id -u); cd -P -- "$t"; '
+    'if [ "$(stat -c "%u %a" .) $(stat -c %d:%i ..)" != "$me 700 $here" ]; then '
+    'no "the folder $t in $d was replaced by another one: nothing was written" 67; fi; '
+    "trap 'rm -f new; cd ..; rmdir -- \"$t\"' EXIT; have=absent; "
+    'if [ -L "$b" ]; then no "$1 is a symbolic link: name the file itself as config in the inventory" 67; fi; '
+    'if [ -e "$b" ]; then is=$(stat -c "%F %u:%g %a" "$b"); '
+    'case $is in "regular "*) ;; *) no "$1 is not a regular file" 67;; esac; '
+    'have=$(sha256sum <"$b" | cut -d" " -f1); fi; '
     'if [ "$have" = "$3" ]; then exit 0; fi; if [ "$have" != "$2" ]; then exit 65; fi; '
-    'cat >"$t"; if [ "$(sha256sum <"$t" | cut -d" " -f1)" != "$3" ]; then rm -f "$t"; exit 66; fi; '
-    'if [ -e "$f" ]; then chmod --reference="$f" "$t"; chown --reference="$f" "$t"; fi; sync "$t"; mv -f "$t" "$f"'
+    'cat >new; if [ "$(sha256sum <new | cut -d" " -f1)" != "$3" ]; then exit 66; fi; '
+    'if [ "$have" = absent ]; then sync new; ln -T new "$b" || exit 65; sync ..; exit 0; fi; '
+    'set -- ${{is##*file }}; chown -h "$1" new; case $2 in ????) chmod "${{2#?}}" new;; *) chmod "$2" new;; esac; '
+    'sync new; mv -fT new "$b"; sync ..'
+)
+# A log directory is known by what Kafka keeps in it: nothing else is moved, whatever a node's file may name.
+_SET_ASIDE = (
+    'set -eu; if [ ! -e "$1" ]; then exit 0; fi; '
+    'if [ ! -e "$1/meta.properties" ] && [ ! -d "$1/__cluster_metadata-0" ] && [ -n "$(ls -A -- "$1")" ]; then '
+    'echo "$1 is not a log directory of Kafka: it holds neither meta.properties nor __cluster_metadata-0" >&2; '
+    'exit 67; fi; mv -T -- "$1" "$1.before-migration.$(date +%s)"'
 )
 _SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", "{ssh_user}{host}")
 _SUDO = ("sudo", "-n")
@@ -62,8 +84,7 @@ _SYSTEMD_SSH: Final[Mapping[Verb, tuple[str, ...]]] = {
         *_SSH, *_SUDO, "-u", "{service_user:q}", "{storage_command:q}", "format", "--config", "{config_path:q}",
         "--cluster-id", "{cluster_id:q}", "--release-version", "{release:q}", "{format_flags:q}",
     ),
-    Verb.WIPE: (*_SSH, *_SUDO, "sh", "-c", "'mv -- \"$1\" \"$1.before-migration.$(date +%s)\"'", "kafkactl",
-                "{metadata_dir:q}"),
+    Verb.WIPE: (*_SSH, *_SUDO, "sh", "-c", "'" + _SET_ASIDE + "'", "kafkactl", "{metadata_dir:q}"),
     Verb.FS_PROBE: (*_SSH, *_SUDO, "find", "{log_dirs:q}", "-maxdepth", "1"),
     Verb.LOGS: (
         *_SSH, *_SUDO, "journalctl", "-q", "-o", "cat", "-u", "{unit:q}", "--since", "@{since_s}",

@@ -4,10 +4,15 @@ A hook is a command, given as a list of words or as one text that is split like 
 nothing else). No shell ever sees it, so a value cannot become a second command: `{name}` puts a value into a word,
 `{name:q}` puts it quoted for a remote shell (what follows the host of `ssh` goes through one), `{name*}` as a word of
 its own spreads a list, `{{` and `}}` are braces. File contents and secrets go by stdin, never in a word.
+
+Some values come from a node: its file names its log directories, ZooKeeper names the cluster's id. A node is not
+trusted with words: `directory_of_node` admits a directory where it enters, and `words_of` refuses, in every template,
+a directory that is not an absolute path and every value that a command would read as an option.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,12 +54,18 @@ EXTRA: Final[Mapping[Verb, tuple[str, ...]]] = {
 """What a verb has besides."""
 LISTS: Final = frozenset({"format_flags", "log_dirs"})
 """Placeholders that are lists, and are written `{name*}`."""
+_OWN_OPTIONS: Final = frozenset({"format_flags"})  # made by kafkactl, and options on purpose
+_DIRECTORIES: Final = frozenset({"log_dirs", "metadata_dir"})
+_NAMES: Final = frozenset({"cluster_id", "release"})
 
 DONE, TRY_AGAIN, CHANGED_MEANWHILE = 0, 75, 65
 """Exit codes with a meaning; every other one is a failure. 65 is `put_config` finding another file than expected."""
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)(:q|\*)?\}|[{}]")
 _UNFIT = re.compile(r"[\x00\n\r]")
+_NAME = re.compile(r"[A-Za-z0-9_.=+/-]*")
+# What no shell reads as anything but itself: a template may have forgotten `:q`.
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 def parse_template(given: Any, *, where: str) -> tuple[str, ...]:
@@ -99,7 +110,8 @@ def words_of(template: Iterable[str], values: Mapping[str, Value], *, where: str
     """The command with its values in place.
 
     Raises InputError `hook-template-invalid` for a placeholder without a value, `hook-value-invalid` for a value that
-    cannot be an argument: with a line break or NUL, or one that would be read as an option.
+    cannot be an argument: with a line break or NUL, one that would be read as an option, a directory that is not an
+    absolute path, a cluster id or release with other characters than such names have.
     """
     words: list[str] = []
     for word in template:
@@ -108,16 +120,44 @@ def words_of(template: Iterable[str], values: Mapping[str, Value], *, where: str
             words += _listed(spread[1], values, where)
             continue
         made = _PLACE.sub(_filler(word, values, where), word)
-        if made.startswith("-") and not word.startswith("-") and not _begins_with_a_list(word, values):
-            raise _unfit(where, f"{made!r} would be read as an option")
+        _refuse_options(word, values, where)
         words.append(made)
     return tuple(words)
 
 
-def _begins_with_a_list(word: str, values: Mapping[str, Value]) -> bool:
-    # Lists are made by kafkactl, and may be options on purpose.
-    first = _PLACE.match(word)
-    return first is not None and not isinstance(values.get(first[1], ""), str)
+def directory_of_node(text: str, *, where: str) -> str:
+    """A directory that a node's own file names, fit for every template: absolute, normalised, of plain characters.
+
+    Raises InputError `node-directory-refused`; `where` says whose directory it is. A path with other characters may be
+    good, and can be given in the inventory, which is trusted.
+    """
+    path = "/" + posixpath.normpath(text).lstrip("/") if text.startswith("/") else text
+    if _is_absolute(path) and ".." not in text.split("/") and _PLAIN_PATH.fullmatch(path):
+        return path
+    raise InputError(
+        f"{where}: the node's own file names the directory {text!r}; expected is an absolute path without '..', of"
+        " letters, digits and the characters _ @ % + = : , . / -",
+        id="node-directory-refused",
+        next_step="Correct the file, or name log_dirs of this node in the inventory.",
+    )
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith("/") and not path.startswith("//") and posixpath.normpath(path) == path
+
+
+def _refuse_options(word: str, values: Mapping[str, Value], where: str) -> None:
+    """Refuse a word that begins with a value which begins with a dash: quotes of a remote shell do not change that."""
+    plain = _PLACE.sub(lambda match: _plain(match, values), word)
+    if plain.startswith("-") and not word.startswith("-"):
+        raise _unfit(where, f"{plain!r} would be read as an option")
+
+
+def _plain(match: re.Match[str], values: Mapping[str, Value]) -> str:
+    if match[1] is None:
+        return match[0][0]
+    value = values[match[1]]
+    return "" if match[1] in _OWN_OPTIONS else value if isinstance(value, str) else " ".join(value)
 
 
 def _filler(word: str, values: Mapping[str, Value], where: str) -> Callable[[re.Match[str]], str]:
@@ -138,16 +178,23 @@ def _filler(word: str, values: Mapping[str, Value], where: str) -> Callable[[re.
 
 def _listed(name: str, values: Mapping[str, Value], where: str) -> tuple[str, ...]:
     value = _value(name, values, where)
-    return (value,) if isinstance(value, str) else value
+    every = (value,) if isinstance(value, str) else value
+    if name not in _OWN_OPTIONS and (unfit := [item for item in every if item.startswith(("-", "(", ")", "!", ","))]):
+        raise _unfit(where, f"{unfit[0]!r} would be read as an option")
+    return every
 
 
 def _value(name: str, values: Mapping[str, Value], where: str) -> Value:
     if name not in values:
         raise _invalid(where, f"nothing gives {{{name}}}; known are {', '.join(sorted(values))}")
     value = values[name]
-    for one in (value,) if isinstance(value, str) else value:
-        if _UNFIT.search(one):
+    for item in (value,) if isinstance(value, str) else value:
+        if _UNFIT.search(item):
             raise _unfit(where, f"the value of {{{name}}} has a line break or NUL in it")
+        if name in _DIRECTORIES and not _is_absolute(item):
+            raise _unfit(where, f"the directory {item!r} of {{{name}}} is not an absolute, normalised path")
+        if name in _NAMES and not _NAME.fullmatch(item):
+            raise _unfit(where, f"{item!r}, the value of {{{name}}}, has other characters than A-Z a-z 0-9 _.=+/-")
     return value
 
 

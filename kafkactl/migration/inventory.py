@@ -7,6 +7,7 @@ checks compare it with what is observed.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -228,7 +229,7 @@ def parse_inventory(text: str | bytes, *, file: str = "inventory") -> Inventory:
     shared = cluster.pop("hooks", {})
     if shared:
         _hooks(shared, {}, "hooks: ", problems, complete=False)
-    nodes = tuple(_placed(one, file) for one in _nodes(raw_nodes, shared, problems))
+    nodes = tuple(_placed(one, file, problems) for one in _nodes(raw_nodes, shared, problems))
     problems += _twice(nodes)
     if not problems:
         problems += _missing(nodes)
@@ -262,13 +263,22 @@ def _nodes(raw: object, shared: Mapping[str, Any], problems: list[str]) -> tuple
     return tuple(nodes)
 
 
-def _placed(node: InventoryNode, file: str) -> InventoryNode:
-    """Files of this machine are relative to the inventory, wherever kafkactl is run."""
-    if not node.hooks.is_local:
-        return node
-    folder = PurePath(file).parent
-    log_dirs = tuple(str(folder / one) for one in node.log_dirs)
-    return changed(node, config=str(folder / node.config), log_dirs=log_dirs)
+def _placed(node: InventoryNode, file: str, problems: list[str]) -> InventoryNode:
+    """Files of this machine are relative to the inventory, wherever kafkactl is run; those of a node are absolute."""
+    if node.hooks.is_local:
+        folder = PurePath(file).parent
+        log_dirs = tuple(str(folder / directory) for directory in node.log_dirs)
+        return changed(node, config=str(folder / node.config), log_dirs=log_dirs)
+    problems += [
+        f"{node.name}: log_dirs: {directory!r} is not an absolute path without '..'"
+        for directory in node.log_dirs
+        if not directory.startswith("/") or ".." in directory.split("/")
+    ]
+    return changed(node, log_dirs=tuple(_normal(directory) for directory in node.log_dirs))
+
+
+def _normal(directory: str) -> str:
+    return "/" + posixpath.normpath(directory).lstrip("/")
 
 
 # --- hooks ----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Final
 from kafkactl.errors import DecodeError, EncodeError
 from kafkactl.metadata.batch_runs import BatchRun
 from kafkactl.metadata.frame import FRAME_VERSION, MetadataRecord, decode_record, encode_record
-from kafkactl.metadata.redact import REDACTED, is_secret_config
+from kafkactl.metadata.redact import REDACTED, shown_config
 from kafkactl.metadata.replay_batches import BATCH_HEAD, UNUSUAL_BITS, framed
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import (
@@ -99,9 +99,10 @@ def _hidden(record: MetadataRecord) -> dict[str, object] | None:
     data = record.data
     if record.api_key == _SCRAM:
         return {**data, **dict.fromkeys(_SCRAM_FIELDS, REDACTED_BYTES)}
-    if record.api_key == _CONFIG and data["Value"] and is_secret_config(data["Name"]):
-        return {**data, "Value": REDACTED}
-    return None
+    if record.api_key != _CONFIG:
+        return None
+    shown = shown_config(data["ResourceType"], data["Name"], data["Value"])
+    return None if shown == data["Value"] else {**data, "Value": shown}
 
 
 def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[bytes]) -> bytes | None:

@@ -79,6 +79,26 @@ class QuorumSeen:
 
 
 @frozen
+class IdentitySeen:
+    """Who answers at a node's address, by its own answers. None: the node was asked and did not tell.
+
+    `cluster_id` is that of its DescribeCluster answer. Controllers before 3.7 have no such request, but refuse a Fetch
+    that names another cluster (INCONSISTENT_CLUSTER_ID, KIP-595): `asked_cluster_id` is what a Fetch was sent with,
+    `is_of_asked` whether it was taken. `node_id` is the id under which the node describes its own configuration, or as
+    which it leads the quorum. `endpoints` are the addresses of the nodes that it names, by id. `denied` names the
+    requests that this user may not make.
+    """
+
+    role: NodeRole | None = None
+    cluster_id: str | None = None
+    asked_cluster_id: str | None = None
+    is_of_asked: bool | None = None
+    node_id: int | None = None
+    endpoints: Mapping[int, str] = field(default_factory=dict)
+    denied: tuple[str, ...] = ()
+
+
+@frozen
 class ServerSeen:
     """A ZooKeeper server as it answers `srvr`; `mode` (leader, follower, standalone …) is None where it does not."""
 
@@ -92,11 +112,14 @@ class NodeSeen:
     """A node. `config` is `config_text` read as Java reads properties; passwords in it may be `<redacted>`.
 
     `alive` says whether it answered, `mode` as its own answers show it. `metrics` are by name, as in
-    `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where somebody could look.
+    `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where somebody could look. `address` is
+    where it was asked, and `identity` who answered there: None where the observation was made without that question.
     """
 
     id: int
     role: NodeRole
+    address: str | None = None
+    identity: IdentitySeen | None = None
     alive: bool | None = None
     kafka_version: str | None = None
     mode: Mode | None = None
@@ -119,9 +142,9 @@ class Observation:
     """What was seen of a cluster at `time_ms` (milliseconds since the epoch).
 
     `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
-    of the controller whose disk they are from. `servers` are those of zookeeper.connect, None where they were not
-    asked. `mirror` is known where the dual write was seen behind changes in the log. `findings` tell what of the
-    observation could not be read.
+    of the controller whose disk they are from. `cluster_id` is the one that the inventory names. `servers` are those of
+    zookeeper.connect, None where they were not asked. `mirror` is known where the dual write was seen behind changes in
+    the log. `findings` tell what of the observation could not be read.
     """
 
     time_ms: int
@@ -131,6 +154,7 @@ class Observation:
     tree: Tree | None = field(default=None, repr=False)
     servers: tuple[ServerSeen, ...] | None = None
     logs: Mapping[int, LogFacts] = field(default_factory=dict, repr=False)
+    cluster_id: str | None = None
     mirror: Mirror | None = field(default=None, repr=False)
     findings: tuple[Finding, ...] = ()
 

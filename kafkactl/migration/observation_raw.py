@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
-from kafkactl.migration.observation import Mode, NodeRole, ServerSeen
+from kafkactl.migration.observation import IdentitySeen, Mode, NodeRole, ServerSeen
 from kafkactl.plan import Finding, Severity, warning
 from kafkactl.protocol.properties import parse_properties
 
@@ -41,6 +41,8 @@ class RawNode:
 
     id: int
     role: NodeRole
+    address: str | None = None
+    identity: IdentitySeen | None = None
     alive: bool | None = None
     kafka_version: str | None = None
     mode: Mode | None = None
@@ -55,12 +57,13 @@ class RawNode:
 
 @frozen
 class RawObservation:
-    """The file. `time_ms` is 0 where it does not say; `chroot` None where it does not.
+    """The file. `time_ms` is 0 where it does not say; `chroot` None where it does not. `cluster_id` is the inventory's.
 
     The zxids are those of the tree (`Tree.zxid_before`); `findings` are the observer's own: what it could not see.
     """
 
     time_ms: int = 0
+    cluster_id: str | None = None
     connect: str | None = None
     chroot: str | None = None
     zxid_before: int | None = None
@@ -79,6 +82,7 @@ def render_observation(raw: RawObservation) -> bytes:
         "kind": KIND,
         "schema_version": SCHEMA_VERSION,
         "time_ms": raw.time_ms,
+        "cluster_id": raw.cluster_id,
         "zookeeper": {
             "connect": raw.connect,
             "chroot": raw.chroot,
@@ -100,6 +104,8 @@ def _node_table(node: RawNode) -> dict[str, Any]:
     return {
         "id": node.id,
         "role": node.role.value,
+        "address": node.address,
+        "identity": _identity_table(node.identity),
         "alive": node.alive,
         "kafka_version": node.kafka_version,
         "mode": None if node.mode is None else node.mode.value,
@@ -111,6 +117,20 @@ def _node_table(node: RawNode) -> dict[str, Any]:
         else {"error": node.quorum_error},
         "metrics": None if node.metrics is None else dict(node.metrics),
         "stray_directories": None if node.strays is None else list(node.strays),
+    }
+
+
+def _identity_table(seen: IdentitySeen | None) -> dict[str, Any] | None:
+    if seen is None:
+        return None
+    return {
+        "role": None if seen.role is None else seen.role.value,
+        "cluster_id": seen.cluster_id,
+        "asked_cluster_id": seen.asked_cluster_id,
+        "is_of_asked": seen.is_of_asked,
+        "node_id": seen.node_id,
+        "endpoints": {str(id): address for id, address in seen.endpoints.items()},
+        "denied": list(seen.denied),
     }
 
 
@@ -134,6 +154,7 @@ def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[
     nodes = reading.nodes(table.get("nodes"))
     raw = RawObservation(
         time_ms=reading.value(table, "time_ms", "", _whole) or 0,
+        cluster_id=reading.value(table, "cluster_id", "", _text),
         connect=reading.value(zookeeper, "connect", "zookeeper.", _text),
         chroot=reading.value(zookeeper, "chroot", "zookeeper.", _text),
         zxid_before=reading.value(zookeeper, "zxid_before", "zookeeper.", _whole),
@@ -236,6 +257,8 @@ class _Reading:
         return RawNode(
             id=id,
             role=role,
+            address=self.value(table, "address", at, _text),
+            identity=self._identity(table, at),
             alive=self.value(table, "alive", at, _boolean),
             kafka_version=self.value(table, "kafka_version", at, _text),
             mode=self.value(table, "mode", at, _mode),
@@ -246,6 +269,21 @@ class _Reading:
             quorum_error=self.value(quorum, "error", f"{at}describe_quorum.", _text),
             metrics=self._metrics(table, at),
             strays=self.value(table, "stray_directories", at, _texts),
+        )
+
+    def _identity(self, table: Mapping[str, Any], at: str) -> IdentitySeen | None:
+        known = self.table(table, "identity", at)
+        if known is None:
+            return None
+        inside = f"{at}identity."
+        return IdentitySeen(
+            role=self.value(known, "role", inside, _role),
+            cluster_id=self.value(known, "cluster_id", inside, _text),
+            asked_cluster_id=self.value(known, "asked_cluster_id", inside, _text),
+            is_of_asked=self.value(known, "is_of_asked", inside, _boolean),
+            node_id=self.value(known, "node_id", inside, _node_id),
+            endpoints=self.value(known, "endpoints", inside, _endpoints) or {},
+            denied=self.value(known, "denied", inside, _texts) or (),
         )
 
     def _metrics(self, table: Mapping[str, Any], at: str) -> dict[str, float] | None:
@@ -293,6 +331,13 @@ def _node_id(value: object) -> int:
     if type(value) is not int or not 0 <= value < 2**31:
         raise ValueError("node id")
     return value
+
+
+def _endpoints(value: object) -> Mapping[int, str]:
+    table = _table(value)
+    if not all(id.isascii() and id.isdigit() and isinstance(address, str) for id, address in table.items()):
+        raise ValueError("table of addresses by node id")
+    return {int(id): address for id, address in table.items()}
 
 
 def _number(value: object) -> float:

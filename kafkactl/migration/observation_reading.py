@@ -77,6 +77,7 @@ def observation_of(
     found += (one for log in known.values() for one in blockers(log.findings))
     observation = Observation(
         time_ms=raw.time_ms,
+        cluster_id=raw.cluster_id,
         connect=raw.connect,
         chroot=tree.chroot if tree is not None else chroot or "",
         nodes=tuple(nodes),
@@ -133,6 +134,8 @@ def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
     node = NodeSeen(
         id=raw.id,
         role=raw.role,
+        address=raw.address,
+        identity=raw.identity,
         alive=raw.alive,
         kafka_version=raw.kafka_version or _release(api),
         mode=raw.mode or mode_of(raw.role, api),

@@ -13,16 +13,21 @@ from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import changed
-from kafkactl.metadata.redact import REDACTED, is_secret_config
+from kafkactl.metadata.redact import (
+    PEM_BEGIN,
+    REDACTED,
+    goes_on_as_block,
+    is_secret_setting,
+    is_secret_text,
+    says_secret,
+    shown_key,
+)
 from kafkactl.migration.observation_raw import RawNode, RawObservation
 from kafkactl.protocol.properties import Entry, parse_properties
 
 _LINE: Final = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-_SECRET_VALUE: Final = re.compile(
-    r"""(?ix) (?:password|passwd|passphrase|secret)\w*["']?\s*[=:] | LoginModule | -----BEGIN | ://[^/\s]*@"""
-)
-_SETTING: Final = re.compile(r"([\w.-]+)\s*=\s*\S")
-_JOINED_SETTING: Final = re.compile(r"([\w.-]+)(?:\s*[=:]\s*|\s+)\S")  # where a stray backslash joined two lines
+_WORD: Final = re.compile(r"[\w.-]+")
+_KEY: Final = re.compile(r"[ \t\f]*((?:[^\\=: \t\f]|\\.)+)")
 # Java refuses the whole file for such a line, and has to go on doing so.
 _REFUSED: Final = f"{REDACTED}=\\u{REDACTED}\n"
 
@@ -49,6 +54,7 @@ def redact_config(text: str) -> str:
 def _lines(lines: Sequence[tuple[str, str]], entries: dict[int, Entry]) -> Iterator[str]:
     """The lines with their ends; `entries` are by the index of the line on which each begins."""
     at = 0
+    in_block = False
     while at < len(lines):
         entry = entries.get(at)
         if entry is None:
@@ -56,16 +62,18 @@ def _lines(lines: Sequence[tuple[str, str]], entries: dict[int, Entry]) -> Itera
             yield ("#" if content.strip() else content) + end
             at += 1
             continue
-        behind = _end(lines, at)
-        if _is_secret(entry, is_joined=behind > at + 1):
+        behind = _behind(lines, at)
+        raw = " ".join(content for content, _ in lines[at:behind])
+        if in_block or PEM_BEGIN in raw or _is_secret(entry, is_joined=behind > at + 1):
             ends = [end for _, end in lines[at:behind]]
-            yield f"{_key(lines[at][0])}={REDACTED}{''.join(ends)}"
+            yield f"{REDACTED if in_block else _key(lines[at][0])}={REDACTED}{''.join(ends)}"
         else:
             yield from (content + end for content, end in lines[at:behind])
+        in_block = goes_on_as_block(raw, is_in_block=in_block)
         at = behind
 
 
-def _end(lines: Sequence[tuple[str, str]], at: int) -> int:
+def _behind(lines: Sequence[tuple[str, str]], at: int) -> int:
     """The index behind the last line of what begins at `at`: a backslash at the end of a line joins the next."""
     while at < len(lines) - 1 and _is_odd(lines[at][0]):
         at += 1
@@ -79,14 +87,14 @@ def _is_odd(content: str) -> bool:
 def _is_secret(entry: Entry, *, is_joined: bool) -> bool:
     if entry.value == REDACTED:
         return False
-    if entry.value and is_secret_config(entry.key):
+    if is_secret_setting(entry.key, entry.value):
         return True
-    whole = f"{entry.key} {entry.value}"
-    setting = _JOINED_SETTING if is_joined else _SETTING
-    return _SECRET_VALUE.search(whole) is not None or any(is_secret_config(one[1]) for one in setting.finditer(whole))
+    return is_joined and any(map(says_secret, _WORD.findall(entry.value)))
 
 
 def _key(content: str) -> str:
     """The key as it is written; one that goes on behind a line's end, or holds a secret itself, is not repeated."""
-    found = re.match(r"[ \t\f]*((?:[^\\=: \t\f]|\\.)+)(?=[=: \t\f])", content)
-    return REDACTED if found is None or _SECRET_VALUE.search(found[1]) else found[1]
+    found = _KEY.match(content)
+    if found is None or found.end() == len(content) or is_secret_text(found[1]):
+        return REDACTED
+    return shown_key(found[1])

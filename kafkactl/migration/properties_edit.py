@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
-from kafkactl.metadata.redact import REDACTED, is_secret_config
-from kafkactl.protocol.properties import parse_properties, render_property
+from kafkactl.metadata.redact import (
+    PEM_BEGIN,
+    REDACTED,
+    goes_on_as_block,
+    is_defined_setting,
+    is_secret_setting,
+    shown_key,
+)
+from kafkactl.protocol.properties import Entry, parse_properties, render_property
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _HEAD = re.compile(r"[ \t\f]*(?:\\.|[^=: \t\f\\\r\n])+[ \t\f]*[=:]?[ \t\f]*")
 _ENDS: Final = ("\r\n", "\n", "\r")
 _CONTEXT_LINES: Final = 2
+_SWITCHED_OFF: Final = re.compile(r"[\w.-]+[ \t\f]*[=:]")
 
 
 @frozen
@@ -158,15 +166,22 @@ def _changed_secrets(before: bytes, after: bytes) -> frozenset[str]:
     return frozenset(
         key
         for key in {*left, *right}
-        if is_secret_config(key) and key in left and key in right and left[key] != right[key]
+        if key in left
+        and key in right
+        and left[key] != right[key]
+        and any(is_secret_setting(key, side[key]) for side in (left, right))
     )
 
 
 def _shown_lines(data: bytes, changed: Collection[str], side: int) -> Iterator[str]:
+    is_in_block = False
     for piece in _pieces(data):
-        if piece.key is not None and is_secret_config(piece.key):
+        was_in_block, is_in_block = is_in_block, goes_on_as_block(piece.raw, is_in_block=is_in_block)
+        if was_in_block or (piece.key is None and PEM_BEGIN in piece.raw):
+            yield REDACTED
+        elif piece.key is not None and (piece.key in changed or is_secret_setting(piece.key, piece.value)):
             word = f"{REDACTED} ({'another' if side else 'one'})" if piece.key in changed else REDACTED
-            yield f"{piece.key}={word}"
+            yield f"{shown_key(piece.key)}={word}"
         elif piece.key is None:
             yield _shown_comment(piece.raw.rstrip("\r\n"))
         else:
@@ -174,14 +189,21 @@ def _shown_lines(data: bytes, changed: Collection[str], side: int) -> Iterator[s
 
 
 def _shown_comment(line: str) -> str:
-    """A comment; one that is a property switched off is shown like one that is on."""
+    """A comment without its text, for an old password may stand in one.
+
+    One that is a property switched off is shown like one that is on; one without a letter or a digit, as it is.
+    """
     text = line.lstrip(" \t\f")
-    if text[:1] not in ("#", "!"):
-        return line
     inner = text.lstrip("#! \t\f")
+    if text[:1] not in ("#", "!") or not any(map(str.isalnum, inner)):
+        return line
+    head = line[: len(line) - len(inner)]
     try:
-        entries: Iterable[str] = [one.key for one in parse_properties(inner.encode("latin-1")).entries]
+        entries: Sequence[Entry] = parse_properties(inner.encode("latin-1")).entries
     except DecodeError:
-        entries = [re.split(r"[=: ]", inner, maxsplit=1)[0]]
-    secret = next((key for key in entries if is_secret_config(key)), None)
-    return line if secret is None else f"{line[: len(line) - len(inner)]}{secret}={REDACTED}"
+        entries = ()
+    if len(entries) != 1 or not is_defined_setting(entries[0].key) or not _SWITCHED_OFF.match(inner):
+        return head + REDACTED
+    entry = entries[0]
+    is_text = any(map(str.isspace, entry.value.strip()))
+    return f"{head}{entry.key}={REDACTED}" if is_text or is_secret_setting(entry.key, entry.value) else line

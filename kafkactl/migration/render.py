@@ -55,7 +55,7 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
         return Rendered(node=node.id, role=node.role, phase=phase, content=None, findings=tuple(findings))
     content = edited(node.content, edits)
     findings += _withheld(node)
-    findings += _refused(node, phase, content)
+    findings += refused_by_kafka(node, phase, content)
     return Rendered(
         node=node.id,
         role=node.role,
@@ -104,7 +104,7 @@ def _withheld(node: NodeFile) -> Iterator[Finding]:
         yield blocker("render-file-redacted", node.name, text, next_step, keys=keys)
 
 
-def _refused(node: NodeFile, phase: ConfigPhase, content: bytes) -> Iterator[Finding]:
+def refused_by_kafka(node: NodeFile, phase: ConfigPhase, content: bytes) -> Iterator[Finding]:
     """What Kafka itself would refuse in the result."""
     try:
         release = find_release(node.kafka_version or _LAST_WITH_ZOOKEEPER)

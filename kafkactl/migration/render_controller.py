@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kafkactl.features.node_settings import Setting, node_settings, of_file
+from kafkactl.features.state import Role
 from kafkactl.migration.properties_edit import Edits
 from kafkactl.migration.render_broker import (
     CONTROL_PLANE,
@@ -63,6 +65,7 @@ def controller_edits(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts, fi
     wanted |= _between(node, facts, findings)
     wanted |= _authorizer(node, facts, findings)
     wanted |= _secrets(node, facts, findings)
+    wanted |= _decided(node, facts, findings)
     return Edits(set=wanted, remove=frozenset(gone), beside=_BESIDE)
 
 
@@ -167,6 +170,32 @@ def _super_users(node: NodeFile) -> Iterator[Finding]:
         )
         next_step = f"Write {SUPER_USERS} with the principals of the brokers and of the controllers."
         yield blocker("render-super-users-unknown", node.name, text, next_step)
+
+
+def _decided(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
+    """What controllers decide under KRaft, as the brokers have it; what the file sets itself stays and is compared."""
+    wanted: dict[str, str] = {}
+    for row in node_settings():
+        shared = {key: facts.decided[key] for key in row.keys if key in facts.decided}
+        if not shared:
+            continue
+        own = of_file(node.given, id=node.id, role=Role.CONTROLLER).values.get(row.key)
+        theirs = of_file(shared, id=node.id, role=Role.BROKER).values[row.key]
+        if own is not None and not own.given:
+            wanted |= shared
+            findings += _class_needed(node, row, theirs.text)
+        elif own is None or own.text != theirs.text:
+            said = "a value that is kept elsewhere" if own is None else own.text
+            text = f"its {row.key} is {said}, the brokers' is {theirs.text}; the controllers decide {row.controller}"
+            step = f"Make it the same, unless it is meant. Otherwise {row.effect}."
+            findings.append(warning("render-setting-kept", node.name, text, step, key=row.key))
+    return wanted
+
+
+def _class_needed(node: NodeFile, row: Setting, name: str) -> Iterator[Finding]:
+    if row.type == "class" and name:
+        text = f"{row.key} is taken over from the brokers: without {name} on its class path it does not start"
+        yield warning("render-class-needed", node.name, text, "Put the jar of the class on this host.", key=row.key)
 
 
 def _secrets(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:

@@ -11,15 +11,17 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
+from kafkactl.features.node_settings import node_settings, of_file, values_by_node
+from kafkactl.features.state import Role
 from kafkactl.frozen import frozen
 from kafkactl.migration.observation import NodeRole
 from kafkactl.migration.znode import Hidden
-from kafkactl.plan import Finding, blocker, warning
+from kafkactl.plan import Finding, blocker, some, warning
+from kafkactl.protocol.config_variables import has_variable
 from kafkactl.protocol.java_text import split_list
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.storage.config_rules_listeners import csv_map
 from kafkactl.storage.config_rules_values import ProblemFound
-from kafkactl.storage.config_values import has_variable
 
 FLAG: Final = "zookeeper.metadata.migration.enable"
 CONNECT: Final = "zookeeper.connect"
@@ -93,7 +95,8 @@ class ClusterFacts:
     `quorum` and `between` (how brokers reach brokers) are a key and its value; `between_mechanisms` are what that
     listener accepts. `protocols` are those of the listeners
     that one kind of node must know of the other, by listener in capitals. `zookeeper` are the brokers' `zookeeper.*`
-    settings that all of them share; `secrets` those of `SHARED_SECRETS`.
+    settings that all of them share; `secrets` those of `SHARED_SECRETS`; `decided` the settings that controllers decide
+    under KRaft and brokers decided before (schemas/node_settings.toml).
     """
 
     quorum: tuple[str, str] | None = None
@@ -105,6 +108,7 @@ class ClusterFacts:
     protocols: Mapping[str, str] = field(default_factory=dict)
     zookeeper: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    decided: Mapping[str, str] = field(default_factory=dict)
     brokers_have_authorizer: bool = False
     broker_ids: frozenset[int] = frozenset()
     findings: tuple[Finding, ...] = ()
@@ -134,6 +138,7 @@ def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
         protocols=protocols,
         zookeeper=reading.zookeeper(brokers),
         secrets=reading.secrets(brokers),
+        decided=reading.decided(brokers),
         brokers_have_authorizer=any(one.given.get(AUTHORIZER) for one in brokers),
         broker_ids=frozenset(one.id for one in brokers),
         findings=tuple(reading.findings),
@@ -227,6 +232,33 @@ class _Reading:
                 found[key] = value
         return found
 
+    def decided(self, brokers: Collection[NodeFile]) -> dict[str, str]:
+        """Settings that the controllers decide from the copy on, where every broker sets them to the same value."""
+        found: dict[str, str] = {}
+        for row in node_settings():
+            told = [key for key in row.keys if any(one.given.get(key) for one in brokers)]
+            if not row.carried_over or not told:
+                continue
+            if any(_is_unseen(one.given.get(key, "")) for one in brokers for key in told):
+                text = f"the brokers' value of {row.key} is kept outside their files, or was taken out of them"
+                next_step = f"Write {row.key} into the controllers' files by hand: they decide {row.controller}."
+                self.findings.append(warning("render-setting-not-shown", row.key, text, next_step))
+                continue
+            nodes = [of_file(one.given, id=one.id, role=Role.BROKER) for one in brokers]
+            values = values_by_node(nodes, row.key)
+            if len(values) > 1:
+                named = ", ".join(
+                    f"{text or 'not set'} on broker {some(map(str, ids))}" for text, ids in values.items()
+                )
+                text = f"{row.key} is not the same on all brokers: {named}; the controllers decide {row.controller}"
+                next_step = (
+                    f"Choose a value and write {row.key} into the controllers' files; no value was written there."
+                )
+                self.findings.append(warning("render-settings-differ", row.key, text, next_step))
+            else:
+                found |= {key: brokers_value for key in told if (brokers_value := _first(brokers, key))}
+        return found
+
     def secrets(self, brokers: Collection[NodeFile]) -> dict[str, str]:
         """Secrets that controllers must have as well, where the brokers have and show one."""
         found = {}
@@ -241,9 +273,17 @@ class _Reading:
         return found
 
 
+def _is_unseen(value: str) -> bool:
+    return is_withheld(value) or has_variable(value)
+
+
 def mechanisms_key(listener: str) -> str:
     """The setting of a single listener's SASL mechanisms."""
     return f"listener.name.{listener.lower()}.{MECHANISMS}"
+
+
+def _first(nodes: Iterable[NodeFile], key: str) -> str | None:
+    return next((one.given[key] for one in nodes if one.given.get(key)), None)
 
 
 def is_withheld(value: str) -> bool:

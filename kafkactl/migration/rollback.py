@@ -87,15 +87,23 @@ def _steps(e: Evidence, situation: Situation, inventory: Inventory | None, remem
     if situation.state is State.M0:
         yield from _from_m0(e, situation, inventory, remembered)
         return
+    revived: frozenset[int | None] = frozenset()
     if e.holder is Holder.KRAFT:
         yield from _flags_back(e)
-        yield from back_to_migration_mode(e)
-    was_started = situation.state is not State.M2
+        changing = tuple(back_to_migration_mode(e))
+        if e.controllers not in (Quorum.DOWN, Quorum.MINORITY):  # who is down comes up before another one is stopped
+            roll = {step.target for step in changing}
+            started = _started_again(e, inventory, remembered, File.MIGRATION)
+            down = tuple(step for step in started if step.target not in roll)
+            revived = frozenset(step.node for step in down)
+            yield from down
+        yield from changing
+    was_started = situation.state is not State.M2 or any(answers(one) for one in e.observation.controllers)
     if was_started:
         yield _stop_controllers(e, controllers)
     yield from _znodes(e)
     if was_started:
-        yield from _brokers_back(e, inventory, remembered)
+        yield from _brokers_back(e, inventory, remembered, revived)
     else:
         yield from _started_again(e, inventory, remembered)
     yield from _wiped(e, controllers, unseen)
@@ -117,10 +125,12 @@ def _from_m0(e: Evidence, situation: Situation, inventory: Inventory | None, rem
         yield from _wiped(e, tuple(left), disks_unseen(inventory, e.observation))
 
 
-def _brokers_back(e: Evidence, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
-    """Who is down comes up before another one is stopped."""
-    first = first_to_start(e, is_overdue=remembered.waited)
-    rest = tuple(rolled(e, first)), tuple(back_to_zookeeper(e, without=first))
+def _brokers_back(
+    e: Evidence, inventory: Inventory | None, remembered: Remembered, revived: frozenset[int | None] = frozenset()
+) -> Iterator[Step]:
+    """A broker that is down comes up before another one is stopped; `revived` are those that did so earlier on."""
+    first = first_to_start(e, is_overdue=remembered.waited, revived=revived)
+    rest = tuple(rolled(e, first)), tuple(back_to_zookeeper(e, without=first, revived=revived))
     own = {one.target for steps in rest for one in steps if one.action is Move.RESTART_NODE}
     yield from (one for one in _started_again(e, inventory, remembered) if one.target not in own)
     yield from rest[0]
@@ -128,9 +138,11 @@ def _brokers_back(e: Evidence, inventory: Inventory | None, remembered: Remember
     yield from rest[1]
 
 
-def _started_again(e: Evidence, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
+def _started_again(
+    e: Evidence, inventory: Inventory | None, remembered: Remembered, file: File = File.ORIGINAL
+) -> Iterator[Step]:
     if inventory is not None:
-        yield from started_again(inventory, e.observation, remembered, {NodeRole.BROKER: File.ORIGINAL})
+        yield from started_again(inventory, e.observation, remembered, {NodeRole.BROKER: file})
 
 
 def _numbered(steps: Iterable[Step]) -> tuple[Step, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kafkactl.migration.observation import Mode, NodeRole
 from kafkactl.migration.rollback_epoch import epoch_gate
@@ -33,14 +33,14 @@ def back_to_migration_mode(e: Evidence) -> Iterator[Step]:
         )
 
 
-def first_to_start(e: Evidence, *, is_overdue: bool = False) -> tuple[int, ...]:
+def first_to_start(e: Evidence, *, is_overdue: bool = False, revived: Collection[int | None] = ()) -> tuple[int, ...]:
     """The broker that has to be started before a ZooKeeper controller can be elected: one where none lives in ZooKeeper
     mode. It happens: brokers in migration mode end by themselves when a quorum is formatted anew under them.
 
-    `is_overdue`: those who live were waited for, and none of them was elected.
+    `is_overdue`: those who live were waited for, and none of them was elected. `revived` are started before that.
     """
     nobody = e.holder in (Holder.NOBODY, Holder.KRAFT) and bool(e.brokers)
-    lives = any(one.answers is not False and _lives_in_zookeeper(one, e) for one in e.brokers)
+    lives = any(one.id in revived or (one.answers is not False and _lives_in_zookeeper(one, e)) for one in e.brokers)
     if not nobody or (lives and not (is_overdue and e.holder is Holder.NOBODY)):
         return ()
     if any(_returns_first(one, e) for one in e.brokers):
@@ -56,11 +56,13 @@ def rolled(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
             yield from _roll(one, e)
 
 
-def back_to_zookeeper(e: Evidence, without: tuple[int, ...] = ()) -> Iterator[Step]:
+def back_to_zookeeper(
+    e: Evidence, without: tuple[int, ...] = (), revived: Collection[int | None] = ()
+) -> Iterator[Step]:
     """All brokers that entered, one by one, once each of them follows the ZooKeeper controller."""
     left = [one for one in _in_order(e) if one.id not in without]
     for one in left:
-        if _is_pending(one) and _lives_in_zookeeper(one, e):
+        if _is_pending(one) and (one.id in revived or _lives_in_zookeeper(one, e)):
             yield _step(
                 one,
                 Move.WAIT_BROKER_FOLLOWS_CONTROLLER,

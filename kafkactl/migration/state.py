@@ -13,6 +13,7 @@ from typing import Final
 
 from kafkactl.frozen import frozen
 from kafkactl.migration.observation import Mode, NodeSeen, Observation
+from kafkactl.migration.state_brokers import answers
 from kafkactl.migration.state_evidence import (
     MIGRATION,
     NONE,
@@ -217,10 +218,20 @@ def _is_version_untold(e: Evidence) -> bool:
 
 
 def _entering(e: Evidence) -> bool:
-    """A quorum waits for the brokers, or has waited when it was last seen."""
-    return e.kraft_state == PRE_MIGRATION or (
-        e.kraft_state is None and (e.controllers in (Quorum.UP, Quorum.MINORITY) or e.memory is Memory.NOT_COPIED)
-    )
+    """A quorum waits for the brokers, or has waited when it was last seen. A lone candidate makes `/migration` too."""
+    if e.kraft_state is not None:
+        return e.kraft_state == PRE_MIGRATION
+    return e.leads is not False and (e.controllers is Quorum.UP or e.memory is Memory.NOT_COPIED)
+
+
+def _waits(e: Evidence) -> bool:
+    """A quorum with a majority waits. Whom it waits for is known from its log; without a log, from its leader."""
+    return _entering(e) and e.controllers is not Quorum.MINORITY
+
+
+def _not_led(e: Evidence) -> bool:
+    """Some controllers run, and no majority of them has a leader that has committed."""
+    return any(answers(one) for one in e.observation.controllers)
 
 
 def _formatted(e: Evidence) -> bool:
@@ -268,6 +279,12 @@ def _by_tree_alone(e: Evidence) -> bool:
 # --- the table ------------------------------------------------------------------------------------------------------
 
 _ROWS: Final = (
+    _Row(
+        State.UNIDENTIFIED_NODES,
+        lambda e: bool(e.identities.strangers),
+        "nodes answer that are of another cluster, are other nodes than the inventory says, or do not identify"
+        " themselves: nothing is concluded from them, so the state is unknown",
+    ),
     _Row(
         State.FINALIZED_WITH_ZOOKEEPER_BROKER,
         lambda e: _post(e) and _runs_on_zookeeper(e),
@@ -383,7 +400,8 @@ _ROWS: Final = (
         "every broker but one has entered: the copy begins by itself with the last one",
     ),
     _Row(State.M4, lambda e: _entering(e) and bool(e.entered), "the quorum waits, and some brokers have entered"),
-    _Row(State.M3, _entering, "the quorum is up, and no broker has entered"),
+    _Row(State.M3, _waits, "a majority of the controllers is led, and no broker has entered"),
+    _Row(State.M2, _not_led, "controllers run, and no leader of a majority of them was seen to commit anything"),
     _Row(State.M2, _formatted, "controllers are formatted and have no log yet"),
     _Row(State.M0, lambda _: True, "nothing of a migration is there"),
 )

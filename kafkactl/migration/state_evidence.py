@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from kafkactl.frozen import frozen
+from kafkactl.migration.identity import Identities, identities_of, without_strangers
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
 from kafkactl.migration.state_brokers import FLAG, BrokerEvidence, answers, brokers_of
@@ -57,7 +58,7 @@ class Memory(StrEnum):
 
 
 class Quorum(StrEnum):
-    """Whether the controllers run: one at least, a majority not any more, none; or nobody knows."""
+    """Whether the controllers run: a majority may (`up`), no majority does, none does; or it was not observed."""
 
     UNKNOWN = "unknown"
     UP = "up"
@@ -96,7 +97,10 @@ class DualWrite:
 
 @frozen
 class Evidence:
-    """All that the state is derived from. `kraft_state` is None where no controller and no log tells it."""
+    """All that the state is derived from. `kraft_state` is None where no controller and no log tells it.
+
+    `observation` is without the answers of nodes that are not who the inventory says; `identities` names them.
+    """
 
     observation: Observation
     tree: KafkaTree | None
@@ -108,6 +112,17 @@ class Evidence:
     kraft_state: int | None
     brokers: tuple[BrokerEvidence, ...]
     dual_write: DualWrite
+    identities: Identities = Identities()
+
+    @property
+    def leads(self) -> bool | None:
+        """Whether a leader was seen that has committed something; None where no controller was asked."""
+        if self.quorum is not None:
+            return self.quorum.leader_id is not None and self.quorum.high_watermark is not None
+        if self.controllers in (Quorum.DOWN, Quorum.MINORITY):
+            return False
+        asked = [one for one in self.observation.controllers if answers(one)]
+        return False if asked and all(one.quorum is not None for one in asked) else None
 
     @property
     def expected(self) -> tuple[BrokerEvidence, ...]:
@@ -168,6 +183,8 @@ class Evidence:
 def evidence_of(observation: Observation) -> Evidence:
     """The evidence of an observation. Never raises for what was observed."""
     tree = None if observation.tree is None else parse_tree(observation.tree)
+    identities = identities_of(observation, tree)
+    observation = without_strangers(observation, identities.names)
     memory = _memory(observation, tree)
     log = _log(observation, memory)
     return Evidence(
@@ -181,6 +198,7 @@ def evidence_of(observation: Observation) -> Evidence:
         kraft_state=_kraft_state(observation, log, memory),
         brokers=brokers_of(observation, tree, log, observation.quorum),
         dual_write=_dual_write(observation, tree, log),
+        identities=identities,
     )
 
 

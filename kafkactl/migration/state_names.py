@@ -1,8 +1,9 @@
 """The names of where a migration is: the states of the procedure, and the situations that no procedure leads to.
 
-States are those of the driver: M0 nothing has begun, M1 planned, M2 the controllers are formatted, M3 the quorum
-waits, M4 brokers enter migration mode, M4L all but one have, M5 the copy, M6 copied and mirrored to ZooKeeper with
-every broker in ZooKeeper mode, M7 brokers change to KRaft, M8 all have, M9 armed to finalize, M10 finalizing, M11 done.
+States are those of the driver: M0 nothing has begun, M1 planned, M2 controllers are formatted, M3 a majority of them
+is led and waits, M4 brokers enter migration mode, M4L all but one have, M5 the copy, M6 copied and mirrored to
+ZooKeeper with every broker in ZooKeeper mode, M7 brokers change to KRaft, M8 all have, M9 armed to finalize, M10
+finalizing, M11 done.
 M1 and M9 are decisions of an operator: only a journal knows of them, no cluster shows them.
 """
 
@@ -39,6 +40,7 @@ class State(StrEnum):
     FINALIZED_WITH_ZOOKEEPER_BROKER = "finalized-with-zookeeper-broker"
     BORN_IN_KRAFT = "born-in-kraft"
     NOT_ENOUGH_EVIDENCE = "not-enough-evidence"
+    UNIDENTIFIED_NODES = "unidentified-nodes"
 
     @property
     def is_broken(self) -> bool:
@@ -59,7 +61,7 @@ class State(StrEnum):
 _WORDS: Final = {
     State.M0: "on ZooKeeper, nothing of a migration has begun",
     State.M1: "planned, and nothing of it done",
-    State.M2: "the controllers are formatted and not started",
+    State.M2: "controllers are formatted, and no majority of them is led yet",
     State.M3: "the quorum is up and waits for the brokers",
     State.M4: "brokers are entering migration mode",
     State.M4L: "all brokers but one have entered; the copy starts by itself with the last one",
@@ -81,5 +83,6 @@ _WORDS: Final = {
     State.FINALIZED_WITH_ZOOKEEPER_BROKER: "finalized while a broker still ran in ZooKeeper mode",
     State.BORN_IN_KRAFT: "a cluster that has never been on ZooKeeper",
     State.NOT_ENOUGH_EVIDENCE: "neither ZooKeeper nor a controller was seen",
+    State.UNIDENTIFIED_NODES: "nodes of the inventory are not who it says: where the migration is, is unknown",
 }
 _PROCEDURE: Final = tuple(one for one in State if one.value.startswith("M"))

@@ -70,29 +70,13 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
 )
 
 
-_MIXED_UP: Final = frozenset({"zookeeper-of-another-cluster", "node-of-another-cluster", "node-of-another-role"})
+_OF_THE_OBSERVER: Final = frozenset({"zookeeper-of-another-cluster"})
 
 
 def several_clusters(e: Evidence) -> tuple[Finding, ...]:
-    """What says that the observation is not of one cluster: then nothing follows from it."""
-    return (*_mixed_up(e), *different_clusters(e))
-
-
-def _mixed_up(e: Evidence) -> Iterator[Finding]:
-    """An inventory that names nodes of one cluster and the ZooKeeper of another, and folders put together so."""
-    told = [one for one in e.observation.findings if one.id in _MIXED_UP]
-    yield from told
-    expected = None if e.tree is None else e.tree.cluster_id
-    for one in e.observation.brokers:
-        found = (one.meta_properties or {}).get("cluster.id", "").strip()
-        if expected and found and found != expected and not any(other.subject == one.name for other in told):
-            yield blocker(
-                "node-of-another-cluster",
-                one.name,
-                f"its meta.properties is of the cluster {found}, ZooKeeper is that of {expected}",
-                "Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties.",
-                found=found,
-            )
+    """What says that the observation is not of one cluster and all of its nodes: then nothing follows from it."""
+    told = (one for one in e.observation.findings if one.id in _OF_THE_OBSERVER)
+    return (*told, *e.identities.findings, *different_clusters(e))
 
 
 def different_clusters(e: Evidence) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.migration.observation import NodeRole, NodeSeen
+from kafkactl.migration.planned_files import gets_migration_file
 from kafkactl.migration.state_brokers import answers
 from kafkactl.migration.state_evidence import (
     MIGRATION,
@@ -23,7 +24,7 @@ def quorum_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     """M0 to M3: all files, all disks, all starts, and the quorum is up."""
     for id in ids:
         node = e.observation.node(id, NodeRole.CONTROLLER)
-        is_done = _up(node) or (node is not None and file_has_flag(node) is True)
+        is_done = not gets_migration_file(node)
         yield _step(
             id,
             Move.PUT_CONFIG,

@@ -7,12 +7,13 @@ the master key, which is not in ZooKeeper, they open nothing.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from kafkactl.frozen import changed
-from kafkactl.metadata.redact import REDACTED, is_secret_config
+from kafkactl.metadata.redact import BROKER, REDACTED, TOPIC, is_secret_config, is_secret_text
 from kafkactl.migration.tree import find_chroots
 from kafkactl.migration.tree_json import MISSING, BrokenError, parse_json
 from kafkactl.migration.tree_settings import is_password_config, parse_credential
@@ -21,7 +22,8 @@ from kafkactl.protocol.java_text import parse_double
 from kafkactl.storage.scram_argument import MECHANISMS
 
 _CLIENTS: Final = ("/config/users/", "/config/clients/", "/config/ips/")
-_OTHERS: Final = ("/config/topics/", "/config/brokers/")
+_BROKERS: Final = "/config/brokers/"
+_OTHERS: Final = ("/config/topics/", _BROKERS)
 # In place of what Kafka cannot read: no JSON, no config, no credential, no number.
 _NO_JSON: Final = REDACTED.encode()
 _NO_CONFIG: Final = b"{}"
@@ -43,7 +45,8 @@ def redact_znode(znode: Znode, path: str) -> Znode:
     acl = tuple(_entry(one) for one in znode.acl)
     data = znode.data
     if data is not None and path.startswith(_CLIENTS + _OTHERS):
-        data = _config(data, clients=path.startswith(_CLIENTS))
+        kind = None if path.startswith(_CLIENTS) else BROKER if path.startswith(_BROKERS) else TOPIC
+        data = _config(data, kind)
     return znode if (acl, data) == (znode.acl, znode.data) else changed(znode, acl=acl, data=data)
 
 
@@ -53,7 +56,8 @@ def _entry(entry: ZnodeAcl) -> ZnodeAcl:
     return changed(entry, id=f"{entry.id.partition(':')[0]}:{REDACTED}" if ":" in entry.id else REDACTED)
 
 
-def _config(data: bytes, *, clients: bool) -> bytes:
+def _config(data: bytes, kind: int | None) -> bytes:
+    """Configurations of a kind of resource (`ConfigResource.Type`); None for those of clients."""
     try:
         parsed = parse_json(data)
     except BrokenError:
@@ -63,7 +67,8 @@ def _config(data: bytes, *, clients: bool) -> bytes:
     config = parsed.get("config") if isinstance(parsed, dict) else None
     if not isinstance(config, dict):
         return _NO_CONFIG
-    hidden = {key: _client_value(key, value) if clients else _value(key, value) for key, value in config.items()}
+    hide = _client_value if kind is None else functools.partial(_value, kind)
+    hidden = {key: hide(key, value) for key, value in config.items()}
     # Only what is known is kept: behind the JSON, or beside the config, could be anything.
     return json.dumps({"version": 1, "config": hidden}, separators=(",", ":")).encode()
 
@@ -78,8 +83,9 @@ def _client_value(key: str, value: Any) -> Any:
     return value if parse_double(value) is not None else _NO_NUMBER
 
 
-def _value(key: str, value: Any) -> Any:
-    if not (key in MECHANISMS or is_password_config(key) or is_secret_config(key)):
+def _value(kind: int, key: str, value: Any) -> Any:
+    is_secret = key in MECHANISMS or is_password_config(key) or is_secret_config(kind, key)
+    if not (is_secret or is_secret_text(value if isinstance(value, str) else json.dumps(value))):
         return value
     return REDACTED if isinstance(value, str) else _of_the_same_type(value)
 

@@ -66,7 +66,7 @@ def drive(world: FakeWorld, folder: Path, *, back: bool = False, wall: Callable[
         path = str(folder / "journal.jsonl")
         journal = open_migration_journal(path, cluster_id=CLUSTER_ID, identity=identity, files=Unsynced(), now_ms=wall)
         crew = changed(crew, journal=journal)
-    with crew.journal:
+    with crew.journal, crew.lock:
         plan = WayBack(crew.inventory) if back else WayForward(crew.inventory)
         guard = BackGuard(crew) if back else ForwardGuard(crew, accepted=KNOWN)
         goal = BACK if back else FORWARD

@@ -24,7 +24,7 @@ PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
 
 def go_back(world: FakeWorld, folder: Path) -> RunResult:
     crew = open_crew(world, folder)
-    with crew.journal:
+    with crew.journal, crew.lock:
         identity = identity_of(crew.inventory)
         return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.client_config import load_client_config
+from kafkactl.adapters.migration_by_hand import by_hand
 from kafkactl.adapters.migration_driver_files import RenderedFiles
-from kafkactl.adapters.migration_driver_live import LiveWorld, values_of
+from kafkactl.adapters.migration_driver_live import LiveWorld
 from kafkactl.adapters.migration_driver_open import cluster_id_of, journal_file
 from kafkactl.adapters.migration_driver_port import Request
+from kafkactl.adapters.migration_hook_call import values_of
 from kafkactl.adapters.migration_hooks import HookEnd
 from kafkactl.adapters.migration_journal import open_migration_journal
 from kafkactl.adapters.zookeeper_settings import ZooKeeperSettings
@@ -80,7 +82,25 @@ def test_what_has_no_command_is_told(tmp_path: Path) -> None:
     world = world_of(tmp_path, told=told)
     assert not world.has_hook(Verb.STOP, 1)
     assert world.ask(request(Verb.STOP)).end is HookEnd.ASKED
-    assert told == [f"do it (node broker 1 on 127.0.0.1, {tmp_path}/broker.properties)"]
+    assert told[0].startswith("do it (on 127.0.0.1)\n    kafka-server-stop.sh")
+
+
+def test_what_an_operator_is_asked_for_can_be_pasted(tmp_path: Path) -> None:
+    text = TEXT.replace("{{host}}", "{host}").replace("{broker}", "127.0.0.1:8").replace("{folder}", str(tmp_path))
+    text = text.replace("local", "manual")
+    inventory = parse_inventory(text)
+    node = changed(inventory.nodes[1], config="/etc/my kafka/c.properties", host="c1.example")
+    more = {"cluster_id": "abc", "release": "3.8", "format_flags": ("--initial-controllers", "1@a:1:x")}
+    assert [*by_hand(node, request(Verb.FORMAT, 3001, **more))] == [
+        "kafka-storage.sh format --config '/etc/my kafka/c.properties' --cluster-id abc --release-version 3.8"
+        " --initial-controllers 1@a:1:x"
+    ]
+    assert [*by_hand(node, request(Verb.PUT_CONFIG, 3001, copy="/j/1"))] == [
+        "scp /j/1 'c1.example:/etc/my kafka/c.properties'"
+    ]
+    assert [*by_hand(node, request(Verb.WIPE, 3001, metadata_dir="/m"))] == ["mv /m /m.before-12"]
+    for verb in (Verb.START, Verb.RESTART):
+        assert "'/etc/my kafka/c.properties'" in "".join(by_hand(node, request(verb, 3001)))
 
 
 def test_a_node_that_nobody_named_is_an_error(tmp_path: Path) -> None:
@@ -140,6 +160,9 @@ def test_local_disks_are_put_aside_not_deleted(tmp_path: Path) -> None:
     assert world.ask(request(Verb.WIPE, 3001, metadata_dir=str(disk))).is_done
     assert [one.name for one in tmp_path.iterdir()] == ["meta.before-12"]
     assert world.ask(request(Verb.WIPE, 3001, metadata_dir=str(disk))).is_done  # again: nothing is there
+    (tmp_path / "etc" / "ssl").mkdir(parents=True)
+    refused = world.ask(request(Verb.WIPE, 3001, metadata_dir=str(tmp_path / "etc")))
+    assert refused.end is HookEnd.FAILED and "not a log directory" in refused.told
     (tmp_path / "data" / "orders-0-stray").mkdir(parents=True)
     assert world.ask(request(Verb.FS_PROBE, log_dirs=(str(tmp_path / "data"),))).stdout.endswith(b"orders-0-stray\n")
 

@@ -28,7 +28,7 @@ def world() -> FakeWorld:
 def finalize(world: FakeWorld, folder: Path, *, soak_hours: float = 0, accepted: frozenset[str] = KNOWN) -> RunResult:
     crew = open_crew(world, folder)
     crew = changed(crew, inventory=changed(crew.inventory, soak_hours=soak_hours))
-    with crew.journal:
+    with crew.journal, crew.lock:
         return run_migration(
             crew, WayForward(crew.inventory, finalize=True), goal=FINALIZE, identity=identity_of(crew.inventory),
             guard=ForwardGuard(crew, accepted=accepted),

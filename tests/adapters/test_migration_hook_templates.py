@@ -171,12 +171,12 @@ def test_what_lies_in_the_log_directories(template: str, clients: Clients, tmp_p
 def test_a_disk_is_formatted_by_kafkas_own_tool(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)
     extra: dict[str, str | tuple[str, ...]] = {
-        "cluster_id": "-starts.with_a dash", "release": "3.9", "format_flags": ("--initial-controllers", "1@h 1:9:x"),
+        "cluster_id": "-starts.with_a-dash", "release": "3.9", "format_flags": ("--initial-controllers", "1@h 1:9:x"),
     }  # fmt: skip
     run = world.ask(Request(verb=Verb.FORMAT, node=1, phase="migration", seq=7, told="", extra=extra))
     if run.end is HookEnd.NOT_STARTED:  # a word that would be read as an option is refused, not quoted
         assert "option" in run.told
-        extra["cluster_id"] = "a dash - and 'quotes'"
+        extra["cluster_id"] = "q1Sh-9_ISia_zwGINzRvyQ"
         run = world.ask(Request(verb=Verb.FORMAT, node=1, phase="migration", seq=7, told="", extra=extra))
     words = run.stdout.decode().splitlines()
     assert words[0] == "format" and words[-2:] == ["--initial-controllers", "1@h 1:9:x"]
@@ -188,7 +188,13 @@ def test_a_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_
     metadata = folder_of(tmp_path) / "meta data"
     metadata.mkdir()
     extra = {"metadata_dir": str(metadata)}
-    assert world.ask(Request(verb=Verb.WIPE, node=1, phase="original", seq=7, told="", extra=extra)).is_done
+    wipe = Request(verb=Verb.WIPE, node=1, phase="original", seq=7, told="", extra=extra)
+    (metadata / "passwd").touch()  # what the node's file names need not be a log directory
+    refused = world.ask(wipe)
+    assert (refused.end, refused.exit_code) == (HookEnd.FAILED, 67) and "not a log directory" in refused.told
+    (metadata / "meta.properties").touch()
+    for _ in range(2):  # a hook may be run twice
+        assert world.ask(wipe).is_done
     assert not metadata.exists()
     assert len(list(metadata.parent.glob("meta data.before-migration.*"))) == 1
     assert world.ask(Request(verb=Verb.DISABLE, node=1, phase="original", seq=7, told="")).is_done

@@ -22,6 +22,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.checks import check
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observation import Mode, NodeRole, Observation
+from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.migration.tree import Tree, tree_of
 from kafkactl.plan import Severity
 from tests.conftest import Run
@@ -85,6 +86,7 @@ def cluster(folder: Path, *brokers: FakeBroker, more: str = "", each: str = "") 
     """Brokers 11, 12 … and the controllers 1, 2 of a quorum, and their inventory."""
     with contextlib.ExitStack() as stack:
         quorum = stack.enter_context(FakeQuorum(controllers=2, voters=(1, 2)))
+        quorum.cluster_id = CLUSTER_ID
         lines = ['[zookeeper]\nconnect = "127.0.0.1:1/kafka"\n', more]
         places = [(11 + at, "broker", stack.enter_context(one).address) for at, one in enumerate(brokers)]
         places += [(id, "controller", quorum.address(id)) for id in (1, 2)]
@@ -177,8 +179,8 @@ def test_the_controllers_are_asked_right_behind_the_tree(
     """A broker that hangs takes ten seconds, in which the log goes on: held against it, the dual write seemed stuck."""
     asked: list[tuple[Address, ...]] = []
 
-    def ask(addresses: tuple[Address, ...], *words: Any, **options: Any) -> Any:
-        asked.append(addresses)
+    def ask(addresses: dict[Address, int], *words: Any, **options: Any) -> Any:
+        asked.append(tuple(addresses))
         return ask_nodes(addresses, *words, **options)
 
     monkeypatch.setattr("kafkactl.adapters.migration_observe.ask_nodes", ask)
@@ -213,7 +215,9 @@ def test_a_port_of_the_other_kind(tmp_path: Path, zookeeper: None):
 def test_another_cluster(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker(cluster_id="other"), more='[hooks]\ntemplate = "manual"') as inventory:
         found = seen(changed(inventory, cluster_id="third"), with_logs=False)
-    assert ids(found) == ["zookeeper-of-another-cluster", "node-of-another-cluster"]
+    assert ids(found) == ["zookeeper-of-another-cluster"]
+    told = evidence_of(found).identities.strangers
+    assert [(one.id, one.subject) for one in told] == [("node-of-another-cluster", "broker 11")]
 
 
 # --- places ---------------------------------------------------------------------------------------------------------

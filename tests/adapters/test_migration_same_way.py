@@ -77,7 +77,7 @@ def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: st
         if not killed_at(cluster, folder, acts, go_back):
             break
         crew = open_crew(FakeWorld(cluster), folder)
-        with crew.journal:
+        with crew.journal, crew.lock:
             remembered = remembered_of(crew.journal.memory)
         assert_same(shown(cluster, remembered), played(go_back(FakeWorld(cluster), folder)))
         acts += stride

@@ -84,6 +84,31 @@ def test_people_read_what_stops_first_and_what_to_do(check):
     assert "Do not go on" in text
 
 
+def test_what_could_not_be_seen_stays_open_when_all_questions_are_accepted(kafkactl, tmp_path):
+    place = saved(tmp_path / "seen", world("M0"))
+    (place / "metadata" / "3001").mkdir(parents=True)
+    words = [f"--accept={number}" for number in OPEN_AT_M0]
+    run = kafkactl("migrate", "check", "--observation", place, "-o", "json", *words)
+    unread = "X-SEENc@metadata-log-of-controller-3001"
+    assert (run.json["passes"], run.json["open"]) == (False, [f"observed-log-unreadable@{unread.partition('@')[2]}"])
+    run = kafkactl("migrate", "check", "--observation", place, "-o", "json", *words, "--accept", unread)
+    assert (run.json["passes"], run.json["open"]) == (True, [])
+
+
+@pytest.mark.parametrize("word", ["X-SEEN", "check-unknown"])
+def test_a_word_for_several_findings_is_refused(check, word):
+    run = check(world("M0"), "--accept", word)
+    assert run.code == 2
+    assert "several findings" in run.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "run", "finalize"])
+def test_no_help_recommends_to_accept_something(kafkactl, command):
+    run = kafkactl("migrate", command, "--help")
+    assert run.code == 0
+    assert "--accept C-" not in run.stdout
+
+
 def test_a_misspelt_check_is_refused(check):
     run = check(world("M0"), "--accept", "c41")
     assert run.code == 2
@@ -100,3 +125,15 @@ def test_nothing_but_a_tree_is_enough(kafkactl, tmp_path):
 
 def test_neither_cluster_nor_observation(kafkactl):
     assert kafkactl("migrate", "check").code == 2
+
+
+@pytest.mark.parametrize("state", ["M0", "M6"])
+@pytest.mark.parametrize("verb", ["check", "status", "plan", "compare"])
+def test_without_zookeeper_no_answer_is_a_success(kafkactl, tmp_path, verb: str, state: str):
+    """A script that goes on behind `&&` must not pass."""
+    folder = saved(tmp_path / "seen", world(state).but(has_tree=False))
+    run = kafkactl("migrate", verb, "--observation", folder, "-o", "json")
+    assert run.code != 0
+    if verb == "check":
+        assert run.json["passes"] is False
+        assert run.code == 7 or (run.code, run.json["too_little_seen"]) == (6, True)

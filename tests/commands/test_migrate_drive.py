@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from kafkactl.adapters import migration_driver_open
+from kafkactl.adapters.migration_driver_port import Event
 from kafkactl.commands import migrate_rollback
+from kafkactl.commands.migrate_drive import Talk
 from tests.fakes.migration_crew import address_of, at_phase
-from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.migration_hooks import FakeClock, FakeWorld
 from tests.fakes.migration_world import FakeCluster
 from tests.migration.zk_trees import CLUSTER_ID
 
@@ -145,3 +148,44 @@ def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -
     assert (run.code, [one["action"] for one in run.json["steps"]][-1]) == (0, "wait-finalized")
     assert not (tmp_path / "journal").exists()
     assert not any(one.formatted for one in cluster.controllers)
+
+
+def test_a_refused_run_fits_on_a_screen_and_says_why_first(migrate) -> None:
+    run = migrate(FakeCluster(), "run", *ACCEPTED, output="table")  # nobody is there to be asked
+    lines = run.stdout.splitlines()
+    assert run.code == 3 and len(lines) <= 15, run.stdout
+    assert "Give --yes." in run.stdout and "steps left, the next: format-disk controller 3001" in run.stdout
+    assert len(migrate(FakeCluster(), "run", "-v", *ACCEPTED, output="table").stdout.splitlines()) > len(lines) + 10
+
+
+def test_what_has_to_be_accepted_is_one_table_with_its_words(migrate) -> None:
+    text = migrate(FakeCluster(), "run", "--yes", output="table").stdout
+    assert "Look yourself, then: --accept " in text
+    assert len(text.splitlines()) <= 24
+
+
+def test_a_long_run_is_counted(migrate) -> None:
+    run = migrate(FakeCluster(), "run", "--yes", *ACCEPTED, output="table")
+    assert run.code == 0 and "steps done: " in run.stdout
+    assert len(run.stdout.splitlines()) < 20
+
+
+def test_lines_of_a_run_have_their_time(migrate) -> None:
+    lines = migrate(FakeCluster(), "run", "--yes", "--until", "M3", *ACCEPTED).stderr.splitlines()
+    told = [one for one in lines if not one.startswith(" ")]
+    assert told and all(re.match(r"\d\d:\d\d:\d\d \+\d+:\d\d  \S", one) for one in told), told
+
+
+@pytest.mark.parametrize(("is_terminal", "every_s"), [(True, 10), (False, 60)])
+def test_a_wait_is_told_again_from_time_to_time(capsys, is_terminal: bool, every_s: int) -> None:
+    clock = FakeClock(FakeCluster())
+    talk = Talk(is_terminal=is_terminal, clock=clock)
+    for look in range(61):
+        talk(Event(kind="wait", text="broker 2 to come back (registered)", seen=f"look {look}"))
+        clock.sleep_ms(2_000)
+    talk(Event(kind="done", text="restart-node broker 2: done"))
+    lines = capsys.readouterr().err.splitlines()
+    assert "waiting for broker 2 to come back (registered); look 0" in lines[0]
+    assert f"waiting since {every_s} s for broker 2 to come back; seen last: look {every_s // 2}" in lines[1]
+    assert len(lines) == 2 + 120 // every_s
+    assert "+2:02  restart-node broker 2: done" in lines[-1]

@@ -181,7 +181,7 @@ def test_no_zookeeper_answers(command: str, kafkactl: Kafkactl, inventory: Path)
     run = asked(kafkactl, inventory, command)
     finding = found(run)["zookeeper-not-observed"]
     assert "connection refused" in finding["message"] and "zookeeper.connect" in finding["next_step"]
-    expected = {"plan": REFUSED, "rollback --dry-run": REFUSED, "compare": exit_codes.UNKNOWN}
+    expected = {"plan": REFUSED, "rollback --dry-run": REFUSED, "compare": UNREACHABLE}
     assert run.code == expected.get(command, PROBLEMS)
 
 

@@ -80,6 +80,14 @@ class PlainFiles:
     def keep_originals(self, journal) -> None:
         """They are known."""
 
+    def objections(self, seen, steps) -> tuple[Finding, ...]:
+        """None."""
+        return ()
+
+    def settle(self, journal, seen, steps) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
 
 def open_crew(world: FakeWorld, folder: Path) -> Crew:
     """A crew with the journal of the folder open; close `crew.journal`."""
@@ -97,6 +105,7 @@ def open_crew(world: FakeWorld, folder: Path) -> Crew:
         cluster_id=CLUSTER_ID,
         release="3.8",
         format_flags={},
+        lock=world.lock(journal.path),
     )
 
 

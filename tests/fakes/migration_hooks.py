@@ -8,7 +8,7 @@ from typing import Any
 from kafkactl.adapters.migration_apply import sha256
 from kafkactl.adapters.migration_driver_port import Request
 from kafkactl.adapters.migration_hooks import HookEnd, HookRun
-from kafkactl.errors import UnreachableError
+from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.migration.hook_words import Verb
 from kafkactl.migration.observation import NodeRole, Observation
 from kafkactl.migration.tree import Tree
@@ -36,6 +36,29 @@ class FakeClock:
 
     def sleep_ms(self, duration_ms: float) -> None:
         self._cluster.advance(max(0.0, duration_ms))
+
+
+class FakeLock:
+    """The cluster's lock; a driver that is killed leaves it to the next one with its journal."""
+
+    def __init__(self, world: FakeWorld, journal: str) -> None:
+        holder = world.cluster.driver
+        if holder is not None and holder[0] != journal:
+            raise RefusedError(f"it is driven with {holder[0]}", id="another-driver-at-work")
+        self._mine = world.cluster.driver = (journal, object())
+        self._cluster = world.cluster
+        self.words = journal
+
+    def __enter__(self) -> FakeLock:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._cluster.driver is self._mine and kind is not KilledError:
+            self._cluster.driver = None
+
+    def check(self) -> None:
+        if self._cluster.driver is not self._mine:
+            raise RefusedError("the lock is lost", id="migration-lock-lost")
 
 
 class FakeWorld:
@@ -81,6 +104,13 @@ class FakeWorld:
 
     def listens(self, node: int) -> bool | None:
         return self.cluster.nodes[node].running
+
+    def answers(self, node: int) -> bool:
+        self.on_act()
+        return self.cluster.nodes[node].running and not self.cluster.nodes[node].paused
+
+    def lock(self, journal: str) -> FakeLock:
+        return FakeLock(self, journal)
 
     def controller_of(self, broker: int) -> int | None:
         node = self.cluster.nodes[broker]

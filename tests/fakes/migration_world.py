@@ -74,6 +74,7 @@ class FakeNode:
     follows: int | None = None  # the controller in a broker's metadata cache
     strays: bool = False
     killed_ms: float = 0.0
+    paused: bool = False  # SIGSTOP: it takes connections and says nothing
 
     @property
     def name(self) -> str:
@@ -109,6 +110,7 @@ class FakeCluster:
         self.copying = 0
         self.dual_write = False
         self.emptying_from: float | None = None
+        self.driver: tuple[str, object] | None = None  # who holds the lock in ZooKeeper
         for path, data in small().items():
             if not path.startswith(("/brokers/ids/", "/controller")) and path != "/admin/delete_topics/logs":
                 self.put(path, data)

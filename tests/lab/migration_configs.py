@@ -23,6 +23,8 @@ _COMMON: Config = {
     "super.users": "User:ANONYMOUS;User:admin",
     "password.encoder.secret": ENCODER_SECRET,
     "delegation.token.secret.key": TOKEN_SECRET,
+    "auto.leader.rebalance.enable": "false",  # decided by brokers on ZooKeeper, by controllers on KRaft
+    "auto.create.topics.enable": "false",
 }
 _BROKER: Config = {
     "inter.broker.listener.name": "PLAINTEXT",
@@ -34,11 +36,8 @@ _BROKER: Config = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
-    "auto.leader.rebalance.enable": "false",
-    "auto.create.topics.enable": "false",
     "controlled.shutdown.retry.backoff.ms": "500",
     "replica.fetch.max.bytes": "65536",  # a throttled reassignment stays under way
-    "broker.session.timeout.ms": "4000",
     "broker.heartbeat.interval.ms": "500",
     "zookeeper.session.timeout.ms": "4000",
 }

@@ -342,7 +342,38 @@ MEASURED = (
     Case("X-5.1", "scram-removed-in-dual-write", "M6", _users(added=("alice", "bob"), removed="alice"), "warning"),
 )  # fmt: skip
 
-CASES = (*IDENTITY, *NODES, *ACCESS, *HEALTH, *DATA, *MEASURED)
+
+def _policies(**given: str) -> Callable[[World], World]:
+    """With settings in the files of all brokers; `_` in a name stands for a dot."""
+
+    def change(one: World) -> World:
+        for id in one.modes:
+            for name, value in given.items():
+                one.file(id, name.replace("_", "."), value)
+        return one
+
+    return change
+
+
+_REPLICAS = "default.replication.factor"
+_SHARED = _policies(default_replication_factor="3")
+DECIDED = (
+    *(
+        Case("C-61", "controller-setting-differs", state, _SHARED, "warning")
+        for state in ("M3", "M4L", "M5", "M6", "M8", "M11")
+    ),
+    Case("C-61", "controller-setting-differs", "M2", lambda one: _SHARED(one).file(3001, _REPLICAS, "1"), "warning"),
+    Case(
+        "C-61",
+        "brokers-settings-differ",
+        "M0",
+        lambda one: one.file(2, "message.max.bytes", "1").file(1, _REPLICAS, "2"),
+        "warning",
+    ),
+    Case("C-61", "controller-setting-differs", "M11", _policies(create_topic_policy_class_name="a.Policy"), "warning"),
+    Case("C-61", "settings-shown-differently", "M3", _policies(message_max_bytes="7"), "info"),
+)
+CASES = (*IDENTITY, *NODES, *ACCESS, *HEALTH, *DATA, *MEASURED, *DECIDED)
 
 
 def _servers(*modes: str | None) -> tuple[ServerSeen, ...]:

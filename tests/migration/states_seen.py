@@ -14,6 +14,7 @@ from kafkactl.metadata.image import Image
 from kafkactl.migration.log_facts import AbortedCopy, ControllerSeen, LogFacts, RegistrationSeen
 from kafkactl.migration.observation import (
     ApiVersionsSeen,
+    IdentitySeen,
     Mode,
     NodeRole,
     NodeSeen,
@@ -44,7 +45,8 @@ COPY_BEGIN, COPY_END = 81, 236
 @dataclass
 class Seen:
     """What there is to see. `modes`: how each broker runs, None for one that is down. `registered`: by broker id,
-    whether as migrating. `controllers`: by id, whether it is alive. `log` is the state in the log, None for no log."""
+    whether as migrating. `controllers`: by id, whether it is alive. `log` is the state in the log, None for no log.
+    `foreign`: the cluster that a controller says it is of."""
 
     modes: dict[int, Mode | None] = field(default_factory=lambda: {1: ZK, 2: ZK, 3: ZK})
     files: dict[int, Mode] = field(default_factory=dict)
@@ -70,12 +72,19 @@ class Seen:
     topics: bool = True
     meta_version: dict[int, str] = field(default_factory=dict)
     leader: bool = True
+    foreign: dict[int, str] = field(default_factory=dict)
     version: str = "3.9.2"
 
     def but(self, **changes: Any) -> Seen:
         return replace(self, **changes)
 
     def observation(self) -> Observation:
+        made = self._observation()
+        for id, cluster in self.foreign.items():
+            made = answering(made, f"controller {id}", cluster_id=cluster)
+        return made
+
+    def _observation(self) -> Observation:
         return Observation(
             time_ms=TIME_MS,
             connect="zk:2181/kafka",
@@ -253,6 +262,16 @@ def _migration(offset: int | str) -> bytes:
 def without(observation: Observation, **fields: Any) -> Observation:
     """The same with fields of every node taken out."""
     return changed(observation, nodes=tuple(changed(one, **fields) for one in observation.nodes))
+
+
+def answering(observation: Observation, name: str, **identity: Any) -> Observation:
+    """The same, and a node says who it is: by default the one that the inventory names."""
+    usual = {"cluster_id": CLUSTER_ID, "node_id": int(name.rpartition(" ")[2])}
+    nodes = (
+        changed(one, identity=IdentitySeen(**(usual | identity))) if one.name == name else one
+        for one in observation.nodes
+    )
+    return changed(observation, nodes=tuple(nodes))
 
 
 # --- the states of the procedure ------------------------------------------------------------------------------------

@@ -42,3 +42,13 @@ def test_a_level_that_can_rise(level: int, can_rise: bool):
 def test_settings_of_the_past(key: str):
     observation = world("M11").file(1, key, "x").observation()
     assert told(observation)["zookeeper-settings-left"] == ["broker 1"]
+
+
+def test_settings_that_controllers_decide_otherwise_are_told_at_the_end_too():
+    one = world("M11")
+    for id in (1, 2):
+        one.file(id, "min.insync.replicas", "2").file(id, "default.replication.factor", "3")
+    assert told(one.observation())["controller-setting-differs"] == [
+        "default.replication.factor",
+        "min.insync.replicas",
+    ]

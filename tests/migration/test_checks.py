@@ -22,6 +22,7 @@ from kafkactl.plan import Severity, blocker
 from tests.house.tree import ROOT
 from tests.migration.check_cases import CASES, Case
 from tests.migration.observations import STATES, TIME_MS, holder, migration, uuid, world
+from tests.migration.zk_trees import config
 
 # zk-migration.md 4: the numbers that there are.
 ALL_NUMBERS = [f"C-{number:02}" for number in (*range(1, 9), *range(10, 23), *range(30, 43), *range(50, 61))]
@@ -255,3 +256,37 @@ def test_no_secret_is_told():
         "/config/brokers/1", b'{"version":1,"config":{"listener.name.sasl.ssl.key.password":"encryptedPassword:zz"}}'
     )
     assert "hunter2" not in str([one.to_dict() for one in check(seen.observation())])
+
+
+# --- what controllers decide ----------------------------------------------------------------------------------------
+
+
+def _decided(one):
+    return [(said.id, said.subject) for said in check(one.observation()) if said.evidence["check"] == "C-61"]
+
+
+def test_before_the_start_the_rendered_file_is_judged():
+    shared = {"default.replication.factor": "3", "min.insync.replicas": "2"}
+    one = world("M2")
+    for id, key in ((id, key) for id in (1, 2) for key in shared):
+        one.file(id, key, shared[key])
+    assert _decided(one) == []
+    assert _decided(one.file(3001, "min.insync.replicas", "1")) == [
+        ("controller-setting-differs", "min.insync.replicas")
+    ]
+
+
+def test_a_value_of_the_whole_cluster_takes_precedence_over_files():
+    one = world("M3")
+    for id in (1, 2):
+        one.file(id, "min.insync.replicas", "2")
+    assert _decided(one) == [("controller-setting-differs", "min.insync.replicas")]
+    one.znode("/config/brokers/<default>", config(**{"min.insync.replicas": "2"}))
+    assert _decided(one) == []
+    one.znode("/config/brokers/<default>", config(**{"min.insync.replicas": "1"}))
+    assert _decided(one) == [("setting-overridden", "min.insync.replicas")]
+
+
+def test_files_that_were_not_seen_are_unknown():
+    found = check(world("M11").but(files={1: {}, 2: {}, 3: {}}).observation())
+    assert [one.evidence["number"] for one in found if "decide" in one.subject and one.id == UNKNOWN_ID] == ["C-61"]

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from kafkactl.features.releases import KafkaVersion
 from kafkactl.frozen import changed
 from kafkactl.metadata.frame import decode_record, encode_record
-from kafkactl.migration.compare_copy import compare_copy, copy_findings
+from kafkactl.migration.compare_copy import compare_copy, copy_compared, copy_findings
 from kafkactl.migration.copy_records import copy_batches
 from kafkactl.migration.copy_rules import copy_rules
 from kafkactl.migration.password_encoder import first_opening
+from kafkactl.migration.tree import tree_of
 from kafkactl.migration.tree_parse import parse_tree
+from kafkactl.migration.tree_redact import redact_znodes
 from kafkactl.schema.definitions import message
 from kafkactl.values import Uuid
 from tests.migration.compare_trees import tree_from, trees
@@ -84,3 +86,14 @@ def test_leaders_move_between_the_saved_tree_and_the_copy(field, value, explaine
     (found,) = compare_copy(tree, records, RULES, secrets=("right",))
     assert (found.explained is not None) is explained
     assert (found.kraft == {field: value}) is True
+
+
+def test_what_the_saved_tree_does_not_show_is_unknown():
+    """A tree that was saved without secrets predicts no credential, no token and no password."""
+    tree = _small()
+    records = _written(tree, lambda value: first_opening(value, ["right"]))
+    whole = tree_from({**small(), "/config/brokers/1": config(**{KEY: encrypted("pw", "right")})})
+    hidden = parse_tree(tree_of(tuple(redact_znodes(whole.znodes.values()))))
+    found, unknown = copy_compared(hidden, records, RULES, secrets=("right",))
+    assert found == ()
+    assert {"UserScramCredentialRecord", "ConfigRecord"} <= {one.entity for one in unknown}

@@ -9,7 +9,16 @@ import pytest
 
 from kafkactl.errors import InputError
 from kafkactl.migration.hook_templates import DERIVED, TEMPLATES, VARIABLES
-from kafkactl.migration.hook_words import CONTRACT, EXTRA, LISTS, Verb, check_template, parse_template, words_of
+from kafkactl.migration.hook_words import (
+    CONTRACT,
+    EXTRA,
+    LISTS,
+    Verb,
+    check_template,
+    directory_of_node,
+    parse_template,
+    words_of,
+)
 
 NASTY = """a b;$(touch /tmp/x)`id`'"\\|&>*"""
 VALUES = {"node_id": "1", "host": "h1", "config_path": "/etc/kafka/a b.properties", "log_dirs": ("/d1", "/d 2")}
@@ -81,6 +90,45 @@ def test_a_value_cannot_become_an_option() -> None:
         made("ssh {host}", host="-oProxyCommand=touch /tmp/x")
     assert caught.value.id == "hook-value-invalid"
     assert made("run -{node_id}") == ("run", "-1")
+    for word in ("{x:q}", "{x}{host}", "{x*}", "{host}"):
+        with pytest.raises(InputError, match="option"):
+            made(f"systemctl restart {word}", x="-H elsewhere", host="-Helsewhere")
+
+
+@pytest.mark.parametrize("template", ["find {log_dirs*} -maxdepth 1", "ssh h find {log_dirs:q}", "ls --all={log_dirs}"])
+@pytest.mark.parametrize("name", ["-exec", "(", "!", "data", "", "./d", "/a/../b", "/a/", "//a", "/a/./b", "-", "\t/a"])
+def test_a_list_holds_absolute_directories_and_no_option(template: str, name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        made(template, log_dirs=("/data", name))
+    assert caught.value.id == "hook-value-invalid"
+
+
+@pytest.mark.parametrize("name", ["x;id", "$(id)", "a b", "`id`", "a\tb", "ü"])
+def test_names_that_come_from_a_cluster_are_names(name: str) -> None:
+    """A template may have forgotten `:q`; what ZooKeeper holds is not to be run for that."""
+    for key in ("cluster_id", "release"):
+        with pytest.raises(InputError) as caught:
+            made(f"ssh h format {{{key}}}", **{key: name})
+        assert caught.value.id == "hook-value-invalid"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [("/data", "/data"), ("//data//1/", "/data/1"), ("/a/./b", "/a/b"), ("/d,1+2=3@h%:x", "/d,1+2=3@h%:x")],
+)
+def test_a_directory_of_a_nodes_file_is_normalised(text: str, path: str) -> None:
+    assert directory_of_node(text, where="broker 1") == path
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "data", "-exec", "../x", "/a/../../etc", "/a;id", "/a b", "/$(id)", "/a*", "/~", "/a\nb", "/ü", "(", "/a'b"],
+)
+def test_a_directory_of_a_nodes_file_that_could_be_read_otherwise_is_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        directory_of_node(text, where="broker 1")
+    assert caught.value.id == "node-directory-refused"
+    assert "inventory" in str(caught.value.next_step)
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -89,7 +137,7 @@ def test_ready_made_hooks_use_what_is_given(name: str) -> None:
     for verb, template in TEMPLATES[name].items():
         check_template(template, verb, {*VARIABLES[name], *DERIVED}, where=f"{name}.{verb}")
         fill = {**dict.fromkeys((*CONTRACT, *EXTRA.get(verb, ()), *VARIABLES[name], *DERIVED), "v")}
-        words_of(template, {**fill, **dict.fromkeys(LISTS, ("v",))}, where=name)
+        words_of(template, {**fill, **dict.fromkeys(LISTS, ("/v",)), "metadata_dir": "/v"}, where=name)
 
 
 def test_the_swap_over_ssh_replaces_what_it_expects_and_nothing_else(tmp_path) -> None:

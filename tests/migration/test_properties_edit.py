@@ -74,13 +74,14 @@ def test_a_file_without_a_last_line_end(file, end):
 
 def test_a_diff_shows_what_changes_and_no_secret():
     before = (
-        b"a=1\nssl.key.password=hunter2\n#ssl.keystore.password = hunter3\nsasl.jaas.config=x \\\n  password=h4;\nb=1\n"
+        b"a=1\nssl.key.password=hunter2\n#ssl.keystore.password = hunter3\nsasl.jaas.config=x \\\n"
+        b"  password=h4;\nnum.io.threads=1\n"
     )
-    after = edited(before, Edits(set={"b": "2", "ssl.key.password": "hunter9"}))
+    after = edited(before, Edits(set={"num.io.threads": "2", "ssl.key.password": "hunter9"}))
     shown = shown_diff(before, after, before_name="one", after_name="other")
     assert "hunter" not in shown
     assert "h4" not in shown
     assert "-ssl.key.password=<redacted> (one)" in shown
     assert "+ssl.key.password=<redacted> (another)" in shown
-    assert "+b=2" in shown
+    assert "+num.io.threads=2" in shown
     assert " #ssl.keystore.password=<redacted>" in shown

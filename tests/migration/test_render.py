@@ -255,6 +255,55 @@ def test_what_has_to_be_looked_at(node, phase, id):
     assert "hunter2" not in str([one.to_dict() for one in made.findings])
 
 
+# --- what controllers decide ----------------------------------------------------------------------------------------
+
+
+def test_a_controller_gets_what_the_brokers_decided():
+    shared = {
+        "min_insync_replicas": "2", "default_replication_factor": "3", "log_retention_hours": "24",
+        "unclean_leader_election_enable": "false", "message_max_bytes": "5000000",
+    }  # fmt: skip
+    own = {"auto_create_topics_enable": "false", "broker_session_timeout_ms": "1", "num_io_threads": "9"}
+    brokers = (broker(1, **shared, **own), broker(2, **shared, **own))
+    for phase in (MIGRATION, FINAL):
+        made = _made(controller(3001), phase, *brokers, controller(3002))
+        held = _read(made)
+        assert {key: held[key.replace("_", ".")] for key in shared} == shared
+        assert held["num.partitions"] == "3"
+        assert not {key.replace("_", ".") for key in own} & set(held)
+        assert _ids(made) == []
+
+
+def test_what_a_controllers_file_sets_stays_and_is_told():
+    made = _made(controller(3001, num_partitions="1"), MIGRATION, broker(1), broker(2), controller(3002))
+    assert _read(made)["num.partitions"] == "1"
+    assert _ids(made) == ["render-setting-kept"]
+    assert _ids(_made(controller(3001, num_partitions="3"), MIGRATION, broker(1), broker(2), controller(3002))) == []
+
+
+def test_a_policy_is_taken_over_with_a_word_on_its_class():
+    policy = {"create_topic_policy_class_name": "com.example.Policy"}
+    made = _made(controller(3001), MIGRATION, broker(1, **policy), broker(2, **policy), controller(3002))
+    assert _read(made)["create.topic.policy.class.name"] == "com.example.Policy"
+    assert _ids(made) == ["render-class-needed"]
+
+
+@pytest.mark.parametrize(
+    ("other", "id"),
+    [
+        ({"num_partitions": "4"}, "render-settings-differ"),
+        ({"num_partitions": None}, "render-settings-differ"),
+        ({"num_partitions": "${file:/s:x}"}, "render-setting-not-shown"),
+        ({"num_partitions": "<redacted>"}, "render-setting-not-shown"),
+    ],
+)
+def test_brokers_that_differ_give_no_value(other, id):
+    nodes = [broker(1), broker(2, **other), controller(3001)]
+    facts = cluster_facts(nodes)
+    assert [(one.id, one.severity.value) for one in facts.findings] == [(id, "warning")]
+    assert "num.partitions" not in _read(render(nodes[2], MIGRATION, facts))
+
+
 def test_a_broker_that_has_the_controllers_listener():
     node = broker(1).content.replace(b"INTERNAL", b"CONTROLLER")
     made = _made(node_file(1, broker().role, node, file="x"), MIGRATION, controller(3001))

@@ -117,6 +117,10 @@ SITUATIONS: dict[str, tuple[Seen, str]] = {
         Seen(modes=_ALL_KRAFT, controllers={3001: True}, flags={3001: False}, log=0, has_tree=False,
              registered={1: False, 2: False, 3: False}), "born-in-kraft",
     ),
+    "the quorum is another cluster's": (
+        Seen(controllers={3001: True}, flags={3001: False}, log=0, foreign={3001: "AnotherClusterAnotherC"}),
+        "unidentified-nodes",
+    ),
     "nothing was seen": (Seen(has_tree=False), "not-enough-evidence"),
 }  # fmt: skip
 
