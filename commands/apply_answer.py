@@ -61,7 +61,27 @@ def _node(node: PlannedNode, checked: FormatPlan, applied: Applied | None, whole
     # Where nothing was tried although it could have been, the whole was refused for another node's sake.
     outcome = whole if applied is None and whole.value == "refused" else own
     answer = format_answer(checked, outcome=outcome, findings=(), applied=applied)
-    return {"id": node.id, "host": node.host, "outcome": outcome, "directories": answer["directories"]}
+    return {
+        "id": node.id,
+        "host": node.host,
+        "config": node.config,
+        "voter_mode": node.voter_mode,
+        "outcome": outcome,
+        "directories": answer["directories"],
+        "scram_users": _scram_users(node),
+    }
+
+
+def _scram_users(node: PlannedNode) -> list[dict[str, Any]] | None:
+    """Whom the plan lets in; None where what it writes cannot be read as users."""
+    from kafkactl.errors import InputError
+    from kafkactl.storage.plan_check import scram_users
+
+    try:
+        users = scram_users(node)
+    except InputError:
+        return None
+    return [{"name": one.name, "mechanism": one.mechanism.name, "iterations": one.iterations} for one in users]
 
 
 def show_apply(page: Page, answer: Mapping[str, Any]) -> None:
@@ -73,6 +93,15 @@ def show_apply(page: Page, answer: Mapping[str, Any]) -> None:
 
 
 def _rows(node: Mapping[str, Any]) -> list[tuple[str, str, str, str | None]]:
-    return [
-        (one["role"], one["progress"] or one["action"], one["path"], one["directory_id"]) for one in node["directories"]
-    ]
+    rows = []
+    for directory in node["directories"]:
+        what = directory["progress"] or directory["action"]
+        rows.append((directory["role"], what, directory["path"], directory["directory_id"]))
+        if what == "format":  # not done yet: what exactly will be
+            rows += [("", "file", file["path"], _access(file, directory)) for file in directory["files"]]
+    users = node["scram_users"] or ()
+    return rows + [("user", user["mechanism"], user["name"], f"{user['iterations']} iterations") for user in users]
+
+
+def _access(file: Mapping[str, Any], directory: Mapping[str, Any]) -> str:
+    return f"mode {file['mode'] or 'by umask'}, owner {directory['owner'] or 'this user'}, {file['size']} bytes"

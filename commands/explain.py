@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -11,6 +11,9 @@ from click.shell_completion import CompletionItem
 from kafkactl.commands import output
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.schema.explanations import Explanation
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -21,28 +24,54 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 
 @leaf_command(
     "explain",
-    examples=("kafkactl explain cluster-id-mismatch", "kafkactl explain --list"),
+    examples=("kafkactl explain cluster-id-mismatch", "kafkactl explain C-13", "kafkactl explain --list"),
     codes=(0, 2),
 )
 @click.argument("id", required=False, shell_complete=_complete)
 @click.option("--list", "all_ids", is_flag=True, help="List all ids there are.")
 def command(id: str | None, all_ids: bool) -> None:
-    """Say cause, consequence and remedy of the error or finding ID."""
+    """Say cause, consequence and remedy of the error or finding ID.
+
+    A number of `migrate check` (C-13d) stands for its finding, the number of a check (C-13) for all of them.
+    """
+    from kafkactl.migration.check_numbers import ids_of
     from kafkactl.schema.explanations import explain, explanations
 
     if all_ids == (id is not None):
         raise click.UsageError("Give one ID, or --list.")
     if id is None:
-        rows = [{"id": one.id, "cause": one.cause} for one in explanations().values()]
+        rows = [_answer(explanation) for explanation in explanations().values()]
         output.emit("explain.list", {"explanations": rows}, render=_show_all, listing="explanations")
-    one = explain(id)
-    payload = {"id": one.id, "cause": one.cause, "consequence": one.consequence, "remedy": one.remedy}
-    output.emit("explain", payload, render=_show)
+    found = [_answer(explain(name)) for name in ids_of(_number(id)) or (id,)]
+    if len(found) > 1:
+        output.emit("explain.list", {"explanations": found}, render=_show_each, listing="explanations")
+    output.emit("explain", found[0], render=_show)
+
+
+def _answer(explanation: Explanation) -> dict[str, str]:
+    return {
+        "id": explanation.id,
+        "cause": explanation.cause,
+        "consequence": explanation.consequence,
+        "remedy": explanation.remedy,
+    }
+
+
+def _number(text: str) -> str:
+    """As the numbers are written: capital letters, and a small one after a digit."""
+    import re
+
+    return re.sub(r"(?<=[0-9N])[A-Z]$", lambda found: found[0].lower(), text.upper())
 
 
 def _show(page: Page, payload: Mapping[str, Any]) -> None:
     page.heading(payload["id"])
     page.fields((name, payload[name]) for name in ("cause", "consequence", "remedy"))
+
+
+def _show_each(page: Page, payload: Mapping[str, Any]) -> None:
+    for one in payload["explanations"]:
+        _show(page, one)
 
 
 def _show_all(page: Page, payload: Mapping[str, Any]) -> None:

@@ -102,7 +102,7 @@ class _Lines:
     def show(self, payload: Mapping[str, Any]) -> None:
         text = output.serialised(_answer(self._kind, payload), self._format)
         if not self.unread:
-            self.unread = not output.write_data(text.encode("utf-8"))
+            self.unread = not output.write_data(text)
 
     def trouble(self, message: str) -> None:
         output.say(message, "warn")

@@ -58,6 +58,7 @@ class Uuid:
 
 
 ZERO_UUID = Uuid(bytes(16))
+METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")  # of __cluster_metadata, in every cluster (Uuid.METADATA_TOPIC_ID)
 
 
 def _decode_base64url(text: str) -> bytes | None:

@@ -56,6 +56,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "migrate.render": (_MIGRATE_COMPARE, "MigrateRender"),
     "nodes.list": (_NODES, "NodesList"),
     "nodes.unregister": (_NODES, "NodesUnregister"),
+    "nodes.verify": (_NODES, "NodesVerify"),
     "quorum.change": (_QUORUM, "QuorumChange"),
     "quorum.describe": (_QUORUM, "QuorumDescribe"),
     "schema": (_TOOL, "Schema"),

@@ -84,12 +84,23 @@ class Divergence(Shape):
     offsets_behind: int
 
 
+class RankedLog(Shape):
+    """A log among those of the same cluster: which disk is the better one."""
+
+    path: str
+    rank: int = Field(description="1 is the best disk: highest epoch, then highest end offset of the valid part.")
+    end_offset: int = Field(description="Of the part before damage or a gap, or of the newest snapshot beyond it.")
+    last_epoch: int
+    is_damaged: bool
+
+
 class LogVerify(Answer):
     """`log verify`."""
 
     kind: Literal["log.verify"]
     sources: list[VerifiedLog]
     reference: str | None = Field(description="The log that the others are compared with: highest epoch, then longest.")
+    ranking: list[RankedLog] = Field(description="Best disk first; empty for one source, or several clusters.")
     divergences: list[Divergence]
     findings: list[Finding]
 

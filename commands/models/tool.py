@@ -28,14 +28,16 @@ class Explain(Answer):
 
 
 class ExplainedId(Shape):
-    """One line of `explain --list`."""
+    """One id of errors and findings."""
 
     id: str
     cause: str
+    consequence: str
+    remedy: str
 
 
 class ExplainList(Answer):
-    """`explain --list`."""
+    """`explain --list`, and `explain NUMBER` of a check with several findings."""
 
     kind: Literal["explain.list"]
     explanations: list[ExplainedId]

@@ -22,13 +22,12 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.cluster_view import NOT_THE_LEADER, error_codes_in
 from kafkactl.adapters.controllers import controllers_of, describe_quorum
 from kafkactl.adapters.fetched_batches import FetchedPiece, SoundBatches, unsound
+from kafkactl.adapters.quorum_requests import METADATA_TOPIC
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.schema.error_codes import error_code
-from kafkactl.values import Uuid
+from kafkactl.values import METADATA_TOPIC_ID
 
-TOPIC = "__cluster_metadata"
-TOPIC_ID = Uuid(bytes(15) + b"\1")
 PIECE_BYTES = 8 * 1024 * 1024
 MOST_SNAPSHOT_BYTES = 4 * 1024**3
 _WAIT_MS = 200
@@ -260,7 +259,7 @@ def _fetch_request(offset: int, last_epoch: int, leader_epoch: int) -> dict[str,
         "LastFetchedEpoch": last_epoch,
         "PartitionMaxBytes": PIECE_BYTES,
     }
-    topics = [{"Topic": TOPIC, "TopicId": TOPIC_ID, "Partitions": [partition]}]
+    topics = [{"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID, "Partitions": [partition]}]
     return {"MaxWaitMs": _WAIT_MS, "MinBytes": 1, "MaxBytes": PIECE_BYTES, "Topics": topics}
 
 
@@ -271,7 +270,7 @@ def _snapshot_request(snapshot_id: SnapshotId, leader_epoch: int, position: int)
         "SnapshotId": {"EndOffset": snapshot_id.end_offset, "Epoch": snapshot_id.epoch},
         "Position": position,
     }
-    return {"MaxBytes": PIECE_BYTES, "Topics": [{"Name": TOPIC, "Partitions": [partition]}]}
+    return {"MaxBytes": PIECE_BYTES, "Topics": [{"Name": METADATA_TOPIC, "Partitions": [partition]}]}
 
 
 def _partition(client: Client, name: str, body: Mapping[str, Any]) -> Mapping[str, Any]:

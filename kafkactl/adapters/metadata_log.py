@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafkactl.adapters.directories import read_file
+from kafkactl.adapters.input_files import open_regular
 from kafkactl.metadata.log_scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.storage.model import METADATA_LOG, FileRead
 from kafkactl.storage.verify_log import (
@@ -145,7 +146,7 @@ def _segment(path: str, name: str, base_offset: int, expected: int, contents: Co
 def _pieces(file: str) -> tuple[int, Iterator[bytes]]:
     """The size of a file and its bytes, piece by piece. A file that cannot be opened has none."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = open_regular(file)
     except OSError:
         return 0, iter(())
     size = os.fstat(descriptor).st_size

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
+from kafkactl.adapters.input_files import open_regular
 from kafkactl.adapters.whole_file import write_whole
 from kafkactl.errors import FailedError, RefusedError
 
@@ -19,7 +21,7 @@ def check_report_target(path: Path, mark: str) -> None:
     """
     try:
         kind = path.stat().st_mode
-        head = path.read_bytes()[:_READ_BYTES] if stat.S_ISREG(kind) else b""
+        head = _head(path) if stat.S_ISREG(kind) else b""
     except FileNotFoundError:
         if not path.parent.is_dir():
             raise _not_written(path, "its folder does not exist") from None
@@ -32,6 +34,11 @@ def check_report_target(path: Path, mark: str) -> None:
             id="not-a-report-file",
             next_step="Choose another file for --html, or remove that one.",
         )
+
+
+def _head(path: Path) -> bytes:
+    with os.fdopen(open_regular(path), "rb") as file:
+        return file.read(_READ_BYTES)
 
 
 def write_report(path: Path, data: bytes, mark: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.errors import InputError
+from kafkactl.extras import install_advice
 from kafkactl.report.build import overview
 from kafkactl.report.model import TONES, Block, Facts, Report, Table
 from kafkactl.report.svg import draw, readable
@@ -43,7 +44,7 @@ def check_installed() -> None:
         raise InputError(
             "reports need jinja2, which is not installed",
             id="reports-not-installed",
-            next_step="pip install 'kafkactl[dryrun]'",
+            next_step=f"{install_advice('dryrun')}",
         ) from error
 
 

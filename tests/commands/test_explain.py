@@ -30,3 +30,16 @@ def test_a_misspelt_id_is_guessed(kafkactl):
 def test_all_ids_are_listed(kafkactl):
     lines = [json.loads(line) for line in kafkactl("explain", "--list", "-o", "jsonl").stdout.splitlines()]
     assert [line["id"] for line in lines] == sorted(explanations())
+
+
+def test_a_number_of_a_check_stands_for_its_findings(kafkactl):
+    run = kafkactl("explain", "C-13d", "-o", "json")
+    assert (run.code, run.json["kind"], run.json["id"]) == (0, "explain", "inter-broker-listener-differs")
+    every = kafkactl("explain", "c-13", "-o", "json")
+    assert (every.code, every.json["kind"]) == (0, "explain.list")
+    ids = [one["id"] for one in every.json["explanations"]]
+    assert {"check-unknown", "controller-without-flag", "inter-broker-listener-differs"} <= set(ids)
+    assert all(one["consequence"] and one["remedy"] for one in every.json["explanations"])
+    assert "inter-broker-listener-differs" in kafkactl("explain", "C-13").stdout
+    assert kafkactl("explain", "X-seenc", "-o", "json").json["id"] == "observed-log-unreadable"
+    assert kafkactl("explain", "C-99").code == 2
