@@ -14,7 +14,7 @@ import pytest
 from kafkactl.commands.lazy_group import LazyGroup
 from kafkactl.commands.leaf import LeafCommand
 from scripts import make_reference, make_rooms
-from tests.house.tree import ROOT, shown
+from tests.house.tree import ROOT, product_files, shown
 
 DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = {ctx.command_path: (ctx, command) for ctx, command in make_reference.every_command()}
@@ -142,3 +142,10 @@ def _tracked() -> Iterator[Path]:
             ):
                 yield path
     yield from (ROOT / name for name in ("README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "setup.cfg"))
+
+
+def test_no_advice_installs_a_name_from_an_index():
+    """Whoever registers the name decides what is run: the wheel of the release is named instead."""
+    places = [*product_files(), *ROOT.glob("schemas/**/*.toml"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]
+    advice = re.compile(r"pip install[^\n]*?[ '\"]kafkactl(?:\[|['\"`\s]|$)")
+    assert not [str(path.relative_to(ROOT)) for path in places if advice.search(path.read_text(encoding="utf-8"))]
