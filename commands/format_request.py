@@ -74,7 +74,8 @@ def guard_options(function: Function) -> Function:
         ),
         click.option(
             "--verified-quorum", is_flag=True,
-            help="With it, on a controller: a majority of the voters without this one was seen to follow the leader.",
+            help="With it, on a controller: a majority of the voters without this one was seen to follow the leader."
+            " Compared with what the controllers show, where they can be asked.",
         ),
         click.option(
             "--expect-mount", multiple=True, metavar="DIR",

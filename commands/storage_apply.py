@@ -76,6 +76,7 @@ def command(
     from kafkactl.adapters.input_files import read_input
     from kafkactl.adapters.plan_files import receipts_folder
     from kafkactl.commands.confirmation import confirm
+    from kafkactl.commands.format_observation import observe_for_format
     from kafkactl.features.releases import find_release
     from kafkactl.plan import Outcome
     from kafkactl.storage.fleet_check import ApplyRequest, check_apply, choose_nodes, requested_reformats
@@ -92,7 +93,7 @@ def command(
     )
     folder = Path(receipts) if receipts else receipts_folder(Path(plan_file))
     release = find_release(plan.kafka_version)
-    here = look_at(nodes, folder, release)
+    here = look_at(nodes, folder, release, partial(observe_for_format, overrides=request.overrides))
     checked = check_apply(plan, here, request, release)
     outcome = whole_outcome(one.outcome for one in checked)
     answer = partial(apply_answer, plan, plan_sha256, nodes=nodes, checked=checked)

@@ -35,10 +35,10 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
 
     from kafkactl.adapters.apply_format import apply_plan
     from kafkactl.adapters.config_providers import resolve
-    from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
     from kafkactl.adapters.input_files import read_input
+    from kafkactl.commands.format_observation import observe_for_format
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.storage.ensure import plan_ensure
     from kafkactl.storage.node_config import read_node_config
@@ -48,7 +48,8 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     request, said = build_request(given, ignore_formatted=True)
     data = read_input(Path(config), "the node's configuration")
     node = read_node_config(data, file=config, release=release, resolve=resolve)
-    plan = plan_ensure(request, node, observe_node(node), release, SystemSource())
+    observed = observe_for_format(node, request.overrides)
+    plan = plan_ensure(request, node, observed, release, SystemSource())
     applied = None if dry_run else apply_plan(plan, OsFilesystem())
     outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)
     digests = dry_run or current_settings().output != "table"  # people see them in a dry run

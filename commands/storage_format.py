@@ -39,10 +39,10 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
 
     from kafkactl.adapters.apply_format import apply_plan
     from kafkactl.adapters.config_providers import resolve
-    from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
     from kafkactl.adapters.input_files import read_input
+    from kafkactl.commands.format_observation import observe_for_format
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.storage.format_plan import plan_format
     from kafkactl.storage.node_config import read_node_config
@@ -52,7 +52,8 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     request, said = build_request(given, ignore_formatted=ignore_formatted)
     data = read_input(Path(config), "the node's configuration")
     node = read_node_config(data, file=config, release=release, resolve=resolve)
-    plan = plan_format(request, node, observe_node(node), release, SystemSource())
+    observed = observe_for_format(node, request.overrides)
+    plan = plan_format(request, node, observed, release, SystemSource())
     applied = None if dry_run else apply_plan(plan, OsFilesystem())
     outcome, findings = (plan.outcome, plan.findings) if applied is None else (applied.outcome, applied.findings)
     digests = dry_run or current_settings().output != "table"  # people see them in a dry run

@@ -134,7 +134,13 @@ def read_client_config(data: bytes, *, file: str) -> ClientConfig:
     Raises InputError `invalid-client-property`, `unresolved-config-provider`, DecodeError `malformed-unicode-escape`.
     """
     parsed = parse_properties(data, file=file)
-    properties = read_client_properties(_resolved(parsed.mapping, file), file=file)
+    config = client_config_of(_resolved(parsed.mapping, file), file=file)
+    return changed(config, findings=tuple(one.finding(file) for one in parsed.warnings) + config.findings)
+
+
+def client_config_of(given: Mapping[str, str], *, file: str) -> ClientConfig:
+    """Understand properties that come from `file`. Raises InputError `invalid-client-property`."""
+    properties = read_client_properties(given, file=file)
     name = properties.get("security.protocol", "PLAINTEXT").upper()
     if name not in SecurityProtocol.__members__:
         raise InputError(
@@ -142,8 +148,7 @@ def read_client_config(data: bytes, *, file: str) -> ClientConfig:
             id="invalid-client-property",
             next_step="Set it to the protocol of the listener.",
         )
-    findings = tuple(warning.finding(file) for warning in parsed.warnings) + properties.findings
-    return ClientConfig(file=file, protocol=SecurityProtocol[name], properties=properties, findings=findings)
+    return ClientConfig(file=file, protocol=SecurityProtocol[name], properties=properties, findings=properties.findings)
 
 
 def _resolved(given: Mapping[str, str], file: str) -> Mapping[str, Any]:

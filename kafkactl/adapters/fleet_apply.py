@@ -39,15 +39,22 @@ def names_of_this_host() -> frozenset[str]:
     return frozenset(name.lower() for name in names | short | {"localhost", "127.0.0.1"} if name)
 
 
-def look_at(nodes: Sequence[PlannedNode], receipts: Path, release: Release) -> list[NodeHere]:
-    """Each node as it is found here. Raises InputError for a receipt that cannot be read."""
-    return [_look_at(node, receipts, release) for node in nodes]
+def look_at(
+    nodes: Sequence[PlannedNode],
+    receipts: Path,
+    release: Release,
+    observe: Callable[[NodeConfig], ObservedNode] = observe_node,
+) -> list[NodeHere]:
+    """Each node as it is found here, by `observe`. Raises InputError for a receipt that cannot be read."""
+    return [_look_at(node, receipts, release, observe) for node in nodes]
 
 
-def _look_at(planned: PlannedNode, receipts: Path, release: Release) -> NodeHere:
+def _look_at(
+    planned: PlannedNode, receipts: Path, release: Release, observe: Callable[[NodeConfig], ObservedNode]
+) -> NodeHere:
     config = _read_config(planned, release)
     if isinstance(config, NodeConfig):
-        observed = observe_node(config)
+        observed = observe(config)
     else:
         observed = ObservedNode(directories=tuple(observe_directory(one.path) for one in planned.directories))
     return NodeHere(planned=planned, config=config, observed=observed, receipt=read_receipt(receipts, planned.id))

@@ -172,6 +172,9 @@ def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
         is_controller="controller" in config.roles,
         is_broker="broker" in config.roles,
         overrides=request.overrides,
+        node_id=config.node_id,
+        cluster_id=cluster_id,
+        quorum=facts.observed.quorum,
     )
     yield from check_owner(request, facts.empty, facts.observed)
     yield from check_same_place(facts.observed.directories)

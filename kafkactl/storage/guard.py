@@ -5,8 +5,9 @@ so. That destroys a quorum where a disk is blank by accident: not mounted, mount
 that one file. Here such a directory is refused until the operator says that it is meant so; storage.md 6.3 gives the
 cases, one function each below. What a format that was interrupted leaves behind is not data (`is_leftover`).
 
-The guard looks at directories of Kafka's class "empty" only, and knows nothing of other nodes: what the fleet
-remembers of earlier formats is the plan's business (kafkactl.storage.fleet).
+The guard looks at directories of Kafka's class "empty" only. Of other nodes it knows what was seen of the quorum where
+a controller's metadata disk is replaced (lost_disk); what the fleet remembers of earlier formats is the plan's business
+(kafkactl.storage.fleet).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kafkactl.plan import Finding, Severity
+from kafkactl.storage.lost_disk import LostDisk, check_lost_disk
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
@@ -29,6 +31,7 @@ from kafkactl.storage.model import (
     DirectoryState,
     GuardOverrides,
     ObservedDirectory,
+    QuorumSeen,
     is_staged_name,
 )
 
@@ -48,12 +51,19 @@ def check_blank(
     is_controller: bool,
     is_broker: bool,
     overrides: GuardOverrides,
+    node_id: int,
+    cluster_id: str,
+    quorum: QuorumSeen | None = None,
 ) -> tuple[Finding, ...]:
     """Everything that speaks against formatting the directories of class `empty`.
 
     `formatted` are the directories of the same node that hold a meta.properties; both are of one node, whose metadata
-    log directory is `metadata_directory`. Blockers and warnings, grouped by directory in the order given.
+    log directory is `metadata_directory`. `quorum` is what was seen of the other controllers, None where they were not
+    asked. Blockers and warnings, grouped by directory in the order given.
     """
+    lost = LostDisk(
+        node_id=node_id, cluster_id=cluster_id, is_controller=is_controller, overrides=overrides, quorum=quorum
+    )
     siblings = [*empty, *formatted]
     findings: list[Finding] = []
     for directory in empty:
@@ -65,7 +75,7 @@ def check_blank(
         if is_broker:
             findings += _warn_of_foreign_directories(directory, overrides)
         if directory.path == metadata_directory:
-            findings += _check_lost_metadata_disk(directory, formatted, is_controller, overrides)
+            findings += _check_lost_disk(directory, formatted, lost)
         findings += _warn_of_temporary_place(directory)
     return tuple(findings)
 
@@ -260,40 +270,11 @@ def _warn_of_foreign_directories(directory: ObservedDirectory, overrides: GuardO
         )
 
 
-def _check_lost_metadata_disk(
-    directory: ObservedDirectory,
-    formatted: Sequence[ObservedDirectory],
-    is_controller: bool,
-    overrides: GuardOverrides,
+def _check_lost_disk(
+    directory: ObservedDirectory, formatted: Sequence[ObservedDirectory], lost: LostDisk
 ) -> Iterable[Finding]:
-    if not formatted or _is_half_done(directory):
-        return
-    needs_quorum = is_controller
-    said = overrides.replace_lost_metadata_disk and (overrides.verified_quorum or not needs_quorum)
-    flags = "--replace-lost-metadata-disk" + (" --verified-quorum" if needs_quorum else "")
-    others = ", ".join(sibling.path for sibling in formatted)
-    yield _finding(
-        "metadata-disk-lost",
-        directory,
-        f"the metadata directory {directory.path} is blank while other directories of this node are formatted"
-        f" ({others}): its disk may be lost or not mounted",
-        severity=Severity.WARNING if said else Severity.BLOCKER,
-        next_step=_LOST_CONTROLLER.format(flags=flags) if needs_quorum else _LOST_BROKER.format(flags=flags),
-        evidence=_evidence(directory, directory.entries)
-        | {
-            "replace_lost_metadata_disk": overrides.replace_lost_metadata_disk,
-            "verified_quorum": overrides.verified_quorum,
-        },
-    )
-
-
-_LOST_CONTROLLER = (
-    "Bring the disk back. If it is gone: make sure that a majority of all voters, this one not counted, follows the"
-    " leader (`kafkactl quorum describe` shows them alive: it watches whose fetches advance; a lag of 0 alone is also"
-    " that of a voter that was just killed), then confirm it with {flags}. In a dynamic quorum, remove the voter with"
-    " its old directory id first and add it again afterwards."
-)
-_LOST_BROKER = "Bring the disk back, or say that it is replaced with {flags}."
+    if formatted and not _is_half_done(directory):
+        yield from check_lost_disk(lost, directory, formatted, _evidence(directory, directory.entries))
 
 
 def _is_half_done(directory: ObservedDirectory) -> bool:

@@ -17,6 +17,7 @@ from kafkactl.plan import Finding, Outcome
 from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
+    from kafkactl.quorum.state import QuorumState
     from kafkactl.storage.scram import ScramCredential
 
 META_PROPERTIES = "meta.properties"
@@ -204,12 +205,31 @@ class ObservedDirectory:
 
 
 @frozen
+class QuorumSeen:
+    """What was seen of the other controllers before the lost metadata disk of one of them is replaced.
+
+    `state` is the quorum with the evidence of who follows the leader (`quorum/liveness`); None where no controller
+    could be asked, and `reason` says why. `voter_ids` are the voters by the node's configuration, none in a dynamic
+    quorum; `refused` those of them at whose endpoint the connection was refused: no process listens there.
+    """
+
+    state: QuorumState | None = None
+    reason: str = ""
+    voter_ids: frozenset[int] = frozenset()
+    refused: frozenset[int] = frozenset()
+
+
+@frozen
 class ObservedNode:
-    """All log directories of one node, the metadata log directory among them, in the order of the config."""
+    """All log directories of one node, the metadata log directory among them, in the order of the config.
+
+    `quorum` is None where the other controllers were not asked: only a lost metadata disk makes that necessary.
+    """
 
     directories: tuple[ObservedDirectory, ...]
     process_uid: int = 0
     process_gid: int = 0
+    quorum: QuorumSeen | None = None
 
     def directory(self, path: str) -> ObservedDirectory:
         """The directory with this path (as written in the config). Raises KeyError."""

@@ -63,8 +63,10 @@ class NodeConfig:
 
     `log_dirs` are unique, in the order of the file; `all_directories` adds the metadata log directory where it
     stands apart. Paths are compared as text, as Kafka does. A listener's host is "" where none is written.
-    `advertised_listeners` is what others are told, controllers' listeners included. `properties` is the whole
-    file, secrets included, and stays out of the repr. `warnings` are findings that stop nothing.
+    `controller_protocol` is the security protocol of the first of `controller_listener_names`, over which this node
+    speaks with the controllers; None where there is none. `advertised_listeners` is what others are told, controllers'
+    listeners included. `properties` is the whole file, secrets included, and stays out of the repr. `warnings` are
+    findings that stop nothing.
     """
 
     file: str
@@ -76,6 +78,7 @@ class NodeConfig:
     static_voters: tuple[StaticVoter, ...]
     bootstrap_servers: tuple[str, ...]
     controller_listener_names: tuple[str, ...]
+    controller_protocol: str | None
     listeners: tuple[Endpoint, ...]
     advertised_listeners: tuple[Endpoint, ...]
     controller_endpoints: tuple[Endpoint, ...]
@@ -163,6 +166,7 @@ def _node_config(
         static_voters=view.voters,
         bootstrap_servers=tuple(view.get(BOOTSTRAP_SERVERS) or ()),
         controller_listener_names=view.controller_listener_names,
+        controller_protocol=_controller_protocol(view),
         listeners=_endpoints(view.listeners),
         advertised_listeners=_endpoints(_advertised(view)),
         controller_endpoints=_endpoints(view.advertised_controller_listeners if view.is_controller else ()),
@@ -174,6 +178,11 @@ def _node_config(
         zookeeper_migration=bool(view.get("zookeeper.metadata.migration.enable")),
         warnings=warnings,
     )
+
+
+def _controller_protocol(view: ConfigView) -> str | None:
+    names = view.controller_listener_names
+    return view.protocols.get(names[0].upper()) if names else None
 
 
 def _advertised(view: ConfigView) -> Iterator[Listener]:

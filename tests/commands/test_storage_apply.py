@@ -291,6 +291,20 @@ def test_it_is_formatted_again_where_the_operator_says_so_and_why(apply, fleet):
     ]
 
 
+def test_a_lost_metadata_disk_of_a_controller_asks_the_others(kafkactl, tmp_path):
+    """Their hosts do not exist, so the operator's word is all there is, and that is said."""
+    fleet = planned(kafkactl, tmp_path, FleetBuilder(static=True))
+    assert kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json").code == 0
+    lose(fleet, 1, "a")
+    words = ["--node", 1, "--yes", "--reformat", f"1{fleet.disk(1, 'a')}", "--reason", "disk replaced"]
+    run = kafkactl("storage", "apply", fleet.plan, *words, "-o", "json")
+    assert (run.code, ids(run)) == (3, ["metadata-disk-lost"])
+    confirmed = ["--replace-lost-metadata-disk", "--verified-quorum"]
+    run = kafkactl("storage", "apply", fleet.plan, *words, *confirmed, "-o", "json")
+    assert (run.code, run.json["outcome"]) == (0, "done")
+    assert "quorum-not-observed" in {one["id"] for one in run.json["findings"]}
+
+
 def test_a_reason_for_one_directory_does_not_open_another(apply, fleet):
     apply(*ALL, "--yes")
     shutil.rmtree(fleet.disk(4).parent)

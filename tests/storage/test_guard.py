@@ -21,6 +21,7 @@ from kafkactl.storage.model import (
     ObservedDirectory,
     staged_name,
 )
+from tests.storage.nodes import CLUSTER_ID
 
 
 def entry(name: str, kind: str = "file", mtime_ms: int = 1_000) -> DirectoryEntry:
@@ -47,6 +48,8 @@ def check(
         is_controller=controller,
         is_broker=broker,
         overrides=GuardOverrides(**overrides),
+        node_id=1,
+        cluster_id=CLUSTER_ID,
     )
     return {finding.id: finding for finding in findings}
 
@@ -273,6 +276,8 @@ def test_every_problem_of_every_directory_is_told() -> None:
         is_controller=True,
         is_broker=True,
         overrides=GuardOverrides(),
+        node_id=1,
+        cluster_id=CLUSTER_ID,
     )
     assert [(finding.subject, finding.id) for finding in findings] == [
         ("directory /data/d1", "directory-not-blank"),
