@@ -12,6 +12,8 @@ that on controllers (3.7, and the right to ALTER the cluster), else found by ask
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +43,7 @@ from kafkactl.schema.error_codes import error_code
 
 DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
+_TIMED_OUT = "connection-timed-out"
 _QUORUM_DENIED = 31  # CLUSTER_AUTHORIZATION_FAILED
 T = TypeVar("T")
 
@@ -87,6 +90,7 @@ class Client:
         self._lines: dict[Address, _Line] = {}
         self._lines_lock = threading.Lock()
         self._leader: Address | None = None
+        self._silent: set[Address] = set()
 
     def __enter__(self) -> Client:
         return self
@@ -95,9 +99,9 @@ class Client:
         self.close()
 
     def sibling(self, role: Role, bootstrap: Sequence[Address], *, timeout_ms: float | None = None) -> Client:
-        """A client with the same way in for other nodes of the cluster, or with less time for a call; closed by itself.
+        """A client with the same way in for other nodes of the cluster, or with less time for a call, closed apart.
 
-        Its limits are those of this one, and at most `timeout_ms`.
+        Its limits are those of this one, and at most `timeout_ms`. Both know which nodes did not answer in time.
         """
         limits = self._limits
         if timeout_ms is not None:
@@ -106,9 +110,11 @@ class Client:
                 timeout_ms=min(timeout_ms, limits.timeout_ms),
                 request_timeout_ms=min(timeout_ms, limits.request_timeout_ms),
             )
-        return Client(
+        made = Client(
             bootstrap, role, access=self._access, limits=limits, clock=self._clock, randomness=self._randomness
         )
+        made._silent = self._silent
+        return made
 
     def close(self) -> None:
         """Hang up everywhere."""
@@ -131,7 +137,8 @@ class Client:
         Raises UnreachableError: `wrong-endpoint-type`, `request-not-supported` (controllers before 3.7),
         `not-authorised`, `cluster-not-described`, or that of the nodes tried.
         """
-        return self._search(lambda: self.bootstrap, self._describe_cluster, self._deadline())
+        candidates = functools.partial(self._answering_first, self.bootstrap)
+        return self._search(candidates, self._describe_cluster, self._deadline())
 
     def versions(self, addresses: Sequence[Address]) -> dict[Address, NodeVersions | KafkactlError]:
         """What each of these nodes says of itself now, features and finalized levels included, asked at once."""
@@ -162,7 +169,8 @@ class Client:
     def ask_any(self, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
         """Ask the first bootstrap node that answers. Raises UnreachableError, UnknownOutcomeError."""
         deadline = self._deadline()
-        return self._search(lambda: self.bootstrap, self._asking(name, body, deadline, changes=changes), deadline)
+        ask = self._asking(name, body, deadline, changes=changes)
+        return self._search(functools.partial(self._answering_first, self.bootstrap), ask, deadline)
 
     def ask_node(self, address: Address, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
         """Ask one node, again where that is safe and may help. Raises UnreachableError, UnknownOutcomeError."""
@@ -185,7 +193,9 @@ class Client:
         deadline = self._deadline()
         if not changes:
             return self._search(
-                lambda: self.bootstrap if self.role is Role.BROKER else self._controllers(deadline),
+                lambda: (
+                    self._answering_first(self.bootstrap) if self.role is Role.BROKER else self._controllers(deadline)
+                ),
                 lambda at, by: self._leaders_answer(name, body, at, by),
                 deadline,
             )
@@ -224,14 +234,14 @@ class Client:
         changes: bool = False,
     ) -> Response:
         line = self._line(address)
-        with line.lock:
+        with self._heard(address), line.lock:
             connection = self._connected(line, address, deadline)
             check_role(address, connection.versions, self.role)
             return connection.ask(name, body, deadline=self._request(answer_by), changes=changes)
 
     def _describe_cluster(self, address: Address, deadline: Deadline) -> ClusterView:
         line = self._line(address)
-        with line.lock:
+        with self._heard(address), line.lock:
             connection = self._connected(line, address, deadline)
             check_role(address, connection.versions, self.role)
             version = usable_version(message("DescribeClusterRequest"), connection.versions, peer=str(address))
@@ -243,10 +253,24 @@ class Client:
 
     def _fresh_versions(self, address: Address, deadline: Deadline) -> NodeVersions:
         line = self._line(address)
-        with line.lock:
+        with self._heard(address), line.lock:
             known = line.connection
             connection = self._connected(line, address, deadline)
             return connection.versions if connection is not known else connection.refresh_versions(deadline)
+
+    @contextlib.contextmanager
+    def _heard(self, address: Address) -> Iterator[None]:
+        """Note whether a node answered in time. One that hangs would else cost each call half of its time."""
+        try:
+            yield
+        except UnreachableError as error:
+            (self._silent.add if error.id == _TIMED_OUT else self._silent.discard)(address)
+            raise
+        self._silent.discard(address)
+
+    def _answering_first(self, addresses: Iterable[Address]) -> tuple[Address, ...]:
+        """These nodes, those that did not answer in time when they were asked last at the end."""
+        return tuple(sorted(addresses, key=self._silent.__contains__))
 
     # --- whom to ask ---
 
@@ -258,7 +282,7 @@ class Client:
     def _controllers(self, deadline: Deadline) -> Iterator[Address]:
         """The controllers, the likely leader first; those that were not named at the start only if they are needed."""
         tried = dict.fromkeys((self._leader, *self.bootstrap) if self._leader else self.bootstrap)
-        yield from tuple(tried)
+        yield from self._answering_first(tried)
         try:
             view = self._view_of_somebody(deadline)
         except UnreachableError:
@@ -270,7 +294,7 @@ class Client:
     def _view_of_somebody(self, deadline: Deadline) -> ClusterView:
         """The cluster as the first bootstrap node tells it that answers now: one round, for a search is in one."""
         return one_after_another(
-            lambda: self.bootstrap,
+            functools.partial(self._answering_first, self.bootstrap),
             self._describe_cluster,
             deadline=deadline,
             backoff=Backoff(rounds=1),

@@ -112,6 +112,26 @@ class TestTheActiveController:
             assert client.find_leader() == leader.address
             assert time.monotonic() - began < 2
 
+    def test_a_node_that_hangs_is_asked_last_from_then_on(self) -> None:
+        """Else each call would wait for it again: a paused controller made a dry run of features take 35 s."""
+        hangs = Controller(leads=True, answers={"DescribeQuorum": SILENCE, "UpdateFeatures": SILENCE})
+        leader = Controller(leads=True)
+        with running(hangs, leader), client_of(hangs, leader) as client:
+            assert client.find_leader() == leader.address
+            asked = len(hangs.names())
+            with client.sibling(Role.CONTROLLER, client.bootstrap) as other:
+                other.ask_active_controller("UpdateFeatures", UPDATE)
+            assert len(hangs.names()) == asked
+
+    def test_a_node_that_answers_again_has_its_place_again(self) -> None:
+        first, second = Controller(leads=True, answers={"DescribeQuorum": SILENCE}), Controller(leads=True)
+        with running(first, second), client_of(first, second) as client:
+            assert client.find_leader() == second.address
+            first.answers.clear()
+            client.versions([first.address])
+            with client.sibling(Role.CONTROLLER, client.bootstrap) as other:
+                assert other.find_leader() == first.address
+
     def test_none_leads(self) -> None:
         first, second = Controller(), Controller()
         with running(first, second), client_of(first, second) as client:
