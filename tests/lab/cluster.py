@@ -202,6 +202,19 @@ class KafkaCluster:
         (level,) = seen[-1][1]
         return level
 
+    def commits(self) -> bool:
+        """Whether the high watermark is seen to advance within some seconds."""
+
+        def high_watermark() -> int:
+            return int(self.quorum()["HighWatermark"])
+
+        try:
+            first = self.wait_for(high_watermark, "a leader that commits", 10)
+            self.wait_for(lambda: high_watermark() > first, "a commit", 5)
+        except LabError:
+            return False
+        return True
+
     def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = 30) -> T:
         """Ask until the answer is true, and return it; LabError names what did not come.
 

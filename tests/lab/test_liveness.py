@@ -71,19 +71,6 @@ class Quorum:
         found = f"{answer['outcome']}, {process.returncode}"
         return _Asked(found, seconds, frozenset(one["id"] for one in answer["findings"]))
 
-    def commits(self) -> bool:
-        """Whether the high watermark advances."""
-
-        def high_watermark() -> int:
-            return int(self.cluster.quorum()["HighWatermark"])
-
-        try:
-            first = self.cluster.wait_for(high_watermark, "a leader that commits", 10)
-            self.cluster.wait_for(lambda: high_watermark() > first, "a commit", 5)
-        except Exception:  # whatever the reason: it was not seen to commit, which is what is asked
-            return False
-        return True
-
     def restore(self, node_id: int) -> None:
         """The node runs again, and every voter fetches."""
         self.cluster.resume(node_id)
@@ -110,7 +97,7 @@ def _row(
         _strike(quorum.cluster, event, gone)
         time.sleep(delay_s)
     asked = quorum.ask(command, later if during else lambda: None)
-    commits = quorum.commits()
+    commits = quorum.cluster.commits()
     quorum.restore(gone)
     # Who had answered, and printed it, before the strike could not know of it.
     was_first = during and asked.found == PLANNED and asked.seconds <= delay_s + _EXIT_S
@@ -162,7 +149,7 @@ def test_a_healthy_voter_is_not_removed_while_another_has_just_died(
     cluster.kill(gone)
     asked = quorum.ask(command)
     assert asked.found == DONE, "the dead one may go"
-    assert quorum.commits()
+    assert quorum.cluster.commits()
     assert sorted(cluster.voters()) == sorted({1, 2, 3} - {gone})
     assert healthy in cluster.voters()
 
@@ -198,7 +185,7 @@ def test_the_campaign_of_additions(release: str, new_cluster: ClusterOf, tmp_pat
             rows.append(_row(quorum, event, 3, delay_s, add, "add-controller (that one)"))
             rows.append(_row(quorum, event, 3, delay_s, [*add, "--dry-run"], "add-controller (that one) --dry-run"))
     asked = quorum.ask(add)
-    rows.append(Row("none", "-", "add-controller", DONE, asked.found, asked.seconds, quorum.commits()))
+    rows.append(Row("none", "-", "add-controller", DONE, asked.found, asked.seconds, quorum.cluster.commits()))
     write_section(f"quorum add-controller, {release}", rows)
     assert all(row.is_right for row in rows), [row for row in rows if not row.is_right]
 
@@ -217,7 +204,7 @@ def test_the_campaign_of_conversions(release: str, new_cluster: ClusterOf, tmp_p
             rows.append(_row(quorum, event, gone, delay_s, convert, "convert"))
             rows.append(_row(quorum, event, gone, delay_s, ["convert", "--dry-run"], "convert --dry-run"))
     asked = quorum.ask(convert)
-    rows.append(Row("none", "-", "convert", DONE, asked.found, asked.seconds, quorum.commits()))
+    rows.append(Row("none", "-", "convert", DONE, asked.found, asked.seconds, quorum.cluster.commits()))
     write_section(f"quorum convert, {release}", rows)
     assert all(row.is_right for row in rows), [row for row in rows if not row.is_right]
 
@@ -226,7 +213,7 @@ def _healthy(quorum: Quorum) -> Row:
     """Everybody alive: one goes, and comes back."""
     node_id = quorum.followers[0]
     asked = quorum.ask(quorum.removal(node_id))
-    commits = quorum.commits()
+    commits = quorum.cluster.commits()
     back = quorum.ask(["add-controller", "--command-config", str(quorum.cluster.config_file(node_id))])
     assert back.found == DONE, back
     return Row("none", "-", "remove-controller (a follower)", DONE, asked.found, asked.seconds, commits)
@@ -239,7 +226,7 @@ def _dead_goes(quorum: Quorum, delay_s: float) -> Row:
     quorum.cluster.kill(gone)
     time.sleep(delay_s)
     asked = quorum.ask(command)
-    commits = quorum.commits()
+    commits = quorum.cluster.commits()
     quorum.restore(gone)
     back = quorum.ask(["add-controller", "--command-config", str(quorum.cluster.config_file(gone))])
     assert back.found == DONE, back

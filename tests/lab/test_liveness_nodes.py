@@ -96,6 +96,7 @@ def _row(
     run = ours.ask(*words)
     seconds = time.monotonic() - began
     ours.restore(*struck)
+    commits = ours.cluster.commits()
     return Row(
         event=f"{event} of {told['whom']}",
         seconds_before=f"{delay_s:g}",
@@ -103,7 +104,7 @@ def _row(
         expected=told["expected"],
         found=f"{run.json['outcome']}, {run.code}" if run.stdout else f"{run.error['id']}, {run.code}",
         seconds=seconds,
-        commits_after=True,
+        commits_after=commits,
     )
 
 
