@@ -1,7 +1,8 @@
 # make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
 # make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
 # make docs   what is generated in docs/            make bench  ratios against Kafka's own tools
-.PHONY: setup system check format test lab bench demo docs clean
+# make requirements   newest versions of all dependencies, with hashes, to requirements/
+.PHONY: setup system check format test lab bench demo docs requirements clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -55,6 +56,9 @@ docs: setup
 	$(BIN)/python -m scripts.make_reference
 	$(BIN)/python -m scripts.make_rooms
 	$(BIN)/python -m scripts.make_picture
+
+requirements: setup
+	$(BIN)/python -m scripts.make_requirements
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage demo

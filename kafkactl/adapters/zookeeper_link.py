@@ -12,6 +12,7 @@ import logging
 import socket
 import struct
 import time
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.clock import Deadline
@@ -19,6 +20,7 @@ from kafkactl.adapters.tls import Tls
 from kafkactl.adapters.transport import Address
 from kafkactl.adapters.zookeeper_settings import Connect, ZooKeeperSettings
 from kafkactl.errors import InputError, UnreachableError
+from kafkactl.extras import install_advice
 
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
@@ -48,7 +50,7 @@ class Link:
     """A session. Close it when done."""
 
     def __init__(self, connect: Connect, settings: ZooKeeperSettings, deadline: Deadline) -> None:
-        """Connects. Raises UnreachableError and, for stores and settings that cannot be used, InputError."""
+        """Connects. Raises UnreachableError and, for what cannot be used or is not installed, InputError."""
         self.connect = connect
         self.tls = _tls(settings)
         self._settings = settings
@@ -164,6 +166,7 @@ class Link:
         login = self._settings.login
         sasl = None
         if login is not None:
+            _check_sasl_is_installed()
             sasl = {"mechanism": "DIGEST-MD5", "username": login.username, "password": login.password}
         return KazooClient(
             hosts=",".join(map(str, self.connect.servers)),
@@ -289,6 +292,19 @@ def _quietly(spawn: Any, work: Any, *words: Any, **options: Any) -> Any:
             work(*words, **options)
 
     return spawn(run, *words, **options)
+
+
+def _check_sasl_is_installed() -> None:
+    """kazoo itself fails at the first connection only, and there with an exception of a thread of its own."""
+    try:
+        import_module("puresasl.client")
+    except ImportError:
+        raise InputError(
+            "a login at ZooKeeper by SASL (DIGEST-MD5) needs the extra `zookeeper-sasl`",
+            id="zookeeper-sasl-needs-extra",
+            next_step=f"{install_advice('zookeeper-sasl')}, or connect without a login: leave out"
+            " zookeeper.sasl.jaas.config and java.security.auth.login.config.",
+        ) from None
 
 
 def read_only(connect: Connect) -> UnreachableError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from kafkactl.adapters.zookeeper import open_zookeeper
-from kafkactl.errors import KafkactlError
+from kafkactl.adapters.zookeeper_settings import zookeeper_settings
+from kafkactl.errors import InputError, KafkactlError
 
 _SESSION_MS = 18_000
 
@@ -100,3 +102,23 @@ def test_an_answer_that_cannot_be_read_is_a_typed_error_without_a_traceback(
     assert caught.value.next_step
     captured = capfd.readouterr()
     assert "Traceback" not in captured.err + captured.out
+
+
+@pytest.mark.parametrize("has_login", [True, False])
+def test_only_a_login_needs_the_library_of_sasl(
+    has_login: bool, server: SilentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The installation without the extra, as kazoo without its own extra sees it."""
+    monkeypatch.setitem(sys.modules, "puresasl", None)
+    monkeypatch.setitem(sys.modules, "puresasl.client", None)
+    if not has_login:
+        open_zookeeper(server.address, timeout_ms=2_000).close()
+        return
+    module = "org.apache.zookeeper.server.auth.DigestLoginModule"
+    settings = zookeeper_settings(
+        {"zookeeper.sasl.jaas.config": f'{module} required username="a" password="passw0rd-b";'}
+    )
+    with pytest.raises(InputError) as caught:
+        open_zookeeper(server.address, settings=settings, timeout_ms=2_000)
+    assert caught.value.id == "zookeeper-sasl-needs-extra"
+    assert caught.value.next_step and "-py3-none-any.whl[zookeeper-sasl]'" in caught.value.next_step
