@@ -101,10 +101,15 @@ def check_targets(common: Common) -> None:
 
 
 def read_config(common: Common) -> Mapping[str, str] | None:
-    """The properties of `--config`."""
+    """The properties of `--config`; what its file gives away is said as of any other."""
     from kafkactl.adapters.dryrun_sources import read_static
+    from kafkactl.adapters.exposure import zookeeper_exposure
+    from kafkactl.commands.exposure import tell_exposure
 
-    return read_static(common.config)
+    static = read_static(common.config)
+    if static is not None and common.config is not None:
+        tell_exposure(zookeeper_exposure(static, str(common.config)))
+    return static
 
 
 def seen_release(source: CopySource) -> Release:

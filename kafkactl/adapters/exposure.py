@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 _URL: Final = "sasl.oauthbearer.token.endpoint.url"
 _SECRET_PROPERTY: Final = "sasl.oauthbearer.client.credentials.client.secret"
 _READABLE_LOGINS: Final = {"PLAIN": "the password", "OAUTHBEARER": "the token"}
-_SECRET_FILES: Final = ("ssl.keystore.location", "sasl.oauthbearer.assertion.private.key.file")
+_SECRET_FILES: Final = (
+    "ssl.keystore.location",
+    "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.assertion.file",
+)
+_ZOOKEEPER_SECRETS: Final = (".password", "jaas.config", "password.encoder.secret", "password.encoder.old.secret")
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _OFF: Final = "ssl.endpoint.identification.algorithm"
 
@@ -39,6 +44,9 @@ def client_exposure(config: ClientConfig) -> tuple[Finding, ...]:
     for name in _SECRET_FILES:
         if values.get(name):
             found += file_exposure(str(values[name]), f"the file of {name}")
+    entry = _entry(config)
+    if entry is not None and config.protocol.has_sasl and entry.options.get("keyTab"):
+        found += file_exposure(entry.options["keyTab"].removeprefix("file:"), "the keytab")
     return tuple(found)
 
 
@@ -76,38 +84,75 @@ def zookeeper_exposure(properties: Mapping[str, str], file: str) -> tuple[Findin
     uses_tls = properties.get("zookeeper.ssl.client.enable", "").strip().lower() == "true"
     if uses_tls and not properties.get(f"zookeeper.{_OFF}", "https").strip():
         found.append(_not_checked(file, f"zookeeper.{_OFF}"))
-    if any(name.endswith((".password", "jaas.config")) for name in properties):
+    if any(name.endswith(_ZOOKEEPER_SECRETS) for name in properties):
         found += file_exposure(file, "ZooKeeper settings with secrets")
+    if store := properties.get("zookeeper.ssl.keystore.location", "").strip():
+        found += file_exposure(store, "the file of zookeeper.ssl.keystore.location")
     if login := properties.get("java.security.auth.login.config", "").strip():
         found += file_exposure(login, "the login file")
     return tuple(found)
 
 
 def file_exposure(path: str, what: str) -> tuple[Finding, ...]:
-    """A file with secrets that every user of this machine may read, or change."""
-    mode = _mode(path)
-    if mode is None:
+    """A file with secrets that others on this machine may read, or change."""
+    state = _state(path)
+    if state is None:
         return ()
     found = [*writable_by_others(path, what)]
-    if mode & stat.S_IROTH:
+    if readers := _readers(state):
+        mode = f"{stat.S_IMODE(state.st_mode):04o}"
         found.append(
             warning(
                 "secret-file-readable",
                 f"file {path}",
-                f"{what} {path} can be read by every user of this machine (mode {stat.S_IMODE(mode):04o})",
+                f"{what} {path} can be read by {readers} (mode {mode})",
                 f"chmod 600 {path}",
-                mode=f"{stat.S_IMODE(mode):04o}",
+                mode=mode,
             )
         )
     return tuple(found)
 
 
+def _readers(state: os.stat_result) -> str | None:
+    """Who else may read a file; None where only its owner may.
+
+    A group counts but for two: the owner's private group, which bears the owner's name, and the group of a file of
+    root: root gives a service its secrets that way, and only root could give the file to that group (libpq has the same
+    rule for keys).
+    """
+    if state.st_mode & stat.S_IROTH:
+        return "every user of this machine"
+    if not state.st_mode & stat.S_IRGRP or state.st_uid == 0:
+        return None
+    group = _group_name(state.st_gid)
+    return None if group == _user_name(state.st_uid) else f"the group {group}"
+
+
+def _user_name(number: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except (KeyError, OverflowError):
+        return str(number)  # a container's user, or one of a directory service that does not answer
+
+
+def _group_name(number: int) -> str:
+    import grp
+
+    try:
+        return grp.getgrgid(number).gr_name
+    except (KeyError, OverflowError):
+        return str(number)
+
+
 def writable_by_others(path: str, what: str) -> Iterator[Finding]:
     """A file that is trusted, and that every user of this machine may change, or replace."""
     folder = str(Path(path).absolute().parent)
-    mode, above = _mode(path), _mode(folder)
-    if mode is None or above is None:
+    state, its_folder = _state(path), _state(folder)
+    if state is None or its_folder is None:
         return
+    mode, above = state.st_mode, its_folder.st_mode
     replaceable = above & stat.S_IWOTH and not above & stat.S_ISVTX
     if mode & stat.S_IWOTH or replaceable:
         place = path if mode & stat.S_IWOTH else f"its folder {folder}"
@@ -119,9 +164,9 @@ def writable_by_others(path: str, what: str) -> Iterator[Finding]:
         )
 
 
-def _mode(path: str) -> int | None:
+def _state(path: str) -> os.stat_result | None:
     try:
-        return os.stat(path).st_mode  # noqa: PTH116 - one of many calls
+        return os.stat(path)  # noqa: PTH116 - one of many calls
     except (OSError, ValueError):
         return None
 

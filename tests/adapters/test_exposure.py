@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import grp
+import os
+import pwd
+import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -101,6 +106,54 @@ def test_a_file_with_secrets(tmp_path: Path, mode: int, expected: list[str]) -> 
     assert ids(exposed(tmp_path, "security.protocol=SSL\n", mode)) == []  # nothing secret in it
 
 
+@pytest.mark.parametrize(
+    ("owner", "group", "mode", "readers"),
+    [
+        ("ann", "ann", 0o640, None),  # her private group
+        ("ann", "ops", 0o640, "the group ops"),
+        ("ann", "ops", 0o600, None),
+        ("ann", "ops", 0o610, None),
+        ("ann", "ops", 0o644, "every user of this machine"),
+        ("ann", "ann", 0o604, "every user of this machine"),
+        ("root", "ops", 0o640, None),  # so root gives a service its secrets
+        ("root", "ops", 0o644, "every user of this machine"),
+        ("7001", "7001", 0o640, None),  # names that are not known here
+        ("7001", "7002", 0o640, "the group 7002"),
+    ],
+)
+def test_a_group_that_may_read_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str, group: str, mode: int, readers: str | None
+) -> None:
+    numbers = {"root": 0, "ann": 6001, "ops": 6002, "7001": 7001, "7002": 7002}
+    names = {number: name for name, number in numbers.items() if not name.isdigit()}
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: SimpleNamespace(pw_name=names[number]))
+    monkeypatch.setattr(grp, "getgrgid", lambda number: SimpleNamespace(gr_name=names[number]))
+    real = os.stat
+
+    def as_theirs(path: str, **more: object) -> object:
+        if Path(path).name != "f":
+            return real(path, **more)
+        return SimpleNamespace(st_mode=stat.S_IFREG | mode, st_uid=numbers[owner], st_gid=numbers[group])
+
+    (tmp_path / "f").touch(0o600)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", as_theirs)
+        found = file_exposure(str(tmp_path / "f"), "it")
+    assert ids(found) == ([] if readers is None else ["secret-file-readable"])
+    assert readers is None or readers in found[0].message
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file to another user")
+def test_a_file_of_a_user_that_a_group_may_read(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.touch(0o600)
+    file.chmod(0o640)
+    os.chown(file, 65534, 4)  # nobody, adm
+    assert [one.message for one in file_exposure(str(file), "it")] == [
+        f"it {file} can be read by the group {grp.getgrgid(4).gr_name} (mode 0640)"
+    ]
+
+
 def test_a_folder_in_which_every_user_may_replace_the_file(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
@@ -119,6 +172,10 @@ def test_files_that_the_properties_name(tmp_path: Path) -> None:
     token = OAUTH.format(url=f"file://{tmp_path}/token", more="")
     assert ids(exposed(tmp_path, token)) == ["secret-file-readable"]
     assert ids(exposed(tmp_path, "security.protocol=SSL\nssl.keystore.location=/nowhere\n")) == []
+    module = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true principal=a"
+    kerberos = f'security.protocol=SASL_SSL\nsasl.jaas.config={module} keyTab="{tmp_path}/token";\n'
+    found = exposed(tmp_path, kerberos)
+    assert ids(found) == ["secret-file-readable"] and "the keytab" in found[0].message
 
 
 def test_settings_of_zookeeper(tmp_path: Path) -> None:
@@ -132,6 +189,9 @@ def test_settings_of_zookeeper(tmp_path: Path) -> None:
     file.chmod(0o644)
     with_password = {**on, "zookeeper.ssl.keystore.password": PASSWORD}
     assert ids(zookeeper_exposure(with_password, str(file))) == ["secret-file-readable"]
+    assert ids(zookeeper_exposure({"password.encoder.secret": PASSWORD}, str(file))) == ["secret-file-readable"]
+    assert ids(zookeeper_exposure({"zookeeper.connect": "zk1:2181"}, str(file))) == []
+    assert ids(zookeeper_exposure({"zookeeper.ssl.keystore.location": str(file)}, "none")) == ["secret-file-readable"]
     assert ids(zookeeper_exposure({"java.security.auth.login.config": str(file)}, "none")) == ["secret-file-readable"]
 
 

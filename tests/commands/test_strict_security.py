@@ -98,3 +98,18 @@ def test_a_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch
     assert "(trusted-file-writable)" in run.stderr
     run = kafkactl("nodes", "list", "--context", "prod", "--strict-security", "-o", "json")
     assert (run.code, run.error["id"]) == (3, "trusted-file-writable")
+
+
+def test_a_controller_s_file_of_a_dry_run(kafkactl, listener, tmp_path):
+    """`dryrun zk-migration --config`, which holds the login at ZooKeeper and the secret of encrypted passwords."""
+    address, met = listener
+    config = tmp_path / "controller.properties"
+    config.write_text("password.encoder.secret=passw0rd-of-the-encoder\nzookeeper.session.timeout.ms=500\n")
+    config.chmod(0o644)
+    words = ("--config", config, "--timeout", "30s")
+    run = kafkactl("dryrun", "zk-migration", address, *words, "--strict-security", "-o", "json")
+    assert (run.code, run.error["id"]) == (3, "secret-file-readable") and not met
+    words = ("dryrun", "zk-migration", "127.0.0.1:1", *words)
+    assert kafkactl(*words).stderr.count("(secret-file-readable)") == 1
+    config.chmod(0o600)
+    assert "(secret-file-readable)" not in kafkactl(*words).stderr
