@@ -9,6 +9,7 @@ import click
 
 from kafkactl.commands import exit_codes
 from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.migrate_accept import refuse_unknown_findings, refuse_unknown_nodes
 from kafkactl.commands.migrate_options import (
     ACCEPT_HELP,
     ObservationArguments,
@@ -21,6 +22,7 @@ from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
 
 if TYPE_CHECKING:
+    from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observation import Observation
     from kafkactl.plan import Finding
 
@@ -56,10 +58,15 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     from kafkactl.migration.state_evidence import evidence_of
     from kafkactl.plan import Severity, blockers
 
-    _refuse_unknown_names(accepted)
+    refuse_unknown_findings(accepted)
+    inventory = None if source.inventory is None else open_inventory(source)
+    if inventory is not None:
+        refuse_unknown_nodes(accepted, [one.name for one in inventory.nodes])
     observation = open_observation(source)
+    if inventory is None:
+        refuse_unknown_nodes(accepted, [one.name for one in observation.nodes])
     evidence = evidence_of(observation)
-    found = (*_edited(source, observation), *check(observation, accepted=frozenset(accepted), evidence=evidence))
+    found = (*_edited(inventory, observation), *check(observation, accepted=frozenset(accepted), evidence=evidence))
     asked = open_questions(found)
     state = situation_of(evidence).state
     counts = {
@@ -88,40 +95,18 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     )
 
 
-def _edited(source: ObservationArguments, observation: Observation) -> Iterator[Finding]:
+def _edited(inventory: Inventory | None, observation: Observation) -> Iterator[Finding]:
     """Files that were edited since the driver read or wrote them; only where its journal is at hand."""
     from kafkactl.adapters.migration_driver_files import hand_edits_seen
     from kafkactl.adapters.migration_journal_view import look_into_journal
     from kafkactl.frozen import changed
     from kafkactl.migration.hand_edits import HandEdits, edit_finding
 
-    inventory = None if source.inventory is None else open_inventory(source)
     journal = None if inventory is None else look_into_journal(None, inventory)
     for edit in () if inventory is None or journal is None else hand_edits_seen(inventory, journal, observation):
         found = edit_finding(edit, HandEdits.REFUSE)
         if found is not None:
             yield changed(found, evidence={"check": "C-22", **found.evidence})
-
-
-def _refuse_unknown_names(accepted: tuple[str, ...]) -> None:
-    """A misspelt name would accept nothing, and nobody would notice."""
-    if not accepted:
-        return
-    from kafkactl.migration.check_numbers import UNKNOWN_ID, ids_of, meanings
-    from kafkactl.schema.explanations import explanations
-
-    known = meanings()
-    names = [word.partition("@")[0] for word in accepted]
-    wrong = [name for name in names if name not in known and (name == UNKNOWN_ID or name not in explanations())]
-    if not wrong:
-        return
-    if wrong[0] == UNKNOWN_ID or ids_of(wrong[0]):
-        raise click.BadOptionUsage("--accept", f"{wrong[0]} stands for several findings. Accept each by its own name.")
-    import difflib
-
-    near = difflib.get_close_matches(wrong[0].upper(), known, n=1, cutoff=0.5)
-    meant = f" Did you mean {near[0]}?" if near else ""
-    raise click.BadOptionUsage("--accept", f"There is no finding {wrong[0]!r}.{meant}")
 
 
 # --- for people -----------------------------------------------------------------------------------------------------

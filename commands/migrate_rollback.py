@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.migrate_accept import meant, nearest
 from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, files_of, journal_of, perform
 from kafkactl.commands.migrate_options import (
     ObservationArguments,
@@ -151,4 +152,6 @@ def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:
     for id in accepted:
         if id not in ACCEPTABLE:
             known = ", ".join(sorted(ACCEPTABLE))
-            raise click.BadParameter(f"{id} cannot be accepted; what can: {known}.", param_hint="--accept")
+            raise click.BadOptionUsage(
+                "--accept", f"{id} cannot be accepted.{meant(nearest(id, ACCEPTABLE))} What can be accepted: {known}."
+            )

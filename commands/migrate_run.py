@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.migrate_accept import refuse_unknown_findings, refuse_unknown_nodes
 from kafkactl.commands.migrate_drive import CODES, DriveArguments, drive_options, perform, rehearse
 from kafkactl.commands.migrate_options import ACCEPT_HELP, inventory_option, read_inventory
 
@@ -58,7 +59,9 @@ def command(
 
     if inventory is None:
         raise click.UsageError("Missing option '--inventory'.")
+    refuse_unknown_findings(accepted)
     found = read_inventory(inventory)
+    refuse_unknown_nodes(accepted, [one.name for one in found.nodes])
     if dry_run:
         rehearse(KIND, found, WayForward(found), accepted, arguments, until=until)
     goal = State(until)
