@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
 from kafkactl.errors import DecodeError
-from kafkactl.metadata.log_scan import LARGEST_BATCH_BYTES
+from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import CRC_END, HEADER_BYTES, LENGTH_END, MAGIC
@@ -71,7 +71,7 @@ def _is_wrong(data: bytes, at: int) -> bool:
     if len(data) - at < LENGTH_END:
         return False
     length = int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True)
-    return not _LEAST <= length <= LARGEST_BATCH_BYTES or at + LENGTH_END + length <= len(data)
+    return not _LEAST <= length <= MOST_BATCH_BYTES or at + LENGTH_END + length <= len(data)
 
 
 def _end_offset(data: bytes, position: int) -> int:

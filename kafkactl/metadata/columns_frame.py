@@ -12,7 +12,8 @@ import numpy as np
 
 from kafkactl.metadata.columns_bytes import Array, Window
 from kafkactl.metadata.replay_batches import UNUSUAL_BITS, framed
-from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
+from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
+from kafkactl.protocol.record_batch import HEADER_BYTES, LEAST_RECORD_BYTES, LENGTH_END
 
 _FEW: Final = 16  # batches that still have records; fewer are quicker one by one
 _LONG: Final = 1 << 14
@@ -59,7 +60,12 @@ def heads(window: Window, positions: Sequence[int]) -> Heads:
         timestamp=window.i8[at + 27].astype(np.int64),
         counts=counts,
         end=at + LENGTH_END + length,
-        is_usual=(attributes & UNUSUAL_BITS == 0) & (delta == counts - 1) & (counts > 0),
+        # A count is a claim: rows are made for as many records as there is room for, and no more.
+        is_usual=(attributes & UNUSUAL_BITS == 0)
+        & (delta == counts - 1)
+        & (counts > 0)
+        & (counts <= MOST_BATCH_RECORDS)
+        & (counts * LEAST_RECORD_BYTES <= length),
         is_control=attributes & CONTROL_BIT != 0,
     )
 

@@ -33,6 +33,8 @@ _HEADER = struct.Struct(">q4xi5xhiq22xi")
 _CONTROL_BIT = 0x20
 _USUAL_ATTRIBUTES = 0  # neither compressed, nor with the broker's time, nor of a producer's transaction
 _LINES_AT_ONCE = 8192
+_MOST_CHARACTERS = 256 * 1024 * 1024  # of the lines of a batch that are made at once, at the least
+_LEAST_LINE = 128
 _MOST_PROBLEMS = 1000
 
 # As Kafka's dump tool calls them.
@@ -118,7 +120,8 @@ class LineMaker:
         """The lines of one file, some thousand at a time, each with its line feed. Raises only what `pieces` raise."""
         for entries in self._texts(pieces, file):
             self.count += len(entries)
-            yield "".join(entries)
+            for start in range(0, len(entries), _LINES_AT_ONCE):  # a batch may have many
+                yield "".join(entries[start : start + _LINES_AT_ONCE])
 
     def objects(self, pieces: Iterable[bytes], *, file: str) -> Iterator[dict[str, Any]]:
         """The same as values, for whoever prints them in another form."""
@@ -144,10 +147,18 @@ class LineMaker:
                 damage_end, self.next_offset = found.end, None
                 continue
             for position in found.positions:
-                out += self._batch(found, position, file, tail)
-                if len(out) >= _LINES_AT_ONCE:
-                    yield out
-                    out = []
+                batch = self._batch(found, position, file, tail)
+                if isinstance(batch, list):
+                    out += batch
+                    if len(out) >= _LINES_AT_ONCE:
+                        yield out
+                        out = []
+                    continue
+                for text in batch:
+                    out.append(text)
+                    if len(out) >= _LINES_AT_ONCE:
+                        yield out
+                        out = []
         if out:
             yield out
 
@@ -162,7 +173,8 @@ class LineMaker:
         if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(error)
 
-    def _batch(self, run: BatchRun, position: int, file: str, tail: str) -> list[str]:
+    def _batch(self, run: BatchRun, position: int, file: str, tail: str) -> Iterable[str]:
+        """The lines of a batch, as a list where they are few or short."""
         data = run.data
         base_offset, epoch, attributes, last_delta, timestamp_ms, count = _HEADER.unpack_from(data, position)
         if base_offset != self.next_offset is not None:
@@ -174,7 +186,7 @@ class LineMaker:
             if wanted.key is None and wanted.none(base_offset, last):
                 return []
             is_usual = is_usual and wanted.key is None and wanted.whole(base_offset, last)
-        if is_usual:
+        if is_usual and count * (len(tail) + _LEAST_LINE) <= _MOST_CHARACTERS:
             head = f',"epoch":{epoch},"timestamp_ms":{timestamp_ms}'
             told = self.problem_count, len(self.problems)
             try:
@@ -182,7 +194,7 @@ class LineMaker:
             except (IrregularError, IndexError):
                 self.problem_count = told[0]
                 del self.problems[told[1] :]
-        return list(self._careful_batch(run, position, file))
+        return self._careful_batch(run, position, file)
 
     def _out_of_order(self, position: int, offset: int, file: str) -> None:
         text = f"the batch begins with offset {offset}; expected {self.next_offset}"

@@ -19,6 +19,7 @@ from typing import Any
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.frame import decode_record
+from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import (
@@ -34,9 +35,6 @@ from kafkactl.protocol.record_batch import (
 )
 from kafkactl.values import Uuid
 
-# Kafka never writes a metadata batch above 8 MiB (KafkaRaftClient.MAX_BATCH_SIZE_BYTES); a length far above that is
-# damage, and not worth the memory.
-LARGEST_BATCH_BYTES = 64 * 1024 * 1024
 # A batch of an older format is possible in a data log; its overhead is 14 bytes (Records.LOG_OVERHEAD, LegacyRecord).
 _SMALLEST_LENGTH = 14
 _MAGIC_POSITION = 16
@@ -150,7 +148,7 @@ def _early_stop(buffer: bytes, position: int, size_bytes: int) -> Stop | None:
     if length > left - LENGTH_END:
         text = f"the batch says {length + LENGTH_END} bytes, {left} are left"
         return _stop("cut", buffer, position, size_bytes, text)
-    if length < HEADER_BYTES - LENGTH_END or length > LARGEST_BATCH_BYTES:
+    if length < HEADER_BYTES - LENGTH_END or length > MOST_BATCH_BYTES:
         return _stop("crc", buffer, position, size_bytes, f"a batch of {length} bytes cannot be")
     return None
 

@@ -22,6 +22,7 @@ from kafkactl.metadata.image import EMPTY, METADATA_VERSION, Image, PartitionSta
 from kafkactl.metadata.replay import ABORT, BEGIN, END, Replay, Replaying
 from kafkactl.metadata.replay_state import State
 from kafkactl.plan import Severity
+from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, decode_header, decode_records
@@ -273,6 +274,8 @@ def framed(data: bytes, at: int, end: int, count: int) -> list[int] | None:
     Usual is what Kafka writes into this log: no key, no headers, one timestamp, offsets without a gap, values below
     4 KiB.
     """
+    if count > MOST_BATCH_RECORDS:
+        return None
     places: list[int] = []
     add = places.append
     try:

@@ -1,7 +1,7 @@
 """What a batch's records are wrapped in. Kafka never compresses its metadata log; topics may be compressed.
 
 gzip comes with Python and is undone. snappy, lz4 and zstd are not: a batch in one of them is an error that says so,
-never a guess. The output is bounded: a few bytes can otherwise stand for gigabytes.
+never a guess. The output is bounded, by itself and by the input: a few bytes can otherwise stand for gigabytes.
 """
 
 from __future__ import annotations
@@ -9,10 +9,15 @@ from __future__ import annotations
 import zlib
 
 from kafkactl.errors import DecodeError
+from kafkactl.protocol.batch_bounds import (
+    ALWAYS_DECOMPRESSED_BYTES,
+    MOST_DECOMPRESSED_BYTES,
+    MOST_TIMES_DECOMPRESSED,
+)
 
 # clients/.../record/CompressionType.java
 COMPRESSION_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
-MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
+_NOT_KAFKAS = "Kafka never compresses its metadata log: check that this file is part of one."
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # a gzip header is expected
 
 
@@ -20,7 +25,7 @@ def decompressed(data: bytes, compression: int, *, file: str | None, position: i
     """The records of a compressed batch; `position` is where `data` begins in `file`.
 
     Raises DecodeError `unsupported-compression`, `unknown-compression`, `corrupt-compression` or
-    `decompressed-too-large` (above 64 MiB).
+    `decompressed-too-large` (above 8 MiB, or above 64 KiB and 16 times as large as `data`).
     """
 
     def refuse(message: str, error_id: str, next_step: str | None = None) -> DecodeError:
@@ -31,15 +36,16 @@ def decompressed(data: bytes, compression: int, *, file: str | None, position: i
     name = COMPRESSION_NAMES[compression]
     if name != "gzip":
         message = f"the batch is compressed with {name}, and only gzip can be undone here"
-        hint = "Kafka never compresses its metadata log: check that this file is part of one."
-        raise refuse(message, "unsupported-compression", hint)
+        raise refuse(message, "unsupported-compression", _NOT_KAFKAS)
+    most = min(MOST_DECOMPRESSED_BYTES, max(ALWAYS_DECOMPRESSED_BYTES, MOST_TIMES_DECOMPRESSED * len(data)))
     unzip = zlib.decompressobj(_GZIP_WINDOW)
     try:
-        content = unzip.decompress(data, MAX_DECOMPRESSED_BYTES + 1)
+        content = unzip.decompress(data, most + 1)
     except zlib.error as error:
         raise refuse(f"not gzip: {error}", "corrupt-compression") from error
-    if len(content) > MAX_DECOMPRESSED_BYTES:
-        raise refuse(f"more than {MAX_DECOMPRESSED_BYTES} bytes when decompressed", "decompressed-too-large")
+    if len(content) > most:
+        message = f"the batch has {len(data)} bytes and more than {most} when decompressed, which is the limit"
+        raise refuse(message, "decompressed-too-large", _NOT_KAFKAS)
     if not unzip.eof or unzip.unused_data:
         raise refuse("the gzip stream is cut, or bytes follow it", "corrupt-compression")
     return content

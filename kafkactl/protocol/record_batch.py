@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kafkactl.errors import DecodeError, EncodeError
 from kafkactl.frozen import frozen
+from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS, MOST_COMPRESSED_RECORDS
 from kafkactl.protocol.compression import COMPRESSION_NAMES, decompressed
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.primitives import Reader, Writer, base128
@@ -24,6 +25,8 @@ CRC_START = 17
 CRC_END = 21
 HEADER_BYTES = 61
 MAGIC_POSITION = 16
+COUNT_POSITION = 57
+LEAST_RECORD_BYTES = 7  # length, attributes, both deltas, no key, no value, no headers
 NO_PRODUCER = -1
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -164,7 +167,7 @@ def decode_header(data: bytes, position: int, *, file: str | None = None, base: 
         raise refuse(f"the magic is {magic}; only {MAGIC} is known", "unsupported-magic", MAGIC_POSITION)
     header = _header(data, position, base)
     if header.record_count < 0:
-        raise refuse(f"the record count is {header.record_count}", "invalid-record-count", 57)
+        raise refuse(f"the record count is {header.record_count}", "invalid-record-count", COUNT_POSITION)
     return header
 
 
@@ -208,10 +211,14 @@ def verify_crc(data: bytes, header: BatchHeader, *, file: str | None = None, bas
 
 
 def decode_records(data: bytes, header: BatchHeader, *, file: str | None = None, base: int = 0) -> tuple[Record, ...]:
-    """The records of a batch. Raises DecodeError where they are not what the header says."""
+    """The records of a batch. Raises DecodeError where they are not what the header says, and `too-many-records`."""
     start = header.position - base
     end = start + header.size_bytes
-    if header.attributes & _COMPRESSION_BITS == 0:
+    is_compressed = bool(header.attributes & _COMPRESSION_BITS)
+    most = MOST_COMPRESSED_RECORDS if is_compressed else MOST_BATCH_RECORDS
+    if header.record_count > most:
+        raise _too_many(header, most, file)
+    if not is_compressed:
         fast = _decode_plainly(data, start + HEADER_BYTES, end, header, base)
         if fast is not None:
             return fast
@@ -222,19 +229,35 @@ def decode_records(data: bytes, header: BatchHeader, *, file: str | None = None,
         file=file,
         position=header.position + HEADER_BYTES,
     )
-    records = _read_records(Reader(content, file=file), header)
-    at = header.position
-    return tuple(record._replace(position=at, key_position=at, value_position=at) for record in records)
+    return _read_records(Reader(content, file=file), header, place=header.position)
 
 
-def _read_records(reader: Reader, header: BatchHeader) -> tuple[Record, ...]:
-    """The records as the specification tells them; every irregularity is an error."""
+def _too_many(header: BatchHeader, most: int, file: str | None) -> DecodeError:
+    what = "one" if most == MOST_BATCH_RECORDS else "one that is compressed"
+    return DecodeError(
+        f"the batch says that it has {header.record_count} records; at most {most} are read of {what}",
+        id="too-many-records",
+        offset=header.position + COUNT_POSITION,
+        path="RecordBatch",
+        file=file,
+        next_step="No batch of Kafka's metadata log can have as many: check that this file is part of one.",
+    )
+
+
+def _read_records(reader: Reader, header: BatchHeader, *, place: int | None = None) -> tuple[Record, ...]:
+    """The records as the specification tells them; every irregularity is an error.
+
+    `place` is the position of all of them where they have none of their own.
+    """
     reader.path.append("RecordBatch")
-    reader.check_count(header.record_count, 7)
+    reader.check_count(header.record_count, LEAST_RECORD_BYTES)
     records = []
     for index in range(header.record_count):
         reader.path.append(index)
-        records.append(_read_record(reader, header))
+        record = _read_record(reader, header)
+        if place is not None:
+            record = record._replace(position=place, key_position=place, value_position=place)
+        records.append(record)
         reader.path.pop()
     if reader.remaining:
         message = f"{reader.remaining} bytes behind the last of {header.record_count} records"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.metadata import dump_lines
 from kafkactl.metadata.dump_keys import Key, KeyFilter
 from kafkactl.metadata.dump_lines import LineMaker, Wanted, control_json, record_type_names
 from kafkactl.metadata.dump_text import record_json
@@ -99,6 +100,24 @@ def test_batches_that_kafka_would_not_write():
     body = record(None, one, delta=0, time_delta=3, headers=[(b"h", b"x")]) + record(None, one, delta=70, time_delta=-2)
     for data in (batch(body, count=2), batch(gzipped(body), count=2, attributes=1), batch(body, count=2, attributes=8)):
         assert dumped(data) == (reference(data), [])
+
+
+def test_a_batch_with_more_text_than_is_kept_at_once(monkeypatch: pytest.MonkeyPatch):
+    data = encode_batch([(None, value) for value in values(3, 300)], base_offset=5, timestamp_ms=1)
+    expected = dumped(data)
+    monkeypatch.setattr(dump_lines, "_MOST_CHARACTERS", 0)
+    monkeypatch.setattr(dump_lines, "_LINES_AT_ONCE", 7)
+    maker = LineMaker(Wanted(), hide=False)
+    parts = list(maker.lines([data], file="some.log"))
+    assert max(part.count("\n") for part in parts) == 7
+    assert len(parts) == 43
+    assert dumped(data) == expected
+
+
+def test_more_records_than_any_batch_has():
+    no_op = encode_record(message("NoOpRecord"), 0, {})
+    body = b"".join(record(None, no_op, delta=delta) for delta in range(3))
+    assert dumped(batch(body, count=2**31 - 1)) == ([], ["too-many-records"])
 
 
 def topic_log() -> bytes:

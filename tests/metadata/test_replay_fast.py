@@ -27,6 +27,7 @@ from tests.metadata.goldens import BATCH_FILES, golden
 from tests.metadata.image_goldens import log, snapshots
 from tests.metadata.random_logs import random_log
 from tests.metadata.test_replay_batches import log_of, value_of
+from tests.protocol.batches import batch, record
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 PLACES = st.integers(min_value=0, max_value=1 << 30)
@@ -226,6 +227,17 @@ def test_an_image_in_the_middle_is_not_changed_by_what_follows():
     replaying.take_run(runs[1].data, runs[1].positions, runs[1].base)
     assert replaying.image() == plainly(data).image
     assert image_sha256(middle) == before
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 100_000])
+def test_a_batch_that_claims_records_it_has_no_room_for(count: int):
+    good = encoded([[LEVEL, topic(1)]])
+    claims = [batch(record(None, LEVEL), count=count, base_offset=2 + at * count, epoch=9) for at in range(3)]
+    data, window = b"".join([good, *claims]), Window()
+    window.show(data)
+    taken = columns_frame.heads(window, [0, *(len(good) + at * len(claims[0]) for at in range(3))])
+    assert taken.is_usual.tolist() == [True, False, False, False]  # rows are made for the usual ones
+    assert {one.id for one in assert_same(data).findings} == {"undecodable-record"}
 
 
 # --- numbers for byte strings ---------------------------------------------------------------------------------------

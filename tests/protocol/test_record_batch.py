@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.metadata.checkpoint import MAX_BATCH_BYTES
+from kafkactl.metadata.frame import encode_record
 from kafkactl.protocol import record_batch
 from kafkactl.protocol.primitives import Reader
 from kafkactl.protocol.record_batch import Record, decode_batches, decode_header, encode_batch, record_size
+from kafkactl.schema.definitions import message
 from tests.protocol.batches import batch, gzipped, record, varint, with_crc
 from tests.protocol.outcomes import outcome
 from tests.protocol.random_messages import mutated
@@ -132,9 +135,35 @@ class TestCompression:
         error = refused(batch(body, count=2, attributes=1))
         assert (error.id, error.offset) == ("corrupt-compression", 61)
 
-    def test_a_bomb_is_stopped(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("kafkactl.protocol.compression.MAX_DECOMPRESSED_BYTES", 100)
+    def test_a_bomb_is_stopped_by_its_size(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("kafkactl.protocol.compression.MOST_DECOMPRESSED_BYTES", 100)
         assert refused(batch(gzipped(self.BODY), count=2, attributes=1)).id == "decompressed-too-large"
+
+    def test_a_bomb_is_stopped_by_its_ratio(self):
+        small, large = (record(None, bytes(size)) for size in (60_000, 70_000))
+        assert len(only(batch(gzipped(small), attributes=1))) == 1
+        error = refused(batch(gzipped(large), attributes=1))
+        assert error.id == "decompressed-too-large"
+        assert "more than 65536 when decompressed" in error.reason
+
+
+class TestCounts:
+    @pytest.mark.parametrize("attributes", [0, 1])
+    def test_more_records_than_any_batch_of_kafka_has(self, attributes: int, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(record_batch, "MOST_COMPRESSED_RECORDS" if attributes else "MOST_BATCH_RECORDS", 3)
+        body = [record(delta=delta) for delta in range(4)]
+        content = [b"".join(body[:3]), b"".join(body)]
+        held = [gzipped(one) if attributes else one for one in content]
+        assert len(only(batch(held[0], count=3, attributes=attributes))) == 3
+        error = refused(batch(held[1], count=4, attributes=attributes))
+        assert (error.id, error.offset) == ("too-many-records", 57)
+        assert "4 records; at most 3" in error.reason
+
+    def test_the_bound_is_above_what_kafka_can_write(self):
+        no_op = encode_record(message("NoOpRecord"), 0, {})
+        smallest = record_size(0, None, no_op)
+        assert smallest == 11
+        assert MAX_BATCH_BYTES // smallest < record_batch.MOST_BATCH_RECORDS
 
 
 class TestDamage:
@@ -181,7 +210,7 @@ class TestDamage:
             (record(value=b"v" * 9), 2, "truncated-data"),
             (record(), 0, "record-count-mismatch"),
             (record() + b"\0", 1, "record-count-mismatch"),
-            (record(), 1_000_000, "length-exceeds-data"),
+            (record(), 700_000, "length-exceeds-data"),
             (varint(-1) + record()[1:], 1, "invalid-record-length"),
             (varint(500) + record()[1:], 1, "invalid-record-length"),
             (varint(len(record())) + record()[1:] + b"\0", 1, "invalid-record-length"),
