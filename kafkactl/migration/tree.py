@@ -5,7 +5,7 @@ Paths in a `Tree` are relative to the chroot of `zookeeper.connect`, with `/` fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from kafkactl.errors import InputError
@@ -17,6 +17,7 @@ from kafkactl.plan import Finding, Severity
 # saved (`ZkData.PersistentZkPaths`).
 _SIGNS: Final = ("/brokers/ids", "/brokers/topics", "/controller_epoch", "/cluster/id")
 _SIGNS_NEEDED: Final = 2
+_TWICE_NAMED: Final = 20
 
 
 @frozen
@@ -77,7 +78,7 @@ def tree_of(znodes: Iterable[Znode], chroot: str | None = None) -> Tree:
             twice.append(path)
         if path not in kept or one.mzxid >= kept[path].mzxid:
             kept[path] = one
-    findings = [*_nothing(kept, root), *(_twice(path) for path in twice)]
+    findings = [*_nothing(kept, root), *_told_twice(twice)]
     return Tree(chroot=root, znodes=kept, names=_names(kept), findings=tuple(findings))
 
 
@@ -137,11 +138,21 @@ def _nothing(kept: Mapping[str, Znode], root: str) -> list[Finding]:
     ]
 
 
-def _twice(path: str) -> Finding:
+def _told_twice(paths: Sequence[str]) -> list[Finding]:
+    """One for each of the first paths, and one for all others."""
+    named = list(dict.fromkeys(paths[:_TWICE_NAMED]))
+    findings = [_twice(path, "it stands in the saved tree more than once; the newest one counts") for path in named]
+    more = len(paths) - _TWICE_NAMED
+    if more > 0:
+        findings.append(_twice("saved tree", f"{more} more lines have a path that stands in it already"))
+    return findings
+
+
+def _twice(subject: str, message: str) -> Finding:
     return Finding(
         id="znode-told-twice",
         severity=Severity.WARNING,
-        subject=path,
-        message="it stands in the saved tree more than once; the newest one counts",
+        subject=subject,
+        message=message,
         next_step="Save the tree again with `kafkactl migrate observe`.",
     )

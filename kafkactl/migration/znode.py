@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +17,24 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
+from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 
-MAX_LINE_BYTES: Final = 64 << 20  # ten times what any jute.maxbuffer in use lets through
+# A cluster of 200,000 partitions has 450,000 znodes: two a partition and some a topic.
+MOST_ZNODES: Final = 2_000_000
+MOST_UNPACKED_BYTES: Final = 1 << 30
+MAX_LINE_BYTES: Final = 8 << 20  # above what any jute.maxbuffer in use lets through
+# What a file may become is bounded by its size, too. A znode of a real tree takes about 32 bytes of it (measured), and
+# is 9 times as large unpacked.
+_BYTES_A_ZNODE: Final = 8
+_ALWAYS_ZNODES: Final = 10_000
+_TIMES_UNPACKED: Final = 32
+_ALWAYS_UNPACKED_BYTES: Final = 16 << 20
+_MOST_PATH_BYTES: Final = 64 << 10
+_MOST_LEVELS: Final = 100  # of a path: Kafka's own have 7
 _CHUNK_BYTES: Final = 1 << 16
+_NAMES_AT_MOST: Final = 10_000  # different ACLs, and sets of names, that are kept to be shared
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WBITS: Final = 31  # zlib's word for "with a gzip header"
 _LINES_NAMED: Final = 5  # of all lines that are wrong in the same way
@@ -121,21 +135,54 @@ def _data_text(znode: Znode) -> str | None:
 
 
 def decode_znodes(data: bytes, *, file: str) -> SavedZnodes:
-    """Read a saved tree, gzipped or plain. Never raises for what it holds; see the findings."""
-    unpacking = _Unpacking(data)
-    troubles: dict[str, list[int]] = {}
-    znodes = []
-    for number, line in enumerate(_lines(unpacking.chunks()), start=1):
-        if not line.strip():
-            continue
+    """Read a saved tree, gzipped or plain; for what cannot be read of it see the findings.
+
+    Raises InputError `saved-tree-too-large` where it holds more than a file of its size may.
+    """
+    unpacking = _Unpacking(data, file)
+    most = min(MOST_ZNODES, max(_ALWAYS_ZNODES, len(data) // _BYTES_A_ZNODE))
+    troubles: dict[str, _Trouble] = {}
+    znodes: list[Znode] = []
+    paths: set[str] = set()
+    left = most
+    for number, line in _lines(unpacking.chunks()):
+        left -= 1
         try:
-            znodes.append(parse_znode(line))
+            znode = parse_znode(line)
         except ValueError as error:
-            troubles.setdefault(str(error), []).append(number)
-    findings = [_unreadable(file, reason, numbers) for reason, numbers in troubles.items()]
+            troubles.setdefault(str(error), _Trouble()).add(number)
+        else:
+            if znode.path.rpartition("/")[0] not in paths:
+                left -= znode.path.count("/") - 1  # what is above it is part of the tree, too
+            paths.add(znode.path)
+            znodes.append(znode)
+        if left < 0:
+            raise _too_large(file, f"more than {most} znodes, lines and folders", len(data))
+    findings = [_unreadable(file, reason, trouble) for reason, trouble in troubles.items()]
     if unpacking.trouble:
         findings.append(_cut(file, unpacking.trouble, len(znodes)))
     return SavedZnodes(znodes=tuple(znodes), findings=tuple(findings))
+
+
+def _too_large(file: str, what: str, size: int) -> InputError:
+    return InputError(
+        f"the saved tree {file} has {size} bytes and holds {what}, which is the limit for a file of its size",
+        id="saved-tree-too-large",
+        next_step="Check where the file comes from, and save the tree again with `kafkactl migrate observe`.",
+    )
+
+
+class _Trouble:
+    """Lines that are wrong in the same way: how many, and the first of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.lines: list[int] = []
+
+    def add(self, number: int) -> None:
+        self.count += 1
+        if len(self.lines) < _LINES_NAMED:
+            self.lines.append(number)
 
 
 def parse_znode(line: bytes) -> Znode:
@@ -154,9 +201,14 @@ def parse_znode(line: bytes) -> Znode:
         data=data,
         hidden=hidden,
         acl=_read_acl(fields.get("acl")),
-        untold=frozenset(name for name in _NUMBERS if fields.get(name) is None),
+        untold=_names(tuple(name for name in _NUMBERS if fields.get(name) is None)),
         **{name: _read_number(fields, name) for name in _NUMBERS},
     )
+
+
+@functools.lru_cache(maxsize=_NAMES_AT_MOST)
+def _names(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(names)
 
 
 def _read_path(value: object) -> str:
@@ -164,6 +216,8 @@ def _read_path(value: object) -> str:
         raise ValueError("path is no absolute path")
     if value != "/" and (value.endswith("/") or "//" in value):
         raise ValueError("path has an empty part")
+    if len(value) > _MOST_PATH_BYTES or value.count("/") > _MOST_LEVELS:
+        raise ValueError(f"path is longer than {_MOST_PATH_BYTES} characters, or deeper than {_MOST_LEVELS} levels")
     return value
 
 
@@ -198,61 +252,93 @@ def _read_acl(value: object) -> tuple[ZnodeAcl, ...]:
     for one in value:
         if not (isinstance(one, list) and [type(part) for part in one] == [int, str, str]):
             raise ValueError("an entry of acl is not [perms, scheme, id]")
-        entries.append(ZnodeAcl(perms=one[0], scheme=one[1], id=one[2]))
-    return tuple(entries)
+        entries.append((one[0], one[1], one[2]))
+    return _acl(tuple(entries))
+
+
+@functools.lru_cache(maxsize=_NAMES_AT_MOST)
+def _acl(entries: tuple[tuple[int, str, str], ...]) -> tuple[ZnodeAcl, ...]:
+    """Nearly all znodes have one of a few."""
+    return tuple(ZnodeAcl(perms=perms, scheme=scheme, id=id) for perms, scheme, id in entries)
 
 
 class _Unpacking:
     """The bytes of a file in chunks; `trouble` says afterwards why not all of them came."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, file: str) -> None:
         self._data = data
+        self._file = file
         self.trouble: str | None = None
 
     def chunks(self) -> Iterator[bytes]:
+        """Raises InputError `saved-tree-too-large`."""
         if not self._data.startswith(_GZIP_MAGIC):
-            yield self._data
+            for at in range(0, len(self._data), _CHUNK_BYTES):
+                yield self._data[at : at + _CHUNK_BYTES]
             return
-        rest = self._data
-        while rest:
-            member = zlib.decompressobj(wbits=_GZIP_WBITS)
-            while rest and not member.eof:
+        most = min(MOST_UNPACKED_BYTES, max(_ALWAYS_UNPACKED_BYTES, _TIMES_UNPACKED * len(self._data)))
+        left = most
+        for chunk in self._unpacked():
+            left -= len(chunk)
+            if left < 0:
+                raise _too_large(self._file, f"more than {most} bytes when unpacked", len(self._data))
+            yield chunk
+
+    def _unpacked(self) -> Iterator[bytes]:
+        at, data = 0, self._data
+        while at < len(data):
+            member, fed = zlib.decompressobj(wbits=_GZIP_WBITS), b""
+            while not member.eof and (fed or at < len(data)):
+                if not fed:
+                    fed = data[at : at + _CHUNK_BYTES]
+                    at += len(fed)
                 try:
-                    yield member.decompress(rest, _CHUNK_BYTES)
+                    yield member.decompress(fed, _CHUNK_BYTES)
                 except zlib.error:
                     self.trouble = "its compressed bytes are damaged"
                     return
-                rest = member.unused_data if member.eof else member.unconsumed_tail
+                fed = member.unconsumed_tail
+            at -= len(member.unused_data)
             if not member.eof:
                 yield member.flush()
                 self.trouble = "it is cut off"
 
 
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines without their ends. Of a line that is too long only so much is kept that its length shows it."""
+def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Lines that are not blank with their numbers, without their ends.
+
+    Of a line that is too long only so much is kept that its length shows it.
+    """
     parts: list[bytes] = []
-    size = 0
+    size, number = 0, 1
     for chunk in chunks:
+        if not parts and (not chunk or chunk.isspace()):
+            number += chunk.count(b"\n")
+            continue
         *whole, last = chunk.split(b"\n")
         for part in whole:
-            yield b"".join([*parts, part])
+            line = b"".join([*parts, part]) if parts else part
+            if line and not line.isspace():
+                yield number, line
             parts, size = [], 0
-        if size <= MAX_LINE_BYTES:
+            number += 1
+        if last and size <= MAX_LINE_BYTES:
             parts.append(last)
             size += len(last)
-    if size:
-        yield b"".join(parts)
+    line = b"".join(parts)
+    if line and not line.isspace():
+        yield number, line
 
 
-def _unreadable(file: str, reason: str, numbers: list[int]) -> Finding:
-    named = ", ".join(str(number) for number in numbers[:_LINES_NAMED])
-    more = f" and {len(numbers) - _LINES_NAMED} more" if len(numbers) > _LINES_NAMED else ""
+def _unreadable(file: str, reason: str, trouble: _Trouble) -> Finding:
+    named = ", ".join(map(str, trouble.lines))
+    more = f" and {trouble.count - len(trouble.lines)} more" if trouble.count > len(trouble.lines) else ""
     return Finding(
         id="znode-line-unreadable",
         severity=Severity.BLOCKER,
         subject=file,
         message=f"line {named}{more}: {reason}; these znodes are missing from the tree",
-        evidence={"reason": reason, "lines": numbers[:_LINES_NAMED], "count": len(numbers)},
+        evidence={"reason": reason, "lines": trouble.lines, "count": trouble.count},
         next_step="Save the tree again with `kafkactl migrate observe`.",
     )
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.errors import InputError
 from kafkactl.migration import znode as znode_module
 from kafkactl.migration.znode import Hidden, Znode, ZnodeAcl, decode_znodes, encode_znodes, parse_znode, render_znode
 
@@ -129,6 +130,47 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch):
     saved = decode_znodes(gzip.compress(b'{"path":"/' + b"a" * 500_000 + b'"}\n{"path":"/b"}'), file="f")
     assert [one.path for one in saved.znodes] == ["/b"]
     assert "longer than 100 bytes" in saved.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"".join(b'{"path":"/%d"}\n' % number for number in range(12_000)), "more than 10000 znodes"),
+        (b"x\n" * 12_000, "more than 10000 znodes"),
+        (b"".join(b'{"path":"/%d/a/a/a/a/a/a/a/a/a"}\n' % number for number in range(1_200)), "more than 10000 znodes"),
+        (b'{"path":"/a","data":"' + b"A" * 17_000_000 + b'"}', "more than 16777216 bytes when unpacked"),
+        (b"\n" * 17_000_000, "more than 16777216 bytes when unpacked"),
+    ],
+    ids=["znodes", "wrong lines", "folders", "data", "blank lines"],
+)
+def test_a_bomb_is_refused_with_its_limit(content, words):
+    with pytest.raises(InputError, match=words) as caught:
+        decode_znodes(gzip.compress(content), file="f")
+    assert caught.value.id == "saved-tree-too-large"
+    assert caught.value.next_step
+
+
+def test_a_large_file_may_hold_more_than_a_small_one(monkeypatch):
+    monkeypatch.setattr(znode_module, "_ALWAYS_ZNODES", 10)
+    many = [Znode(path=f"/{number}", data=b"{}", czxid=number * 7919) for number in range(1000)]
+    assert len(decode_znodes(encode_znodes(many), file="f").znodes) == 1000
+    monkeypatch.setattr(znode_module, "MOST_ZNODES", 900)
+    with pytest.raises(InputError, match="more than 900 znodes"):
+        decode_znodes(encode_znodes(many), file="f")
+
+
+def test_blank_lines_are_counted_and_passed_over():
+    content = b"\n" * 200_000 + render_znode(ZNODE).encode() + b"\n \r\n\nno\n" + b"  \n" * 100_000
+    for data in (content, gzip.compress(content)):
+        saved = decode_znodes(data, file="f")
+        assert saved.znodes == (ZNODE,)
+        assert [one.evidence["lines"] for one in saved.findings] == [[200_004]]
+
+
+def test_a_path_that_no_znode_of_kafka_has():
+    for path in ("/a" * 101, "/" + "a" * 70_000):
+        with pytest.raises(ValueError, match="deeper than 100 levels"):
+            parse_znode(json.dumps({"path": path}).encode())
 
 
 def test_a_cut_off_file_gives_what_is_whole():
