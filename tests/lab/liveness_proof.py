@@ -14,10 +14,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "proof" / "liveness.md"
 HEAD = """\
 # Who is alive: gates on real clusters while nodes fail
 
-Written by the run of `make lab` (tests/lab/test_liveness.py), a section a kind of gate and release. A node is killed
-(SIGKILL), paused (SIGSTOP) or left alone, so many seconds before the command, or while it observes ("during"). The
-command runs as an operator runs it, in a process of its own. "expected" is what must come of it; the seconds are those
-of the whole command, its start included; "commits after" says whether the high watermark advanced afterwards.
+Written by the run of `make lab` (tests/lab/test_liveness.py and test_liveness_nodes.py), a section a kind of gate and
+release. A node is killed (SIGKILL), paused (SIGSTOP) or left alone, so many seconds before the command, or while it
+observes ("during"). Commands of `quorum` run as an operator runs them, in a process of their own, and their seconds
+include its start; those of `features` and `nodes` run in the process of the test. "expected" is what must come of it;
+"commits after" says whether the high watermark advanced after the command and, where it was gone, the node's return.
 """
 
 
