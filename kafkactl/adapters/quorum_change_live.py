@@ -120,7 +120,7 @@ class LiveQuorum:
         state = self._watcher.look()
         if not state.has_leader:
             raise UnreachableError(
-                "nobody leads the quorum",
+                "no controller leads the quorum",
                 id="no-active-controller",
                 next_step="See `kafkactl quorum describe`: it asks every controller.",
             )

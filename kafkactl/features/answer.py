@@ -33,12 +33,12 @@ def change_answer(
     """
     resolved, extra = tuple(resolved), tuple(findings)
     outcome = change_outcome(plan, resolved, extra, dry_run=dry_run)
-    told = (*plan.findings, *extra, *(finding for one in resolved for finding in one.findings))
-    told += () if proof is None else tuple(replace(one, severity=Severity.WARNING) for one in proof.findings)
+    shown = (*plan.findings, *extra, *(finding for one in resolved for finding in one.findings))
+    shown += () if proof is None else tuple(replace(one, severity=Severity.WARNING) for one in proof.findings)
     return {
         **plan.to_dict(),
         "outcome": outcome.value,
-        "findings": [finding.to_dict() for finding in told],
+        "findings": [finding.to_dict() for finding in shown],
         "results": _results(results, resolved, sent=bool(resolved)),
         "results_of": "change" if resolved else "dry-run",
         "predictions": [{"name": name, "accepted": accepted} for name, accepted in (predictions or {}).items()],

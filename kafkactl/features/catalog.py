@@ -1,6 +1,6 @@
 """The catalog of feature levels: one place to import from.
 
-Facts stand in `levels`, the reading of a release version in `release_version`, what goes with what in `mapping`.
+Facts are in `levels`, the reading of a release version in `release_version`, what goes with what in `mapping`.
 """
 
 from __future__ import annotations

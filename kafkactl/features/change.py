@@ -13,7 +13,7 @@ from kafkactl.frozen import frozen
 
 
 class ChangeKind(StrEnum):
-    """What becomes of a feature. A request that goes the wrong way is told by the way it would go."""
+    """What becomes of a feature. A request that goes the wrong way is named by the way it would go."""
 
     UPGRADE = "upgrade"
     SAFE_DOWNGRADE = "safe-downgrade"
@@ -67,7 +67,7 @@ def upgrade_type(request: FeatureRequest) -> UpgradeType:
 
 
 def rules_release(state: FeatureState) -> Release:
-    """The release whose rules the active controller follows; the newest known one where that cannot be told."""
+    """The release whose rules the active controller follows; the newest known one where that is unknown."""
     return state.controller_release or newest_release()
 
 

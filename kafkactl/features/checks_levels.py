@@ -84,7 +84,7 @@ def check_migration(case: Case) -> Iterator[Finding]:
         yield blocker(
             "migration-in-progress",
             "cluster",
-            "a migration from ZooKeeper is in progress: levels stand still until it is finished or rolled back",
+            "a migration from ZooKeeper is in progress: no level can be changed until it is finished or rolled back",
             "See `kafkactl migrate status`.",
         )
 
@@ -134,7 +134,7 @@ def check_semantics(case: Case) -> Iterator[Finding]:
         yield note(
             "features-change-one-by-one",
             "cluster",
-            f"Kafka {case.release.name} changes every feature by itself: some may be refused when others are done",
+            f"Kafka {case.release.name} changes every feature on its own: some may be refused when others are done",
             "The result of each is shown.",
         )
 
@@ -194,7 +194,7 @@ def _needed(user: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
 
 
 def check_patches(case: Case) -> Iterator[Finding]:
-    """A dependency that only the first patches of the release ask for (a patch cannot be told from a range)."""
+    """A dependency that only the first patches of the release ask for (a patch cannot be seen in a range)."""
     first = features_of(find_release(f"{case.release.name}.0"))
     for change in case.moving:
         rows = first[change.name].levels if change.name in first else ()

@@ -1,7 +1,7 @@
 """Checks of a feature change against the nodes: can every one of them live at the new levels?
 
 The controller asks its own range, then every registered broker, then (from metadata.version 15 on) every registered
-controller, dead ones included, and stops at the first that says no (`FeatureControlManager`). All of them are told
+controller, dead ones included, and stops at the first that says no (`FeatureControlManager`). All of them are reported
 here, and beyond them those it does not look at: a controller that never registered passes, and dies when it replays
 the new level. A registration and an answer are both held to: the first is what Kafka judges by, the second what runs.
 """
@@ -113,7 +113,7 @@ def remedy_for_controller(case: Case, node_id: int) -> str:
     return (
         "Controllers cannot be unregistered below metadata.version "
         f"{level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)}. Start a controller of the new Kafka with node "
-        f"id {node_id} and an empty disk as an observer (never as a voter): it registers anew with its own range. "
+        f"id {node_id} and an empty disk as an observer (never as a voter): it registers again with its own range. "
         "Change the level, then stop it."
     )
 
@@ -128,7 +128,7 @@ def _lacks(name: str, level: int, supported: Versions) -> str:
 def _renew(member: Member, short: Mapping[str, tuple[int, Versions]]) -> str:
     answered = member.answered
     if answered is not None and all(level in answered.get(name, NOT_SUPPORTED) for name, (level, _) in short.items()):
-        return f"What runs there supports it: restart {member.name}, so that it registers anew."
+        return f"What runs there supports it: restart {member.name}, so that it registers again."
     if any(level > supported.highest for level, supported in short.values()):
         return f"Upgrade the Kafka of {member.name} first: binaries go up before levels do."
     return f"Ask for a level that {member.name} supports."
@@ -145,7 +145,7 @@ def _stale_but_fits(case: Case, member: Member) -> Finding:
     return warning(
         "stale-broker-registration" if unit == "broker" else "stale-controller-registration",
         member.name,
-        f"{member.name} is gone, but still registered: it does not stand in the way now, but will of every "
+        f"{member.name} is gone, but still registered: it does not block this change, but will block every "
         f"metadata.version above {level_name(METADATA_VERSION, highest)}",
         remedy,
         answers=member.answers,
@@ -211,7 +211,7 @@ def _not_registered(member: Member) -> Finding:
 
 
 def _range_unknown(member: Member) -> Finding:
-    unknown = f"{member.name} does not answer and is not registered: nobody knows which levels it supports"
+    unknown = f"{member.name} does not answer and is not registered: it is unknown which levels it supports"
     evidence: dict[str, Any] = {"answers": member.answers, "registered": member.registered}
     if member.role is Role.CONTROLLER:
         return blocker(

@@ -56,7 +56,7 @@ def check_majority(case: Case) -> Iterator[Finding]:
     """Whether a majority of the voters was seen to follow the leader: only then is what is written committed."""
     state = case.state
     if state.active_controller is None:
-        return  # told by `check_view`
+        return  # `check_view` reports it
     if state.voters is None:
         yield blocker(
             "voters-unknown",
@@ -136,7 +136,7 @@ def _upgrade(case: Case, change: FeatureChange) -> Iterator[Finding]:
 
 
 def _voters(case: Case) -> Iterator[Finding]:
-    """Every voter must have told this leader what it supports (KAFKA-16538), and should be alive to follow."""
+    """Every voter must have reported to this leader what it supports (KAFKA-16538), and should be alive to follow."""
     for voter in case.state.voters or ():
         if voter.id != case.state.active_controller and not voter.fetching:
             yield blocker(
@@ -151,8 +151,8 @@ def _voters(case: Case) -> Iterator[Finding]:
     yield note(
         "voters-report-after-elections",
         f"feature {KRAFT_VERSION}",
-        "every voter tells a new leader what it supports, some seconds after the election; whether all have, the "
-        "leader alone knows (DescribeQuorum shows no directory ids before the conversion)",
+        "every voter reports to a new leader what it supports, some seconds after the election; whether all "
+        "have, the leader alone knows (DescribeQuorum shows no directory ids before the conversion)",
         "If the controller answers that not all of the voters support it, wait some seconds and try again.",
     )
 
@@ -164,7 +164,7 @@ def _contradiction(case: Case) -> Iterator[Finding]:
         yield warning(
             "kraft-version-claimed",
             f"feature {KRAFT_VERSION}",
-            "kraft.version is finalized at 1, and no voter set stands in the metadata log: the quorum is static",
+            "kraft.version is finalized at 1, and the metadata log holds no voter set: the quorum is static",
             "Do not count on adding or removing voters; from Kafka 4.1 on the quorum can be converted.",
         )
 

@@ -1,6 +1,6 @@
 """What a change of a feature's level brings about, in words an operator can act on, and whether it can be undone.
 
-Facts stand in schemas/features/*.toml (`about`, `effects`, `off`, `loses`). A downgrade of metadata.version is safe
+Facts are in schemas/features/*.toml (`about`, `effects`, `off`, `loses`). A downgrade of metadata.version is safe
 where no level that is left changed metadata, and Kafka has no other: the lossy one was never built
 (`MetadataVersion.checkIfMetadataChanged`, KIP-1155 is a draft). kraft.version knows one direction. Every other feature
 may go down freely.

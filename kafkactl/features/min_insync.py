@@ -24,7 +24,7 @@ _CLUSTER_VALUE: Final = (
 
 
 def check_min_insync(case: Case) -> Iterator[Finding]:
-    """A change of min.insync.replicas that nobody asked for is refused, and so is one that cannot be foretold."""
+    """A change of min.insync.replicas that was not asked for is refused, and so is one that cannot be predicted."""
     change = case.change(ELR)
     if change is None or change.before or not change.after:
         return
@@ -100,14 +100,14 @@ def _unknown(seen: MinInsync | None, accepted: int | None, value: str | None) ->
     else:
         why = "no broker's value is known"
     make = blocker if accepted is None else warning
-    told = "" if value is None else f"; the cluster's value will be {value}"
+    known = "" if value is None else f"; the cluster's value will be {value}"
     if seen is not None and seen.topics is not None:
-        told += f"; topics without a value of their own: {seen.topics}"
+        known += f"; topics without a value of their own: {seen.topics}"
     return make(
         "elr-min-insync-unknown",
         f"feature {ELR}",
         f"enabling {ELR} writes {MIN_INSYNC} for the whole cluster unless it has one, and what that changes cannot be "
-        f"foretold: {why}{told}",
+        f"predicted: {why}{known}",
         f"Give the user DESCRIBE_CONFIGS, set the cluster's value first ({_CLUSTER_VALUE.format(value='VALUE')}), or "
         f"accept the value that will be written: {OPTION} VALUE",
         reason=why,

@@ -59,7 +59,7 @@ class Setting:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key and what stands in for it, the first that is set wins."""
+        """The key and its synonyms, the first that is set wins."""
         return (self.key, *(name for name, _ in self.synonyms))
 
     @property
@@ -186,7 +186,7 @@ def of_file(
     given: Mapping[str, str], *, id: int, role: Role, file: str | None = None, release: Release | None = None,
     hidden: Callable[[str], bool] = lambda _: False,
 ) -> NodeSettings:  # fmt: skip
-    """A node's values as its properties file gives them; `hidden` tells a value that was taken out of the file."""
+    """A node's values as its properties file gives them; `hidden` recognises a value that was removed from the file."""
 
     def unknown(text: str) -> bool:
         return hidden(text) or has_variable(text)
@@ -206,18 +206,20 @@ def of_answer(
     configs: Iterable[Mapping[str, Any]], *, id: int, role: Role, release: Release | None = None
 ) -> NodeSettings:
     """A node's values as it describes itself: `configs` of one result of DescribeConfigs (version 1 or later)."""
-    told = {one["Name"]: one for one in configs}
+    described = {one["Name"]: one for one in configs}
     values = {}
     for row in node_settings():
-        entries = [(key, told[key]) for key in row.keys if key in told and told[key]["Value"] not in (None, "")]
+        entries = [
+            (key, described[key]) for key in row.keys if key in described and described[key]["Value"] not in (None, "")
+        ]
         is_given = [(key, one) for key, one in entries if one["ConfigSource"] != DEFAULT_SOURCE]
         if is_given:
             key, one = is_given[0]
             values[row.key] = Value(
                 text=_in_unit(row, key, one["Value"]), given=True, in_file=_static(row, one.get("Synonyms") or ())
             )
-        elif row.key in told:
-            values[row.key] = Value(text=row.canonical(told[row.key]["Value"] or row.default), given=False)
+        elif row.key in described:
+            values[row.key] = Value(text=row.canonical(described[row.key]["Value"] or row.default), given=False)
     return NodeSettings(id=id, role=role, values=values, release=release)
 
 

@@ -133,7 +133,7 @@ def _remarks(
         yield warning(
             "feature-outcome-unknown",
             subject,
-            f"nobody can say whether {change.name} is or will be at {change.after}",
+            f"it is unknown whether {change.name} is or will be at {change.after}",
             "Run `kafkactl features verify` with the same arguments until it is known; do not send a downgrade before.",
             **evidence,
         )

@@ -1,4 +1,4 @@
-"""The plan of a feature change: what moves, in which steps, what stands in the way.
+"""The plan of a feature change: what moves, in which steps, what blocks it.
 
 The law: one step is one UpdateFeatures request. metadata.version goes up before what depends on it and down after
 it; kraft.version is a step of its own and the last (what it does cannot be undone and hides behind the failure of
@@ -72,7 +72,7 @@ class FeatureStep:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """A step as it stands in answers."""
+        """A step as answers have it."""
         return {"number": self.number, "features": self.levels, "type": self.type.name.lower().replace("_", "-")}
 
 
@@ -163,7 +163,7 @@ def check_unmoved(plan: FeaturePlan, state: FeatureState) -> list[Finding]:
 
 
 def _matters(case: Case) -> bool:
-    """A wish that is already fulfilled needs no checks, unless nobody could say what it means or what is fulfilled."""
+    """A wish that is already fulfilled needs no checks, unless it is unknown what it means or what is fulfilled."""
     return bool(case.moving or unknown_features(case)) or case.state.active_controller is None
 
 

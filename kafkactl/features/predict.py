@@ -21,13 +21,13 @@ _CONTROLLERS_REGISTER_FROM = 15
 def predicted_acceptance(state: FeatureState, levels: Mapping[str, int], kind: UpgradeType) -> dict[str, bool | None]:
     """Whether the controller accepts each feature of one request; None where only it can know.
 
-    With the rules of 4.x one refusal refuses all. Without an active controller nothing can be told.
+    With the rules of 4.x one refusal refuses all. Without an active controller nothing is known.
     """
     if state.active_controller is None:
         return dict.fromkeys(levels)
     rules = update_rules(rules_release(state))
     own = {name: _accepts(state, rules, levels, name, kind) for name in levels}
-    if state.registrations is None:  # a ghost may stand in the log, unseen
+    if state.registrations is None:  # the log may hold a ghost, unseen
         own = {name: None if accepted else accepted for name, accepted in own.items()}
     if rules.results == "each" or False not in own.values():
         return own

@@ -156,7 +156,7 @@ def _brokers_unasked() -> Finding:
     return blocker(
         "brokers-not-known",
         "cluster",
-        "nobody named the brokers, so none was asked",
+        "no node names the brokers, so none was asked",
         "Give --bootstrap-server instead, or let the user read the metadata log (CLUSTER_ACTION).",
     )
 

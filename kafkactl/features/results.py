@@ -1,6 +1,6 @@
 """UpdateFeatures as values: the request of a step, and what an answer says of every feature.
 
-Errors stand in two places. Up to 3.9 the top of the answer says 0 even when everything was refused, and the codes are
+Errors are in two places. Up to 3.9 the top of the answer says 0 even when everything was refused, and the codes are
 in the results; from 4.0 on a refusal is one code at the top and no results. Who reads one place only believes that a
 3.9 refusal succeeded or that a 4.x refusal was empty. A success of 4.x carries results in v0 and v1, none in v2.
 """
@@ -102,10 +102,10 @@ def read_response(names: Iterable[str], version: int, body: Mapping[str, Any]) -
     A code at the top counts for every feature without a code of its own. A feature that is mentioned nowhere is
     accepted where the version has no results (v2) and the top says 0, and unclear otherwise.
     """
-    top, told = int(body["ErrorCode"]), {one["Feature"]: one for one in body.get("Results") or ()}
+    top, answers = int(body["ErrorCode"]), {one["Feature"]: one for one in body.get("Results") or ()}
     results = []
     for name in names:
-        own = told.get(name)
+        own = answers.get(name)
         if own is not None and (own["ErrorCode"] or not top):
             results.append(_result(name, own["ErrorCode"], own["ErrorMessage"]))
         elif top or version >= _NO_RESULTS_FROM:

@@ -21,7 +21,7 @@ from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
 # A feature that a node does not list: only level 0 is possible there (QuorumFeatures.DISABLED).
 NOT_SUPPORTED = Versions(0, 0)
-# The level of a cluster whose log never told one: 3.0-IV1 (KAFKA-20839).
+# The level of a cluster whose log never held one: 3.0-IV1 (KAFKA-20839).
 LEVEL_OF_SILENCE = 1
 # ZkMigrationState: 1 before, 2 during; 0 never was one, 3 it is over.
 _MIGRATING = frozenset({1, 2})
@@ -54,7 +54,7 @@ class NodeSeen:
 
     `answers`: True a node of that role answers at its address, and none of another id or cluster; False it was asked
     and does not (`silence` says how); None it was not asked. `named_itself`: the answer came under its own id (it does
-    not say so before 3.7, or to a user without DESCRIBE_CONFIGS). `roles` are its process.roles, where it told them.
+    not say so before 3.7, or to a user without DESCRIBE_CONFIGS). `roles` are its process.roles, where it shows them.
     `versions` is its answer.
     """
 
@@ -89,7 +89,7 @@ class QuorumNode:
 
     `fetching` is True by evidence only (`quorum.liveness`): what was true some seconds ago is none. It is False where
     the node was watched for long enough and did not advance, None where neither can be said; `evidence` says why.
-    `directory_id` is None where the leader does not know it (all zeros in the answer). `reported`: whether it has told
+    `directory_id` is None where the leader does not know it (all zeros in the answer). `reported`: whether it has shown
     the present leader which levels of kraft.version it supports (UpdateRaftVoter, once per leader); None where that is
     not known, which is the case wherever only the leader knows it.
     """
@@ -113,7 +113,7 @@ class MinInsync:
     `cluster` is the value for the whole cluster in the metadata log, None where there is none. `controllers` are the
     values of their files, by node id; `brokers` those in force there for a topic without one. `single` are brokers
     with a value of their own in the metadata log. `unread` names live nodes whose value is not known. `topics` counts
-    those without a value of their own; None where no broker tells.
+    those without a value of their own; None where no broker shows them.
     """
 
     cluster: str | None = None
@@ -136,8 +136,8 @@ class FeatureState:
 
     `active_controller` is the leader's node id, None where there is none. `finalized` are the levels as it sees them
     (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of
-    DescribeQuorum, None where nobody told. `cluster_id` is None where no node tells it (controllers before 3.7).
-    `log_error` is why the log was not read, where it was tried. `brokers_known` is False where nobody named the
+    DescribeQuorum, None where no node shows them. `cluster_id` is None where no node names it (controllers before 3.7).
+    `log_error` is why the log was not read, where it was tried. `brokers_known` is False where no node names the
     brokers. `watched_ms` is how long one leader was watched for who fetches from it, None where it was asked once
     only; `watched_enough` that a node that follows it would have fetched in that time. `tolerates` is how many further
     voters may fail, counting those alone that were seen to follow (below 0: no majority), None where that is not known.
@@ -181,7 +181,7 @@ class FeatureState:
 
     @property
     def voter_ids(self) -> frozenset[int] | None:
-        """The voters' ids; None where nobody told."""
+        """The voters' ids; None where they are unknown."""
         return None if self.voters is None else frozenset(voter.id for voter in self.voters)
 
     @property
@@ -199,7 +199,7 @@ class FeatureState:
 
     @property
     def controller_release(self) -> Release | None:
-        """The release of the active controller, as its range of metadata.version tells it."""
+        """The release of the active controller, as its range of metadata.version shows it."""
         supported = self.controller_range
         return None if supported is None else release_of(supported.get(METADATA_VERSION))
 
@@ -208,10 +208,10 @@ class FeatureState:
 class Member:
     """A node in one role, with all that is known of it from both sides, itself and the log.
 
-    `registered`: None where the log was not read. `voter`: None where nobody told who votes. `fenced` is False for
+    `registered`: None where the log was not read. `voter`: None where it is unknown who votes. `fenced` is False for
     controllers, which have no fence. `fetches`: whether a process of that id and role was seen to fetch the metadata
     log from the leader; False where the leader was watched and shows none, None where that cannot be said; `evidence`
-    says why. `listed` is what stands in its registration; `supported` what it answered, else `listed`, else None. A
+    says why. `listed` is what its registration says; `supported` what it answered, else `listed`, else None. A
     registration is what the controller judges by, an answer is what runs there now.
     """
 
@@ -236,12 +236,12 @@ class Member:
 
     @property
     def supported(self) -> Mapping[str, Versions] | None:
-        """The ranges it supports, by feature; None where nobody knows."""
+        """The ranges it supports, by feature; None where they are unknown."""
         return self.answered if self.answered is not None else self.listed
 
     @property
     def release(self) -> Release | None:
-        """The release it runs, as far as its range of metadata.version tells."""
+        """The release it runs, as far as its range of metadata.version shows."""
         return release_of((self.supported or {}).get(METADATA_VERSION))
 
     @property

@@ -32,7 +32,7 @@ _DEFINITE = frozenset({31, 35, 42})
 
 @frozen
 class UnregisterPlan:
-    """What unregistering a node comes to. `role` is None where it cannot be told which registration is meant."""
+    """What unregistering a node results in. `role` is None where it is unknown which registration is meant."""
 
     cluster_id: str | None
     node_id: int
@@ -160,7 +160,7 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             f"controllers can be unregistered from Kafka 4.4 with metadata.version "
             f"{level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)} on; this cluster is at "
             f"{level_name(METADATA_VERSION, level)}",
-            f"If it stands in the way of an upgrade: start a controller of the new Kafka with node id {member.id} and "
+            f"If it blocks an upgrade: start a controller of the new Kafka with node id {member.id} and "
             "an empty disk as an observer (never as a voter), upgrade, and stop it again.",
             metadata_version=level,
         )
@@ -170,7 +170,7 @@ def _unread(node_id: int) -> Finding:
     return blocker(
         "registrations-not-read",
         f"node {node_id}",
-        "the metadata log could not be read, so nobody can say whether and as what the node is registered",
+        "the metadata log could not be read, so it is unknown whether and as what the node is registered",
         "Give kafkactl CLUSTER_ACTION on the cluster and a controller to ask.",
     )
 
@@ -210,7 +210,7 @@ def _came_back(plan: UnregisterPlan) -> Finding:
     return warning(
         "node-still-registered",
         f"node {plan.node_id}",
-        f"node {plan.node_id} is still registered, or again: who runs registers anew",
+        f"node {plan.node_id} is still registered, or again: a node that runs registers again",
         "Make sure that it is stopped, then try again.",
     )
 
@@ -219,6 +219,6 @@ def _unknown(plan: UnregisterPlan) -> Finding:
     return warning(
         "unregister-outcome-unknown",
         f"node {plan.node_id}",
-        f"nobody can say whether node {plan.node_id} is or will be unregistered",
+        f"it is unknown whether node {plan.node_id} is or will be unregistered",
         "Look with `kafkactl nodes list`; the same command can be run again.",
     )

@@ -22,9 +22,9 @@ class UpdateRules:
     """What an active controller does with UpdateFeatures, by release.
 
     results: `each` (3.x: no error at the top, a code a feature, and the good ones are written though others fail) or
-    `whole` (4.x: all or nothing, the first error told for all).
+    `whole` (4.x: all or nothing, the first error reported for all).
     checks_dependencies: a level is refused while what it needs is not there. checks_controllers: registered
-    controllers are looked at from metadata.version 15 on. checks_migration: metadata.version stands still while a
+    controllers are looked at from metadata.version 15 on. checks_migration: metadata.version does not move while a
     migration from ZooKeeper runs. lowest_level: no metadata.version below it, whatever the range says; 0 for none.
     suggests_unsafe: a refused downgrade of metadata.version advises an unsafe one, which is refused as well.
     kraft_version: on a static quorum an upgrade to 1 is `unknown` to the release, `pretends` (3.9: the level is
@@ -54,7 +54,7 @@ def release_of(metadata_versions: Versions | None) -> Release | None:
     """The release whose nodes advertise this range of metadata.version; None where no known release does.
 
     A node that allows unstable levels may look like the release behind it; the stable reading wins. A patch cannot be
-    told from a range: the answer carries the newest one's rules.
+    seen in a range: the answer carries the newest one's rules.
     """
     if metadata_versions is None:
         return None

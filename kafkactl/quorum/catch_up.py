@@ -1,8 +1,8 @@
 """The gate before a voter is added: it must have caught up, and stay so, watched several times.
 
-The law: whoever is added counts in the majority at once. The leader's own check passes a node that was level within
-the last hour (`LeaderState.isReplicaCaughtUp`); this gate asks for now. Samples of another leader epoch prove nothing:
-a new leader forgets how far its followers were.
+The law: a voter counts in the majority from the moment it is added. The leader's own check passes a node that was level
+within the last hour (`LeaderState.isReplicaCaughtUp`); this gate asks for now. Samples of another leader epoch prove
+nothing: a new leader forgets how far its followers were.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CatchUp:
 
 
 def sample_of(state: QuorumState, key: ReplicaKey, *, at_ms: int) -> CatchUpSample | None:
-    """The sample of a replica in a state; None where nobody leads or the leader does not list it."""
+    """The sample of a replica in a state; None where no node leads or the leader does not list it."""
     replica = next((one for one in state.replicas if one.key == key), None)
     leader = state.leader
     if not state.has_leader or replica is None or state.leader_epoch is None:

@@ -1,6 +1,6 @@
-"""What an operator should expect of each step: what fails if a node fails now, who leads after it, what stands still.
+"""What an operator should expect of each step: what fails if a node fails now, who leads after it, what waits.
 
-The law: a forecast says what is known and how sure it is; it never promises to be in time. A quorum that stands still
+The law: a forecast says what is known and how sure it is; it never promises to be in time. A quorum without commits
 stops the metadata only: produce and fetch go on at the leaders there are, but ISRs, registrations, elections, topics
 and configurations wait.
 Sources: KIP-595 (check-quorum, resigning leader), `QuorumConfig` defaults; times measured on 3.9.2 and 4.x.
@@ -17,9 +17,9 @@ from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.state import CHECK_QUORUM_MS, QuorumState, ids_of
 from kafkactl.quorum.step import Action, Step
 
-STANDS_STILL = (
-    "while the quorum stands still, produce and fetch go on at the leaders there are; ISR changes, registrations, "
-    "elections, topics and configurations wait"
+WITHOUT_COMMITS = (
+    "while the quorum commits nothing, produce and fetch continue at the partition leaders there are; ISR changes, "
+    "registrations, elections, topics and configurations wait"
 )
 
 
@@ -109,15 +109,15 @@ def _sentences(
     living = ids_of(voters & alive)
     if left < 0:
         yield f"no majority: {-left} of the voters that are down must come back with their disks"
-        yield STANDS_STILL
+        yield WITHOUT_COMMITS
     elif left == 0 and len(voters) == 1:
         yield f"the failure of controller {living[0]} stops the metadata quorum"
     elif left == 0:
         yield f"the failure of any one of {shown(living)} stops the metadata quorum"
     if left == 0 and len(voters) == 2:
         yield (
-            f"a leader that loses the other voter stays in office for up to {CHECK_QUORUM_MS} ms, in which a change "
-            "may still rescue the quorum; nobody can count on that"
+            f"a leader that loses the other voter stays active for up to {CHECK_QUORUM_MS} ms, in which a change "
+            "may still rescue the quorum; a plan cannot count on that"
         )
     if len(voters) % 2 == 0 and voters:
         yield f"{len(voters)} voters survive no more failures than {len(voters) - 1}"

@@ -41,7 +41,7 @@ class Circumstances:
     `overrides` are the flags given (the values of OVERRIDES). `earlier` is a look at the same quorum some time before:
     two looks show whether commits go on. `recent_elections` counts new leader epochs within the last minute.
     `epoch_age_ms`: how long the leader leads, as far as it was watched. `max_lag` in records. `auto_join` are the
-    controllers known to have controller.quorum.auto.join.enable set, None where nobody could say.
+    controllers known to have controller.quorum.auto.join.enable set, None where it is unknown.
     """
 
     overrides: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class Circumstances:
 
 
 def weigh(findings: Iterable[Finding], overrides: Collection[str]) -> tuple[Finding, ...]:
-    """The findings, told once each, with the blockers that a given flag overrides turned into warnings.
+    """The findings, each once, with the blockers that a given flag overrides turned into warnings.
 
     A blocker that could be overridden names its flag in the next step.
     """
@@ -84,7 +84,7 @@ def check_situation(state: QuorumState, circumstances: Circumstances) -> Iterato
 
 
 def release_of_node(node: NodeFacts | None) -> Release | None:
-    """The release a node runs, as its range of metadata.version tells; None where it did not answer."""
+    """The release a node runs, as its range of metadata.version shows; None where it did not answer."""
     versions = None if node is None else node.versions
     return None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
 
@@ -96,7 +96,7 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
         yield blocker(
             "no-quorum-leader",
             "quorum",
-            f"nobody leads the quorum{': ' + _sum(state) if state.voters else ''}",
+            f"no controller leads the quorum{': ' + _sum(state) if state.voters else ''}",
             "Bring back voters until a majority is alive; no request can change the voters before that.",
             voters=ids_of(state.voter_keys),
             alive=ids_of(state.voter_keys & state.alive_keys),
@@ -145,14 +145,14 @@ def _kraft_version(state: QuorumState) -> Iterator[Finding]:
         yield blocker(
             "kraft-version-unknown",
             "quorum",
-            "no node told its kraft.version, so it is not known whether the voters can be changed",
+            "no node reports its kraft.version, so it is unknown whether the voters can be changed",
             "Make at least one controller reachable with --bootstrap-controller.",
         )
         return
     yield blocker(
         "quorum-is-static",
         "quorum",
-        "the quorum is static (kraft.version 0): its voters stand in every node's controller.quorum.voters",
+        "the quorum is static (kraft.version 0): its voters are those of every node's controller.quorum.voters",
         "`kafkactl quorum convert` makes it dynamic (controllers of 4.1 or later, and never back).",
         kraft_version=state.kraft_version,
     )
@@ -173,8 +173,8 @@ def _requests(state: QuorumState) -> Iterator[Finding]:
             yield warning(
                 "controller-on-3-9",
                 f"controller {node.id}",
-                f"controller {node.id} runs Kafka 3.9: a wrong endpoint in the voter set is never repaired by itself "
-                "there, and 3.9.0 cannot update one at all (KAFKA-18001); the patch level cannot be told from outside",
+                f"controller {node.id} runs Kafka 3.9: a wrong endpoint in the voter set is never repaired there, "
+                "and 3.9.0 cannot update one at all (KAFKA-18001); the patch level cannot be seen from outside",
                 "Prefer 4.1 or later before voters are changed; after each step the endpoints are compared.",
             )
 
@@ -185,9 +185,9 @@ def check_commits(earlier: QuorumState | None, state: QuorumState) -> Iterator[F
         yield blocker(
             "change-not-committed",
             "quorum",
-            f"the high watermark stands at {state.high_watermark} while the log grows: the last records, perhaps a "
-            f"change of voters, are not acknowledged by a majority; {_sum(state)}",
-            "Bring back the voters that do not fetch; the change then commits by itself, without another request.",
+            f"the high watermark does not advance from {state.high_watermark} while the log grows: the last records, "
+            f"perhaps a change of voters, are not acknowledged by a majority; {_sum(state)}",
+            "Bring back the voters that do not fetch; the change then commits without another request.",
             high_watermark=state.high_watermark,
         )
 

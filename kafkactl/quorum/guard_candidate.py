@@ -1,7 +1,7 @@
 """Whether a node may become a voter, and whether the endpoints in the voter set lead where they should.
 
 The law: the leader checks none of this. It does not compare the endpoint it is given with the node that answers there
-(KAFKA-20228; it may probe over an open connection and commit a port where nobody listens, which 3.9 never repairs),
+(KAFKA-20228; it may probe over an open connection and commit a port where no process listens, which 3.9 never repairs),
 and it makes a voter of a broker, which then dies (KAFKA-19021). So a candidate has to be asked by us, at the endpoint
 that will be registered, and every voter's endpoint in the log is held against its registration and our own probe.
 """
@@ -150,7 +150,7 @@ def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, *, alive: bool
             yield warning(
                 "voter-endpoint-of-another",
                 f"controller {node_id}",
-                f"{where} stands for controller {node_id} and {wrong}",
+                f"{where} is the endpoint of controller {node_id} and {wrong}",
                 "Remove that voter and add it again with its own endpoint.",
             )
 

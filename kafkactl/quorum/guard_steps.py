@@ -1,7 +1,7 @@
 """What forbids a target or a step: the wedge, thin ice, sizes, and what a removal leaves behind.
 
 The law: no step may lead to a set of which no majority is alive. Kafka accepts it, the leader appends it, it is in
-force at once, never commits, and the leader resigns; nobody can undo it by request (KIP-853 has no guard; measured on
+force at once, never commits, and the leader resigns; no request can undo it (KIP-853 has no guard; measured on
 3.9.2 to 4.4.0). This one is refused always, with the sum shown.
 """
 
@@ -26,7 +26,7 @@ UNREGISTER_LEVEL = 33  # metadata.version from which a controller can be unregis
 def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -> Iterator[Finding]:
     """What is wrong with a voter set as a goal: sizes, and members that do not live.
 
-    A small target counts as such also where only a set on the way is larger: there the plan is made anew.
+    A small target counts as such also where only a set on the way is larger: there a new plan is made.
     """
     size, most = len(target), max([len(state.voters), *(len(step.voters_after) for step in steps)])
     if size and size % 2 == 0:
@@ -101,7 +101,7 @@ def check_two_voters(state: QuorumState, steps: Sequence[Step]) -> Iterator[Find
 
 
 def check_removals(state: QuorumState, steps: Sequence[Step], circumstances: Circumstances) -> Iterator[Finding]:
-    """What a removed voter can do afterwards: join again by itself, or block a later upgrade by its registration."""
+    """What a removed voter can do afterwards: join again automatically, or block an upgrade by its registration."""
     added = {step.id for step in steps if step.action is Action.ADD}
     removed = [step.key for step in steps if step.action is Action.REMOVE and step.key and step.id not in added]
     running = sorted(key.node_id for key in removed if key in state.alive_keys)
@@ -133,17 +133,17 @@ def _wedge(state: QuorumState, step: Step) -> Finding:
 
 
 def _auto_join(state: QuorumState, running: Sequence[int], known: Collection[int] | None) -> Iterator[Finding]:
-    """`known` is what the caller knows; what a node told of itself comes before it."""
-    told = {node_id: state.nodes[node_id].auto_join for node_id in running if node_id in state.nodes}
+    """`known` is what the caller knows; what a node reports of itself comes before it."""
+    reported = {node_id: state.nodes[node_id].auto_join for node_id in running if node_id in state.nodes}
     for node_id in running:
-        if told.get(node_id) or (told.get(node_id) is None and node_id in (known or ())):
+        if reported.get(node_id) or (reported.get(node_id) is None and node_id in (known or ())):
             yield blocker(
                 "removed-node-still-runs",
                 f"controller {node_id}",
                 f"controller {node_id} runs with controller.quorum.auto.join.enable: once removed it adds itself again",
                 "Stop the node right before it is removed, or set the option to false there.",
             )
-    unknown = [node_id for node_id in running if told.get(node_id) is None and known is None]
+    unknown = [node_id for node_id in running if reported.get(node_id) is None and known is None]
     able = [node_id for node_id in unknown if _may_join(release_of_node(state.nodes.get(node_id)))]
     if able:
         yield warning(

@@ -1,4 +1,4 @@
-"""What is wrong with a quorum as it stands, for whoever only wants to look at it."""
+"""What is wrong with a quorum now, for commands that only observe it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_health(state: QuorumState, earlier: QuorumState | None = None) -> tupl
 
 
 def is_broken(state: QuorumState, findings: tuple[Finding, ...]) -> bool:
-    """Whether the quorum does not do its work: nobody leads, nothing commits, or no majority is alive."""
+    """Whether the quorum does not do its work: no node leads, nothing commits, or no majority is alive."""
     return not state.has_leader or any(finding.severity is Severity.BLOCKER for finding in findings)
 
 

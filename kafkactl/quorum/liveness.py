@@ -149,7 +149,7 @@ def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
 
 
 def unproven(state: QuorumState) -> QuorumState:
-    """The state with nobody proven alive, and the blocker that says why: leader or voters changed while it was watched.
+    """The state with no voter proven alive, and the blocker that says why: leader or voters changed meanwhile.
 
     What a single look shows of who is alive (`at_a_glance`) is no evidence for a majority.
     """
@@ -216,7 +216,7 @@ def proven(
 ) -> tuple[QuorumState, QuorumState | None]:
     """The state of a quorum that has a leader, with evidence of who is alive, and the first sight of the watch.
 
-    `node_ids` are nodes that matter in addition to the voters. Where leader or voters changed meanwhile nobody is
+    `node_ids` are nodes that matter in addition to the voters. Where leader or voters changed meanwhile no voter is
     proven alive, a blocker says so (`unproven`), and there is no first sight.
     """
     needed = [one.key for one in state.observers if one.id in node_ids]
@@ -264,7 +264,8 @@ def life_of_node(node_id: int, observation: Observation, node: NodeFacts | None 
 def is_itself(node: NodeFacts, cluster_id: str | None) -> bool:
     """Whether a node answered at its endpoint, named itself, and is not of another cluster.
 
-    Kafka tells nobody on which directory a controller runs, so of a voter with a known directory this is no proof.
+    No request of Kafka shows on which directory a controller runs, so of a voter with a known directory this is no
+    proof.
     """
     return node.answers is True and node.named_itself and cluster_id in (None, node.cluster_id or cluster_id)
 

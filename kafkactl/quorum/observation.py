@@ -1,8 +1,8 @@
 """Answers of several controllers, disks and the metadata log, merged into one `QuorumState`.
 
-The law: the leader of the highest epoch is believed, and nobody is made leader by hearsay: others answer
-DescribeQuorum with NOT_LEADER_OR_FOLLOWER and know nothing of voters. A leader that is cut off goes on answering for
-up to 3 s, so two may speak; the older epoch is told as a finding. Without a leader, voters come from disks, newest log
+The law: the leader of the highest epoch is believed, and no node is made leader by hearsay: others answer
+DescribeQuorum with NOT_LEADER_OR_FOLLOWER and know nothing of voters. A leader that is cut off answers for up to 3 s
+more, so two may speak; the older epoch is reported as a finding. Without a leader, voters come from disks, newest log
 first, and who is alive from the nodes themselves. What one answer can show of who is alive is little, and judged by
 `quorum/liveness`. Ages are taken within one answer, by the leader's clock.
 """
@@ -43,7 +43,7 @@ class QuorumAnswer:
 
 @frozen
 class DiskSeen:
-    """What a node's metadata directory says of the quorum. `path` names it; None is what it does not tell.
+    """What a node's metadata directory says of the quorum. `path` names it; None is what it does not say.
 
     `leader_id` and `leader_epoch` are those of quorum-state, remembered and perhaps old. `voters` is the newest
     VotersRecord of log or snapshot, committed or not; `static_voters` the ids of a quorum-state of version 0.
@@ -115,9 +115,9 @@ def quorum_state(
     observers = () if best is None else _with_lag(best.observers, best)
     if is_static:
         voters, observers = _nameless(voters), _nameless(observers)
-    told = [disk.leader_epoch for disk in disks] + [node.leader_epoch for node in by_id.values()]
-    epochs = [epoch for epoch in told if epoch is not None]
-    asked = "nobody leads" if best is None else best.asked
+    seen = [disk.leader_epoch for disk in disks] + [node.leader_epoch for node in by_id.values()]
+    epochs = [epoch for epoch in seen if epoch is not None]
+    asked = "no node leads" if best is None else best.asked
     state = QuorumState(
         cluster_id=cluster_id,
         mode=mode,
@@ -157,7 +157,7 @@ def _voters(
         if disk.static_voters:
             found = tuple(_by_itself(node_id, disks, nodes) for node_id in disk.static_voters)
             return found, f"quorum-state in {disk.path}"
-    return (), "nobody"
+    return (), "no node"
 
 
 def _with_lag(replicas: Iterable[Replica], answer: QuorumAnswer) -> tuple[Replica, ...]:
@@ -237,11 +237,11 @@ def _levels(
             yield versions.finalized.get(KRAFT_VERSION, 0), address
     if registrations is not None and registrations.kraft_version is not None:
         yield registrations.kraft_version, "the metadata log"
-    told = [(disk.kraft_version, disk.path) for disk in disks if disk.kraft_version is not None]
-    if told:
-        level, path = max(told)
+    of_disks = [(disk.kraft_version, disk.path) for disk in disks if disk.kraft_version is not None]
+    if of_disks:
+        level, path = max(of_disks)
         yield level, f"the log in {path}"
-    yield None, "nobody"
+    yield None, "no node"
 
 
 def _only_claimed(best: QuorumAnswer | None, kraft_version: int | None) -> bool:

@@ -1,6 +1,6 @@
 """In which order voters come and go: the safest one, found by trying all that differ.
 
-The law: one voter changes at a time (KIP-853), an id stands once in the set (`VoterSet.addVoter`), and no set on the
+The law: one voter changes at a time (KIP-853), an id is in the set once (`VoterSet.addVoter`), and no set on the
 way may tolerate less than it must. Of all orders that one is best which
 
 1. has the highest lowest tolerance, then spends the fewest steps at it, then at the next lowest, and so on. What is
@@ -59,7 +59,7 @@ def safest_order(
     every order does. Raises ValueError for a target that has an id twice.
     """
     if len({key.node_id for key in target}) != len(target):
-        raise ValueError("a node id stands twice in the target")
+        raise ValueError("a node id occurs twice in the target")
     search = _Search(voters, target, alive, leader)
     return search.best()
 

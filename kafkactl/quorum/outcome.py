@@ -3,8 +3,8 @@
 The law: an answer alone never decides. REQUEST_TIMED_OUT says "later", "never" and "perhaps already" with one code;
 "not the leader" may come after the record was appended; no answer at all says nothing. So each answer is looked up in
 a table for what it leaves open, and the voter sets that were read afterwards, on another connection, decide: done,
-failed, still pending, or unknown. What may still happen by itself is said, because a removal that timed out commits
-minutes later when a paused voter comes back (measured on 3.9.2 to 4.3.1).
+failed, still pending, or unknown. What may still happen without a request is said, because a removal that timed out
+commits minutes later when a paused voter comes back (measured on 3.9.2 to 4.3.1).
 Sources: raft `AddVoterHandler`, `RemoveVoterHandler`, KIP-853; the texts are the servers' own.
 """
 
@@ -42,7 +42,7 @@ class Meaning(StrEnum):
 
     committed: it is done. open: the record may be in the log, now or later. later: certainly not in the log, the same
     request may succeed another time. refused: certainly not in the log, and asking again is no use. moot: the set was
-    as wanted already, or is another than was thought; only reading tells.
+    as wanted already, or is another than was thought; only reading shows which.
     """
 
     COMMITTED = "committed"
@@ -131,7 +131,7 @@ class Known(StrEnum):
 
     @property
     def step_state(self) -> StepState:
-        """The state to write down if nobody looks any longer: what is pending then is unknown."""
+        """The state to write down if the observation ends here: what is pending then is unknown."""
         return _STEP_STATES[self]
 
 
@@ -147,7 +147,7 @@ _STEP_STATES = {
 class Verdict:
     """What became of a step. `retry`: it is certain that nothing of it is left, so it may be planned again.
 
-    `may_happen` are sentences on what can still come by itself; empty where nothing can.
+    `may_happen` are sentences on what can still come without a request; empty where nothing can.
     """
 
     known: Known
@@ -162,8 +162,8 @@ def judge(
 ) -> Verdict:
     """What became of a step that was sent once.
 
-    `reads` are the quorum as seen after the answer, oldest first, without those that found nobody to ask; `watched_ms`
-    is how long ago it was sent, `unread_ms` how long it may lie somewhere before anybody reads it.
+    `reads` are the quorum as seen after the answer, oldest first, without those in which no node could be asked;
+    `watched_ms` is how long ago it was sent, `unread_ms` how long it may be on its way before a node reads it.
     """
     reading = reading_of(answer)
     is_read = answer.code is not None or watched_ms >= unread_ms
@@ -221,7 +221,7 @@ def _grew(first: QuorumState, last: QuorumState) -> bool:
     return end is not None and last.high_watermark is not None and last.high_watermark > end
 
 
-# --- what is told ---------------------------------------------------------------------------------------------------
+# --- what is reported -----------------------------------------------------------------------------------------------
 
 
 def _may_happen(step: Step, reads: Sequence[QuorumState]) -> Iterator[str]:
@@ -238,7 +238,7 @@ def _may_happen(step: Step, reads: Sequence[QuorumState]) -> Iterator[str]:
     yield f"{what} may still commit, without another request, as soon as {whom} fetches again"
     yield "other requests that timed out meanwhile, such as the creation of a topic, may be carried out then too"
     if step.tolerates_after < 0 or state is None or not state.has_leader:
-        yield f"if the disk of {whom} is lost, the quorum does not come back by itself"
+        yield f"if the disk of {whom} is lost, the quorum does not come back automatically"
 
 
 def _findings(
@@ -279,7 +279,7 @@ def _seen(reads: Sequence[QuorumState]) -> str:
     """What the last looks say of commits, in words."""
     heard = [state for state in reads if state.has_leader]
     if not heard:
-        return "nobody leads now"
+        return "no controller leads now"
     if len(heard) > 1 and progress(heard[-2], heard[-1]) is Progress.STUCK:
-        return f"the log grows and the high watermark stands at {heard[-1].high_watermark}"
+        return f"the log grows and the high watermark does not advance from {heard[-1].high_watermark}"
     return f"voters now {shown(ids_of(heard[-1].voter_keys))}"

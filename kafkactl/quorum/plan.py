@@ -1,8 +1,8 @@
 """From the voters there are to the voters that are wanted: an ordered plan, of which only the first step is ever taken.
 
-The law: a plan is made from what is seen now and knows nothing of earlier plans. Whoever applies it takes its first
-step, looks at the quorum again and plans again, so going on after a crash at any instant is the same as beginning.
-Every problem there is stands in `findings`; with a blocker among them no step may be taken.
+The law: a plan is made from what is seen now and knows nothing of earlier plans. Applying it means to take its first
+step, to observe the quorum again and to plan again, so to resume after a crash at any instant is the same as beginning.
+`findings` has every problem there is; with a blocker among them no step may be taken.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint, ReplicaKey
 
 KRAFT_VERSION = "kraft.version"
-# A follower tells each new leader its directory id after one to three fetch timeouts; two periods of the longest.
+# A follower reports its directory id to each new leader after one to three fetch timeouts; two periods of the longest.
 SETTLED_EPOCH_MS = 2 * 3 * FETCH_TIMEOUT_MS
 _CALM = Circumstances()
 # Blockers of a plan that chooses its own steps, warnings for a step that the operator chose.
@@ -36,7 +36,7 @@ def plan_reassignment(
     """The way to a voter set of these nodes. Without steps and blockers it is there already.
 
     A static quorum gets its conversion as the first step, so that the whole way can be seen; it is refused all the
-    same, since nobody is converted by the way (`plan_conversion`).
+    same, since a conversion is a change of its own (`plan_conversion`).
     """
     if not wanted:
         empty = blocker("empty-target", "target", "the target names no voter", "Write --target 1,2,3")
@@ -63,7 +63,7 @@ def plan_addition(
 ) -> QuorumChange:
     """One more voter, with the endpoints it will have in the voter set. Nothing to do where it is one.
 
-    A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only told.
+    A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only a warning.
     """
     if key in state.voter_keys:
         return QuorumChange(steps=(), findings=weigh(check_endpoints(state), ()))
@@ -83,7 +83,7 @@ def plan_addition(
 def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstances = _CALM) -> QuorumChange:
     """One voter less. Nothing to do where no voter has that id; another directory of a voter is refused.
 
-    A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only told.
+    A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only a warning.
     """
     if key not in state.voter_keys:
         if state.has_leader and state.voter(key.node_id) is None:
@@ -122,10 +122,10 @@ def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) ->
 
 
 def foreign_change(state: QuorumState, way: Sequence[VoterKeys]) -> Finding | None:
-    """A blocker where somebody else changed the voters: the set lies nowhere between where a journey stands, the
-    first of `way`, and its end, the last.
+    """A blocker where another operator or process changed the voters: the set is nowhere between the first set of
+    `way`, where the run is now, and the last, its target.
 
-    Voters that came or left towards that end are welcome, whoever saw to it (auto-join).
+    Voters that came or left towards the target are welcome, whatever the cause (auto-join).
     """
     if not way or way[0] & way[-1] <= state.voter_keys <= way[0] | way[-1]:
         return None
@@ -314,7 +314,7 @@ def _conversion_voters(state: QuorumState, circumstances: Circumstances) -> Iter
         yield warning(
             "epoch-is-young",
             f"controller {state.leader_id}",
-            "the voters may not all have told this leader their directory ids yet; they do so within "
+            "the voters may not all have reported their directory ids to this leader yet; they do so within "
             f"{SETTLED_EPOCH_MS} ms of its election",
             "If Kafka answers that not all of the voters support it, wait and ask again.",
         )

@@ -3,7 +3,7 @@
 The law: what was not seen is None, never a guess, and every fact knows where it comes from (`sources`). Alive is what
 was proven: by the leader, for whom a replica that fetched lately lives; where there is no leader, by the node itself.
 DescribeQuorum shows the latest voter set, committed or not (`KafkaRaftClient.handleDescribeQuorumRequest`), so a set
-that is seen is not yet one that stays; `progress` tells.
+that is seen is not yet one that stays; `progress` shows it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Mode(StrEnum):
 class Replica:
     """A voter or an observer.
 
-    `directory_id` is None where nobody knows it (static quorums). `lag` counts records behind the leader's end.
-    `alive`: True proven, False missing for longer than it may, None nobody can say; `evidence` says why, as a clause
+    `directory_id` is None where it is unknown (static quorums). `lag` counts records behind the leader's end.
+    `alive`: True proven, False missing for longer than it may, None unknown; `evidence` says why, as a clause
     about the node (`quorum/liveness`).
     """
 
@@ -76,12 +76,12 @@ class Replica:
 
 @frozen
 class NodeFacts:
-    """What a node told when it was asked itself.
+    """What a node answered when it was asked itself.
 
     `answers`: True it did, False it did not, None it was not asked. `is_controller`: whether that listener takes the
-    requests that voters send each other. `leader_id` and `leader_epoch` are whom it believes to lead (-1: nobody), None
-    where it did not say. `auto_join`: whether it makes itself a voter (controller.quorum.auto.join.enable), None where
-    it did not tell. `named_itself`: it said itself that it is that node, so nobody else answers in its place.
+    requests that voters send each other. `leader_id` and `leader_epoch` are whom it believes to lead (-1: no node),
+    None where it did not say. `auto_join`: whether it makes itself a voter (controller.quorum.auto.join.enable), None
+    where it did not say. `named_itself`: it said itself that it is that node, so no other node answers in its place.
     """
 
     id: int
@@ -99,7 +99,7 @@ class NodeFacts:
 class Probe:
     """What a connection of ours to an endpoint found.
 
-    `node_id` is who answered, None where it could not be told; `is_controller` as in NodeFacts.
+    `node_id` is who answered, None where that is unknown; `is_controller` as in NodeFacts.
     """
 
     endpoint: Endpoint
@@ -113,10 +113,10 @@ class Probe:
 class QuorumState:
     """A quorum at one moment.
 
-    `cluster_id` is None where nobody told it (controllers do from 3.7 on, to who may ALTER the cluster). `leader_id` is
-    -1 where nobody leads; `high_watermark` None while the leader has committed nothing in its epoch.
+    `cluster_id` is None where no node names it (controllers do from 3.7 on, to users that may ALTER the cluster).
+    `leader_id` is -1 where no node leads; `high_watermark` None while the leader has committed nothing in its epoch.
     `nodes` by id and `probes` are what we saw with our own eyes, `registrations` what the metadata log says.
-    `sources` names, for each fact, who told it. `findings` are contradictions met while reading.
+    `sources` names, for each fact, where it comes from. `findings` are contradictions met while reading.
     """
 
     cluster_id: str | None
@@ -155,7 +155,7 @@ class QuorumState:
 
     @property
     def leader_key(self) -> ReplicaKey | None:
-        """The leader as a voter; None where it is none or nobody leads."""
+        """The leader as a voter; None where it is none or no node leads."""
         return next((voter.key for voter in self.voters if voter.id == self.leader_id), None)
 
     @property
@@ -229,11 +229,11 @@ def ids_of(keys: Iterable[ReplicaKey]) -> list[int]:
 
 
 class Progress(StrEnum):
-    """What two looks at a quorum tell of its commits.
+    """What two looks at a quorum show of its commits.
 
     moving: the high watermark grew, or there was nothing to commit. stuck: the log grew and the high watermark did
-    not: the signature of a voter change that its own majority does not acknowledge (the high watermark stands at the
-    offset of the VotersRecord). new-epoch: another leader, the count starts anew. no-leader: nobody to ask.
+    not: the signature of a voter change that its own majority does not acknowledge (the high watermark stays at the
+    offset of the VotersRecord). new-epoch: another leader, the count starts again. no-leader: no node to ask.
     unknown: the leader has not committed in its epoch, or the log's end is not known.
     """
 
@@ -261,7 +261,7 @@ def is_committed(first_sight: QuorumState, later: QuorumState) -> bool:
     """Whether a voter set that was first seen in `first_sight` is committed by the time of `later`.
 
     True where the high watermark reached, in the same epoch, the log's end at first sight: the set's record lies
-    below it. A new epoch proves nothing by itself: look anew from its first answer.
+    below it. A new epoch alone proves nothing: observe again from its first answer.
     """
     leader = first_sight.leader
     if not later.has_leader or later.high_watermark is None or leader is None or leader.log_end_offset is None:

@@ -120,7 +120,7 @@ class QuorumChange:
 
 
 def numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The same steps, counted from 1: those that were done, then those planned anew."""
+    """The same steps, counted from 1: those that were done, then those of the new plan."""
     return tuple(replace(step, number=number) for number, step in enumerate(steps, start=1))
 
 

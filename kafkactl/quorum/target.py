@@ -2,7 +2,7 @@
 
 The law: an id that votes and lives keeps its directory. An id whose voting directory is dead while another directory
 of the same node fetches has lost its disk: the new one is meant (KIP-853, disk replacement). Two live directories
-under one id are two nodes that claim to be one; nobody chooses between them.
+under one id are two nodes that claim to be one; no choice is made between them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Resolved:
 def parse_target(text: str) -> tuple[Wanted, ...]:
     """Read `--target`; ascending by id. An empty text is an empty target, which the planner refuses.
 
-    Raises InputError `invalid-target` for what is no node id or stands twice, `invalid-uuid` for a bad directory id.
+    Raises InputError `invalid-target` for a node id that is invalid or occurs twice, `invalid-uuid` for a bad
+    directory id.
     """
     found: dict[int, Wanted] = {}
     for item in (part.strip() for part in text.split(",") if part.strip()):
@@ -48,7 +49,7 @@ def parse_target(text: str) -> tuple[Wanted, ...]:
             raise _invalid(f"{item!r} in the target names no node: expected {GRAMMAR}")
         node_id = int(id_text)
         if node_id in found:
-            raise _invalid(f"node {node_id} stands twice in the target")
+            raise _invalid(f"node {node_id} occurs twice in the target")
         found[node_id] = Wanted(node_id=node_id, directory_id=Uuid.parse(directory) if at else None)
     return tuple(found[node_id] for node_id in sorted(found))
 
@@ -102,7 +103,7 @@ def _unknown(state: QuorumState, wanted: Wanted) -> Finding:
         id="target-not-fetching",
         severity=Severity.BLOCKER,
         subject=f"controller {wanted.node_id}",
-        message=f"node {wanted.node_id}{which} is to vote, but it is no voter and nobody of that name fetches"
+        message=f"node {wanted.node_id}{which} is to vote, but it is no voter and does not fetch as an observer"
         + (f"; known directories: {', '.join(others)}" if others else ""),
         evidence={"directory_ids": others},
         next_step="Start that controller (formatted with --no-initial-controllers) and wait until it fetches.",

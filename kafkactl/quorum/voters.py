@@ -42,7 +42,7 @@ class DynamicVoter:
 
     @property
     def stored_host(self) -> str:
-        """The host as it stands in a VotersRecord; see `socket_host`."""
+        """The host as it is in a VotersRecord; see `socket_host`."""
         return socket_host(self.host)
 
 
@@ -99,7 +99,7 @@ def parse_voter(text: str, *, where: str = "") -> DynamicVoter:
 def standalone_voter(*, node_id: int, host: str | None, port: int, directory_id: Uuid) -> DynamicVoter:
     """The one voter of `--standalone`, made as Kafka makes it: through text, and IPv6 hosts without brackets.
 
-    `host` None stands for localhost. Raises InputError `standalone-ipv6-listener` where Kafka fails on its own text.
+    `host` None means localhost. Raises InputError `standalone-ipv6-listener` where Kafka fails on its own text.
     """
     shown = LOCALHOST if host is None else host
     try:

@@ -42,7 +42,7 @@ def test_without_a_leader_the_dead_are_in_the_sum_and_not_told_each():
 def test_without_voters_no_sum_is_shown():
     state = world().observe(leader_id=-1, voters=(), observers=())
     (finding,) = check_health(state)
-    assert (finding.message, is_broken(state, (finding,))) == ("nobody leads the quorum", True)
+    assert (finding.message, is_broken(state, (finding,))) == ("no controller leads the quorum", True)
 
 
 def test_a_leader_without_a_majority_is_broken_already():

@@ -195,7 +195,7 @@ def test_without_a_leader_the_newest_disk_knows_the_voters_and_the_nodes_who_liv
     ]
     assert (state.mode, state.tolerates) == (Mode.DYNAMIC, -1)
     assert state.sources == {
-        "leader": "nobody leads",
+        "leader": "no node leads",
         "voters": "the log in disk2",
         "kraft_version": "the log in disk2",
     }

@@ -166,7 +166,7 @@ def test_what_may_land_later_is_said_while_it_may():
     assert "the removal of 3 may still commit, without another request" in words
     assert "creation of a topic" in words
     assert [one.id for one in verdict.findings] == ["voter-change-undecided"]
-    assert "the high watermark stands at 1000" in verdict.findings[0].message
+    assert "the high watermark does not advance from 1000" in verdict.findings[0].message
     assert verdict.known.step_state is StepState.UNKNOWN
     done = judge(REMOVE, Answer(code=0), [_read("1 2")])
     assert (done.may_happen, done.findings, done.retry) == ((), (), False)
@@ -177,7 +177,7 @@ def test_a_wedge_says_what_a_lost_disk_would_mean():
     assert step.tolerates_after == -1
     verdict = judge(step, TIMED_OUT, [NOBODY])
     assert "voter {3}" in verdict.may_happen[0]
-    assert "the quorum does not come back by itself" in verdict.may_happen[-1]
+    assert "the quorum does not come back automatically" in verdict.may_happen[-1]
 
 
 def test_a_failed_step_may_be_planned_again_where_asking_again_is_of_use():
