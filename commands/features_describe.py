@@ -13,6 +13,7 @@ from kafkactl.commands.connection import ConnectionArguments, connection_options
 from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
+from kafkactl.wording import counted, first_few
 
 if TYPE_CHECKING:
     from kafkactl.features.state import FeatureState
@@ -136,7 +137,7 @@ def _crowd(nodes: Sequence[Answer]) -> str:
     for role in ("controller", "broker"):
         of_role = [node for node in nodes if node["role"] == role]
         silent = sum(node["answers"] is not True for node in of_role)
-        words += [f"{len(of_role)} {role}{'' if len(of_role) == 1 else 's'}"] if of_role else []
+        words += [counted(len(of_role), role)] if of_role else []
         words[-1:] = [f"{words[-1]} ({silent} without an answer)"] if silent else words[-1:]
     return ", ".join(words)
 
@@ -185,6 +186,4 @@ def _range_of(name: str, node: Answer) -> str:
 
 
 def _shortened(told: Sequence[str], most: int = 4) -> str:
-    if len(told) > most:
-        return ", ".join(told[:most]) + f" and {len(told) - most} more"
-    return ", ".join(told) or "none"
+    return first_few(told, most) or "none"

@@ -23,6 +23,7 @@ from kafkactl.commands.log_options import (
 )
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
+from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.adapters.log_image import LoadedImage
@@ -127,7 +128,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     if not differences:
         page.heading(f"Equal: {where} are the same state", "good")
     else:
-        count = f"{len(differences)} difference{'s' if len(differences) > 1 else ''}"
+        count = counted(len(differences), "difference")
         page.heading(f"{count} between {where}", "warn")
     page.table(
         ("change", "part", "key", "before", "after"),

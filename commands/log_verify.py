@@ -13,6 +13,7 @@ from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.log_options import FROM_CLUSTER, from_cluster_option
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
+from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.storage.log_check import NodeLog
@@ -111,7 +112,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     if is_empty and not problems:
         page.heading("There is no metadata record to check", "warn")
     elif problems:
-        page.heading(f"{what} not sound: {problems} problem{'s' if problems > 1 else ''}", "bad")
+        page.heading(f"{what} not sound: {counted(problems, 'problem')}", "bad")
     else:
         page.heading(f"{what} sound", "good")
     page.table(

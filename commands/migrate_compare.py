@@ -12,6 +12,7 @@ from kafkactl.commands.leaf import leaf_command
 from kafkactl.commands.migrate_options import ObservationArguments, observation_options, open_captured
 from kafkactl.commands.output import emit
 from kafkactl.commands.page import Page, Word
+from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.migration.compare import Comparison
@@ -193,8 +194,8 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     if bad or bad_in_copy:
         where = [f"{bad} between ZooKeeper and KRaft"] if bad else []
         where += [f"{bad_in_copy} between the copy and its prediction"] if bad_in_copy else []
-        many = "s" if bad + bad_in_copy > 1 else ""
-        page.heading(f"{bad + bad_in_copy} difference{many} that nothing explains: {', '.join(where)}{told}", "bad")
+        count = counted(bad + bad_in_copy, "difference")
+        page.heading(f"{count} that nothing explains: {', '.join(where)}{told}", "bad")
     else:
         page.heading(
             f"No unexplained difference{f', {total} explained' if total else ''}{told}", "warn" if unknown else "good"

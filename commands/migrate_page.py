@@ -9,6 +9,7 @@ from typing import Any
 from kafkactl.commands.glyphs import TONE_OF_SEVERITY, glyph
 from kafkactl.commands.page import Page, Word
 from kafkactl.commands.settings import current_settings
+from kafkactl.wording import counted
 
 _TONES = {"planned": "strong", "refused": "bad", "nothing-to-do": "good"}
 _SEEN = {True: "yes", False: "no", None: "?"}
@@ -276,7 +277,7 @@ def _counted(page: Page, steps: list[Mapping[str, Any]], taken: list[Mapping[str
     left = [one for one in steps if one["state"] == "pending"]
     if left:
         first = f"{left[0]['action']} {left[0]['target']}{_file(left[0])}"
-        page.line(f"{len(left)} step{'s' if len(left) > 1 else ''} left, the next: {first}")
+        page.line(f"{counted(len(left), 'step')} left, the next: {first}")
     if left or len(taken) > _ROWS:
         page.line(Word("-v shows every step", "dim"))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafkactl.frozen import frozen
 from kafkactl.shown import visible
+from kafkactl.wording import first_few
 
 
 @frozen(kw_only=False)
@@ -172,10 +173,10 @@ def _named(subjects: Sequence[str]) -> str:
     """`brokers 1, 2, 3` where they are of one kind, else one after the other."""
     shown = subjects[:_SUBJECTS_SHOWN]
     kinds = {one.rpartition(" ")[0] for one in shown}
-    more = f" and {len(subjects) - len(shown)} more" if len(subjects) > len(shown) else ""
     if len(kinds) == 1 and all(one.rpartition(" ")[2].isdecimal() for one in shown) and kinds != {""}:
-        return f"{kinds.pop()}s {', '.join(one.rpartition(' ')[2] for one in shown)}{more}"
-    return ", ".join(shown) + more
+        numbers = [one.rpartition(" ")[2] for one in shown]
+        return f"{kinds.pop()}s {first_few(numbers, _SUBJECTS_SHOWN, count=len(subjects))}"
+    return first_few(subjects, _SUBJECTS_SHOWN)
 
 
 def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:

@@ -12,6 +12,7 @@ from kafkactl.commands import exit_codes, output
 from kafkactl.commands.connection import ConnectionArguments, guard_cluster, open_client
 from kafkactl.commands.options import Duration
 from kafkactl.commands.output import Render
+from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.adapters.quorum_change_port import ChangeResult, Event, Goal, Patience
@@ -257,7 +258,7 @@ class _Talk:
 
 
 def _failures(number: int) -> str:
-    return "no failure" if number == 0 else f"{number} failure{'' if number == 1 else 's'}"
+    return "no failure" if number == 0 else counted(number, "failure")
 
 
 def show_plan(render: Render, result: ChangeResult, extras: Mapping[str, Any]) -> None:

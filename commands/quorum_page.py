@@ -7,6 +7,7 @@ from typing import Any
 
 from kafkactl.commands.page import Cell, Page, Word
 from kafkactl.commands.quorum_kafka_text import endpoint_words, replication_lines, status_lines
+from kafkactl.wording import counted
 
 Answer = Mapping[str, Any]
 _NOBODY = -1
@@ -45,7 +46,7 @@ def _headline(answer: Answer) -> tuple[str, str]:
         return f"Controller {leader} leads, and the quorum does not work", "bad"
     if tolerates is None:
         return f"Controller {leader} leads", "strong"
-    words = "no failure" if tolerates == 0 else f"{tolerates} failure{'' if tolerates == 1 else 's'}"
+    words = "no failure" if tolerates == 0 else counted(tolerates, "failure")
     text = f"Controller {leader} leads; the quorum survives {words}"
     return text, "warn" if tolerates < _best(len(answer["voters"])) else "good"
 

@@ -65,16 +65,6 @@ def _finding(severity: Severity, evidence: Mapping[str, Any], **words: str) -> F
     return Finding(severity=severity, evidence=evidence, **words)
 
 
-def some(names: Iterable[str], most: int = 5) -> str:
-    """A few of many names, sorted.
-
-    >>> some(["b", "c", "a"], most=2)
-    'a, b and 1 more'
-    """
-    every = sorted(names)
-    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
-
-
 def each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings without those that say of the same thing what was said before."""
     return tuple({(one.id, one.subject, one.message): one for one in findings}.values())

@@ -30,16 +30,14 @@ from kafkactl.adapters.journal_lines import (
     torn_data,
 )
 from kafkactl.errors import FailedError, RefusedError
-
-_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+from kafkactl.wording import file_name_of
 
 
 def journal_path(subject: str, cluster_id: str, environment: Mapping[str, str] = os.environ) -> str:
     """Where the journal of a cluster is kept: in the user's state folder (XDG), one file a subject and cluster."""
     state = environment.get("XDG_STATE_HOME") or ""
     home = Path(state) if Path(state).is_absolute() else Path(environment.get("HOME") or "/") / ".local/state"
-    name = "".join(one if one in _SAFE else f"%{ord(one):x}" for one in cluster_id)
-    return str(home / "kafkactl" / f"{subject}-{name}.jsonl")
+    return str(home / "kafkactl" / f"{subject}-{file_name_of(cluster_id)}.jsonl")
 
 
 def wall_clock_ms() -> int:

@@ -46,6 +46,7 @@ from kafkactl.migration.state import observed_state
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import File, Progress, Step
 from kafkactl.plan import Finding, Outcome, blockers, each_once
+from kafkactl.wording import counted
 
 Plan = Callable[[Observation, Memory], Route]
 Ask = Callable[[Route, Step], Finding | None]
@@ -388,7 +389,7 @@ class _Drive:
         if self.goal != BACK or self.first is None or route.state == State.M0:
             return f"{route.state}: {State(route.state).words}"
         left = sum(one.state is Progress.PENDING for one in route.steps)
-        return f"on the way back, {left} step{'' if left == 1 else 's'} left"
+        return f"on the way back, {counted(left, 'step')} left"
 
     # --- ends ---
 

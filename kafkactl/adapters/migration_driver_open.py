@@ -25,6 +25,7 @@ from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.protocol.properties import parse_properties
+from kafkactl.wording import file_name_of
 
 _IBP: Final = "inter.broker.protocol.version"
 _VOTERS: Final = "controller.quorum.voters"
@@ -105,8 +106,7 @@ def cluster_id_of(inventory: Inventory, seen: Observation) -> str:
 
 def journal_file(inventory: Inventory, cluster_id: str) -> str:
     """One file a cluster in the inventory's folder for journals."""
-    name = "".join(one if one.isalnum() or one in "-_" else f"%{ord(one):x}" for one in cluster_id)
-    return str(read_beside(inventory, inventory.journal) / f"migration-{name}.jsonl")
+    return str(read_beside(inventory, inventory.journal) / f"migration-{file_name_of(cluster_id)}.jsonl")
 
 
 def _beside(inventory: Inventory, name: str | None) -> str | None:

@@ -12,8 +12,8 @@ from kafkactl.migration.state_names import State
 from kafkactl.migration.step import Step
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.plan import Finding, blocker
+from kafkactl.wording import first_few, some
 
-_NAMED: Final = 5
 _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second
 # Nothing shows these from outside, or not yet: what is planned and formatted is not started.
 _EARLY: Final = frozenset({"M0", "M1", "M2"})
@@ -98,11 +98,8 @@ def _rows(memory: Memory, remembered: str, observed: str, seen: Observation) -> 
 
 def isr_incomplete(seen: Observation, broker: int) -> tuple[str, ...]:
     """The partitions in which a broker is a replica and not in sync, by whoever is in charge of them now."""
-    late = sorted(_late(seen, broker))
-    if not late:
-        return ()
-    more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
-    return (f"broker {broker} is not in sync in {', '.join(late[:_NAMED])}{more}",)
+    late = list(_late(seen, broker))
+    return (f"broker {broker} is not in sync in {some(late)}",) if late else ()
 
 
 def not_caught_up(seen: Observation, controller: int) -> tuple[str, ...]:
@@ -147,11 +144,10 @@ def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Find
 
 def strays_found(node: str, directories: tuple[str, ...]) -> Finding:
     """A broker has put partitions aside: the roll ends here."""
-    more = f" and {len(directories) - _NAMED} more" if len(directories) > _NAMED else ""
     return blocker(
         "partitions-became-strays",
         node,
-        f"{node} has renamed {', '.join(directories[:_NAMED])}{more}: it does not know these partitions, and their data"
+        f"{node} has renamed {first_few(directories)}: it does not know these partitions, and their data"
         " is lost to it unless it is stopped and the directories get their names back",
         "Stop the node. Move the directories back, and find out why before it is started again.",
         directories=len(directories),

@@ -15,7 +15,8 @@ from kafkactl.frozen import frozen
 from kafkactl.migration.hand_edits import changed_keys
 from kafkactl.migration.render import Rendered, refused_by_kafka
 from kafkactl.migration.render_facts import NodeFile
-from kafkactl.plan import Finding, blocker, blockers, some
+from kafkactl.plan import Finding, blocker, blockers
+from kafkactl.wording import some
 
 
 @frozen

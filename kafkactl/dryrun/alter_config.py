@@ -16,13 +16,14 @@ from kafkactl.dryrun.chain import replayed
 from kafkactl.dryrun.compare import change_of, counts_of
 from kafkactl.dryrun.controller import ActiveController
 from kafkactl.dryrun.facts import MIN_ISR, UNCLEAN, Facts
-from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict, some
+from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import BROKER_CONFIG, NO_LEADER, TOPIC_CONFIG, Image
 from kafkactl.metadata.redact import redacted_configs
 from kafkactl.plan import Finding, blocker, warning
+from kafkactl.wording import first_few
 
 INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION = 40, 3
 CORDONED = "cordoned.log.dirs"
@@ -234,7 +235,7 @@ def _findings(before: ActiveController, after: ActiveController, stranded: Seque
             "elr-wipe-strands-partition",
             f"{len(stranded)} partitions",
             f"these have no leader now, and the change forgets who may lead them: they stay leaderless when their "
-            f"brokers return: {some(names)}",
+            f"brokers return: {first_few(names)}",
             "Bring their brokers back first and change the setting then; afterwards only an unclean election helps.",
             count=len(stranded),
             partitions=names[:20],
@@ -245,7 +246,7 @@ def _findings(before: ActiveController, after: ActiveController, stranded: Seque
         yield warning(
             "partition-under-min-isr",
             f"{len(under)} partitions",
-            f"fewer replicas are in sync than the new value asks for, writes with acks=all fail: {some(under)}",
+            f"fewer replicas are in sync than the new value asks for, writes with acks=all fail: {first_few(under)}",
             "Wait for their replicas to catch up first.",
             **evidence,
         )

@@ -10,13 +10,14 @@ from kafkactl.dryrun.election import Ids
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.members import checked, last_registration
 from kafkactl.dryrun.placed import named, placed
-from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest, some
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.returns import MOST_TOGETHER, Arrival, Comer, End, Online, deciding, ends_of_return
 from kafkactl.dryrun.rules import grown_isr
 from kafkactl.errors import InputError
 from kafkactl.metadata.image import MIGRATING, NO_LEADER, RECOVERING, UNASSIGNED, Image, Partition
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.values import Uuid
+from kafkactl.wording import first_few
 
 
 def broker_return(
@@ -217,7 +218,7 @@ def _led_by_empty(controller: ActiveController, keys: Sequence[Key]) -> Iterator
             "empty-replica-leads",
             f"{len(keys)} partitions",
             "an empty replica leads these, at once or when the next broker comes back, for the log has it as in sync: "
-            f"all their records are gone, and replicas that still hold some cut them off: {some(names)}",
+            f"all their records are gone, and replicas that still hold some cut them off: {first_few(names)}",
             "Keep the broker down until another replica leads (`kafka-leader-election.sh --election-type UNCLEAN` if "
             "none is in sync); where there is none, only a copy of the lost disk helps.",
             count=len(keys),
@@ -239,7 +240,7 @@ def _still_leaderless(
         "partition-stays-leaderless",
         f"{len(keys)} partitions",
         "these stay without a leader after the return, or may, where the order of events decides: no broker that "
-        f"returned leads them as a member of their ISR or ELR, or as their last known leader: {some(names)}",
+        f"returned leads them as a member of their ISR or ELR, or as their last known leader: {first_few(names)}",
         "`kafka-leader-election.sh --election-type UNCLEAN` elects any live replica, and may lose records.",
         count=len(keys),
         partitions=names[:20],
@@ -258,7 +259,7 @@ def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[F
             "recovering-for-ever",
             f"{len(keys)} partitions",
             f"these have one replica and stay marked RECOVERING, for only a change of the ISR takes that away: "
-            f"{some(names)}",
+            f"{first_few(names)}",
             "Nothing to do: they work.",
             count=len(keys),
         )
@@ -272,7 +273,7 @@ def _strangers(controller: ActiveController, brokers: Sequence[int]) -> Iterator
         before = controller.facts.departed.get(broker_id)
         lives = before is not None and not before.fenced
         has = (
-            f"{len(held)} partitions name it as a replica and get it back: {some(held)}"
+            f"{len(held)} partitions name it as a replica and get it back: {first_few(held)}"
             if held
             else ("no partition names it as a replica")
         )

@@ -13,6 +13,7 @@ from dataclasses import replace
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.quorum.majority import arithmetic, majority, tolerates
+from kafkactl.wording import plural
 
 
 def with_quorum(
@@ -69,7 +70,7 @@ def _weaker(voters: Collection[int], lost: Collection[int]) -> Iterator[Finding]
 
 def _named(voters: Collection[int], lost: Collection[int]) -> str:
     gone = sorted(set(voters) & set(lost))
-    return f"without voter{'s' * (len(gone) > 1)} {', '.join(str(one) for one in gone)}"
+    return f"without {plural('voter', len(gone))} {', '.join(str(one) for one in gone)}"
 
 
 def _sum(voters: Collection[int], lost: Collection[int]) -> str:

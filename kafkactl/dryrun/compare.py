@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkactl.dryrun.controller import ActiveController, Key
-from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict, some
+from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict
 from kafkactl.metadata.image import NO_LEADER, RECOVERING, Partition
 from kafkactl.plan import Finding, blocker, note, warning
+from kafkactl.wording import counted, first_few
 
 Outcomes = Mapping[Key, Sequence[Partition]]  # where there is more than one
 _EPOCH = Partition._fields.index("partition_epoch")
@@ -106,7 +107,7 @@ def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[F
     if leaderless_before:
         yield warning(
             "partitions-without-leader-before",
-            f"{leaderless_before} partition{'s' * (leaderless_before > 1)}",
+            counted(leaderless_before, "partition"),
             f"{leaderless_before} partitions have no leader now already; they do not count for the verdict",
             "Bring back the brokers that hold them before anything else.",
             count=leaderless_before,
@@ -120,8 +121,8 @@ def findings_among(named: Callable[[Callable[[Change], bool], int], tuple[int, l
         if count:
             yield severity(
                 id,
-                f"{count} partition{'s' * (count > 1)}",
-                f"{text}: {some(names, count=count)}",
+                counted(count, "partition"),
+                f"{text}: {first_few(names, count=count)}",
                 next_step,
                 count=count,
                 partitions=names,

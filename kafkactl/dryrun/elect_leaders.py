@@ -9,11 +9,12 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderle
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.election import Election, Target
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, heaviest, some
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, heaviest
 from kafkactl.dryrun.rules import MOST_RECORDS_OF_REQUEST
 from kafkactl.metadata.image import NO_LEADER, Image
 from kafkactl.plan import Finding, blocker
 from kafkactl.schema.error_codes import error_code
+from kafkactl.wording import first_few
 
 NONE, UNKNOWN_PARTITION, PREFERRED_NOT_AVAILABLE, ELIGIBLE_NOT_AVAILABLE, NOT_NEEDED = 0, 3, 80, 83, 84
 POLICY_VIOLATION = 44
@@ -134,7 +135,7 @@ def _not_elected(results: Sequence[Mapping[str, Any]], election: Election) -> It
             yield blocker(
                 "election-refused",
                 f"{len(names)} partitions",
-                f"Kafka answers {code} {error_code(code).name} to the {election.value} election of {some(names)}: "
+                f"Kafka answers {code} {error_code(code).name} to the {election.value} election of {first_few(names)}: "
                 f"{why}",
                 step,
                 count=len(names),

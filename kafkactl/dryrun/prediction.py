@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
@@ -283,14 +283,3 @@ _NO_STEP: Final[Mapping[str, Any]] = {
 def heaviest(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict that stands for several; OK for none."""
     return max(verdicts, key=lambda one: one.weight, default=Verdict.OK)
-
-
-def some(names: Sequence[str], most: int = 5, *, count: int | None = None) -> str:
-    """The first few of a list in words; `count` is how many there are, where `names` are not all of them.
-
-    >>> some(["a-0", "a-1", "b-0"], most=2)
-    'a-0, a-1 and 1 more'
-    """
-    shown = ", ".join(names[:most])
-    count = len(names) if count is None else count
-    return f"{shown} and {count - most} more" if count > most else shown

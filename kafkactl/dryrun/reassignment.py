@@ -15,7 +15,7 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.election import Election, Target, without
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest, some
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.rules import MOST_RECORDS_OF_REQUEST
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
@@ -23,6 +23,7 @@ from kafkactl.metadata.image import Image, Partition
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.schema.error_codes import error_code
 from kafkactl.shown import json_text
+from kafkactl.wording import first_few
 
 NONE, UNKNOWN_PARTITION, INVALID_ASSIGNMENT, NO_REASSIGNMENT = 0, 3, 39, 85
 UNKNOWN_SERVER_ERROR = -1
@@ -147,7 +148,7 @@ def _reports(image: Image, moves: Sequence[Move]) -> Iterator[str]:
     if added:
         yield (
             f"brokers with several log directories choose one for each replica that is added there ({len(added)} on "
-            f"{some([f'broker {one}' for one in sorted(set(added))])}) and report it: up to one more "
+            f"{first_few([f'broker {one}' for one in sorted(set(added))])}) and report it: up to one more "
             "PartitionChangeRecord each, which is not counted here"
         )
 
@@ -242,16 +243,17 @@ def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Findi
         step = "Bring those brokers back, or name others."
         if both:
             why = (
-                f"replicas {some([str(one) for one in both])} of the reassignment under way are marked both as added "
-                "and as removed, and this release waits for them to be in sync"
+                f"replicas {first_few([str(one) for one in both])} of the reassignment under way are marked both as "
+                "added and as removed, and this release waits for them to be in sync"
             )
             step = 'Cancel the reassignment with "replicas": null in place of naming the replicas from before it.'
         elif partition.leader < 0:
             why = "it has no leader that the added replicas could read from"
         elif set(dead) & set(partition.adding_replicas):
-            why = f"brokers {some([str(one) for one in dead if one in partition.adding_replicas])} to be added are down"
+            added = [str(one) for one in dead if one in partition.adding_replicas]
+            why = f"brokers {first_few(added)} to be added are down"
         else:
-            why = f"brokers {some([str(one) for one in dead])} of its target are down and it waits for a whole ISR"
+            why = f"brokers {first_few([str(one) for one in dead])} of its target are down and it waits for a whole ISR"
         ends = "does not end" if both else "ends when they are back"
         yield warning(
             "reassignment-never-completes",

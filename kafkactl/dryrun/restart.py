@@ -12,11 +12,12 @@ from typing import Any
 
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.loader import Started
-from kafkactl.dryrun.prediction import Prediction, Verdict, some
+from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.metadata.diff import Difference, diff
 from kafkactl.metadata.image import Image
 from kafkactl.metadata.redact import redacted_key
 from kafkactl.plan import Finding, blocker, warning
+from kafkactl.wording import first_few
 
 SHOWN = 1_000
 
@@ -75,7 +76,7 @@ def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator
             "scram-users-lost-on-restart",
             f"{len(users)} credentials",
             f"a node that starts {where} does not know these SCRAM credentials, for additions and a removal are "
-            f"replayed in one go: {some(users)}",
+            f"replayed in one go: {first_few(users)}",
             "Set them again while all brokers run, or let a snapshot be taken between (an hour) before any restart.",
             users=users[:20],
         )
@@ -92,8 +93,8 @@ def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator
         yield warning(
             "orphan-topic-configs-on-restart",
             f"{len(topics)} resources",
-            f"a node that starts {where} has configurations that the controller does not have: {some(topics)}; a topic "
-            "of that name that is made later has them on that node",
+            f"a node that starts {where} has configurations that the controller does not have: {first_few(topics)}; a "
+            "topic of that name that is made later has them on that node",
             "Delete the configuration by name, or take other names.",
             resources=topics[:20],
         )
@@ -102,6 +103,6 @@ def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator
         yield warning(
             "restart-differs",
             f"{len(rest)} things",
-            f"a node that starts {where} differs: {some(rest)}",
+            f"a node that starts {where} differs: {first_few(rest)}",
             "Look at `effects.differences`.",
         )

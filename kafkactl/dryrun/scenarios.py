@@ -34,6 +34,7 @@ from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
 from kafkactl.values import Uuid
+from kafkactl.wording import plural
 
 Input: TypeAlias = Mapping[str, Any]
 
@@ -153,7 +154,7 @@ def _voters(world: World) -> tuple[int, ...]:
 
 def _without(brokers: Sequence[int], finding: Finding) -> Finding:
     """A finding about the worst set, which names the set."""
-    lost = f"without broker{'s' * (len(brokers) > 1)} {', '.join(map(str, brokers))}"
+    lost = f"without {plural('broker', len(brokers))} {', '.join(map(str, brokers))}"
     return replace(finding, subject=f"{lost}: {finding.subject}")
 
 

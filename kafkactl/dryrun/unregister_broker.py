@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller import ActiveController
 from kafkactl.dryrun.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, some
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.metadata.image import Image
 from kafkactl.plan import Finding, blocker, note, warning
+from kafkactl.wording import first_few
 
 BROKER_ID_NOT_REGISTERED = 102
 
@@ -72,7 +73,7 @@ def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding
         yield note(
             "replicas-stay-assigned",
             subject,
-            f"{len(held)} partitions keep broker {broker_id} in their replica lists: {some(names)}",
+            f"{len(held)} partitions keep broker {broker_id} in their replica lists: {first_few(names)}",
             "Reassign them to other brokers, before or after.",
             count=len(held),
             partitions=names[:20],
@@ -84,7 +85,7 @@ def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding
             "unregistered-broker-in-elr",
             subject,
             f"{len(eligible)} partitions name broker {broker_id} as an eligible leader though it is gone: "
-            f"{some(names)}",
+            f"{first_few(names)}",
             "It cannot be elected while it is not registered, and leaves the ELR when it comes back.",
             count=len(eligible),
         )

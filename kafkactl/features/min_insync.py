@@ -14,7 +14,8 @@ from typing import Any, Final
 from kafkactl.features.case import Case
 from kafkactl.features.node_settings import MIN_INSYNC
 from kafkactl.features.state import MinInsync
-from kafkactl.plan import Finding, blocker, note, some, warning
+from kafkactl.plan import Finding, blocker, note, warning
+from kafkactl.wording import some
 
 ELR: Final = "eligible.leader.replicas.version"
 OPTION: Final = "--accept-min-insync-replicas"

@@ -16,10 +16,11 @@ from typing import Any, Final
 from kafkactl.features.releases import Release
 from kafkactl.features.state import Role
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity, note, some, warning
+from kafkactl.plan import Finding, Severity, note, warning
 from kafkactl.protocol.config_variables import has_variable
 from kafkactl.protocol.java_text import parse_boolean, parse_int
 from kafkactl.schema.source import read_data
+from kafkactl.wording import plural, some
 
 MIN_INSYNC: Final = "min.insync.replicas"
 _LONG_BITS: Final = 64
@@ -355,7 +356,7 @@ def _sides(one: Difference) -> str:
 
 
 def _named(role: str, ids: Sequence[int]) -> str:
-    return f"{role}{'s' if len(ids) > 1 else ''} {_ids(ids)}"
+    return f"{plural(role, len(ids))} {_ids(ids)}"
 
 
 def _ids(ids: Sequence[int]) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from kafkactl.features.node_settings import Difference, NodeSettings, difference_findings, differences
 from kafkactl.features.state import Role
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, note, some, warning
+from kafkactl.plan import Finding, note, warning
+from kafkactl.wording import some
 
 Missing = tuple[str, Role, bool, str, str]
 """A node that was not read: its name, its role, whether it answers or may, why in words, the id of the reason."""

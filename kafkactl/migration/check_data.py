@@ -25,7 +25,8 @@ from kafkactl.migration.tree import Tree
 from kafkactl.migration.tree_checks import check_tree, highest_controller_epoch
 from kafkactl.migration.tree_settings import DEFAULT_NAME, desanitize
 from kafkactl.migration.tree_values import ZkController
-from kafkactl.plan import Finding, blocker, note, some, warning
+from kafkactl.plan import Finding, blocker, note, warning
+from kafkactl.wording import some
 
 _BLOCK: Final = 1000  # ids in a block of producer ids
 _NO_OPS_PER_S: Final = 2

@@ -18,7 +18,8 @@ from kafkactl.migration.compare_configs import CLIENT_QUOTA
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.state_evidence import metric
 from kafkactl.migration.tree_values import ZkTopic
-from kafkactl.plan import Finding, blocker, blockers, some, warning
+from kafkactl.plan import Finding, blocker, blockers, warning
+from kafkactl.wording import some
 
 _STUCK_RECORDS: Final = 20  # ten seconds of no-ops
 _STUCK_MS: Final = 10_000

@@ -24,8 +24,9 @@ from kafkactl.migration.check_settings import is_kraft_file, is_on
 from kafkactl.migration.liveness import silent_brokers
 from kafkactl.migration.observation import Mode
 from kafkactl.migration.state_evidence import Quorum, metric
-from kafkactl.plan import Finding, Severity, blocker, note, some, warning
+from kafkactl.plan import Finding, Severity, blocker, note, warning
 from kafkactl.protocol.java_text import parse_int
+from kafkactl.wording import counted, some
 
 _BACKLOG: Final = 100
 
@@ -157,7 +158,7 @@ def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
         yield note(
             "few-controllers",
             "quorum",
-            f"it has {voters} voter{'s' if voters > 1 else ''}: the loss of one stops every change to the cluster",
+            f"it has {counted(voters, 'voter')}: the loss of one stops every change to the cluster",
             "Use three controllers for anything but a test.",
             voters=voters,
         )

@@ -19,7 +19,8 @@ from kafkactl.migration.check_case import (
 from kafkactl.migration.check_settings import is_kraft_file
 from kafkactl.migration.observation import Mode
 from kafkactl.migration.state_evidence import metric
-from kafkactl.plan import blocker, some, warning
+from kafkactl.plan import blocker, warning
+from kafkactl.wording import some
 
 
 def _ensemble(case: CheckCase) -> Said:

@@ -12,9 +12,10 @@ from typing import Final
 from kafkactl.metadata.redact import TOPIC, shown_config
 from kafkactl.migration.check_case import ON_ZOOKEEPER, CheckCase, Row
 from kafkactl.migration.znode import Hidden
-from kafkactl.plan import Finding, some, warning
+from kafkactl.plan import Finding, warning
 from kafkactl.protocol.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.schema.source import read_data
+from kafkactl.wording import some
 
 
 def _topic_configs(case: CheckCase) -> Iterator[Finding]:

@@ -16,8 +16,9 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.redact import REDACTED, is_secret_setting
 from kafkactl.migration.properties_edit import Edits, edited, shown_diff
 from kafkactl.migration.render_facts import FLAG
-from kafkactl.plan import Finding, blocker, some
+from kafkactl.plan import Finding, blocker
 from kafkactl.protocol.properties import parse_properties
+from kafkactl.wording import some
 
 _OF_THE_PHASES: Final = frozenset({FLAG, "process.roles"})
 _SHOWN: Final = 4

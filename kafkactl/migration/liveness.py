@@ -12,7 +12,8 @@ from typing import Final
 from kafkactl.migration.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.state_evidence import MIGRATION, POST_MIGRATION, Evidence, evidence_of
 from kafkactl.migration.step import Move, Step
-from kafkactl.plan import Finding, blocker, some
+from kafkactl.plan import Finding, blocker
+from kafkactl.wording import some
 
 _STOPS: Final = frozenset({Move.RESTART_NODE, Move.STOP_NODE})
 _VOTERS_THAT_STAND_A_LOSS: Final = 3

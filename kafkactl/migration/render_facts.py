@@ -16,12 +16,13 @@ from kafkactl.features.state import Role
 from kafkactl.frozen import frozen
 from kafkactl.migration.observation import NodeRole
 from kafkactl.migration.znode import Hidden
-from kafkactl.plan import Finding, blocker, some, warning
+from kafkactl.plan import Finding, blocker, warning
 from kafkactl.protocol.config_variables import has_variable
 from kafkactl.protocol.java_text import split_list
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.storage.config_rules_listeners import csv_map
 from kafkactl.storage.config_rules_values import ProblemFound
+from kafkactl.wording import some
 
 FLAG: Final = "zookeeper.metadata.migration.enable"
 CONNECT: Final = "zookeeper.connect"

@@ -26,7 +26,8 @@ from kafkactl.migration.state_evidence import (
 )
 from kafkactl.migration.state_names import State
 from kafkactl.migration.state_unknown import different_clusters, several_clusters
-from kafkactl.plan import Finding, Severity, blocker, note, some, warning
+from kafkactl.plan import Finding, Severity, blocker, note, warning
+from kafkactl.wording import some
 
 ACCEPTABLE: Final = frozenset(
     {

@@ -13,6 +13,7 @@ from kafkactl.frozen import frozen
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.state_evidence import MIGRATION, Evidence, cluster_time_ms
 from kafkactl.plan import Finding, warning
+from kafkactl.wording import counted
 
 _HOUR_MS = 3_600_000
 _UNITS = ((86_400_000, "d"), (_HOUR_MS, "h"), (60_000, "min"), (1_000, "s"))
@@ -34,9 +35,8 @@ class Soak:
         """For people: `3 h 12 min, with 1 election of a controller, the last 20 min ago`."""
         if not self.elections:
             return f"{span(self.lasted_ms)}, without an election of a controller"
-        plural = "s" if self.elections > 1 else ""
         return (
-            f"{span(self.lasted_ms)}, with {self.elections} election{plural} of a controller, the last "
+            f"{span(self.lasted_ms)}, with {counted(self.elections, 'election')} of a controller, the last "
             f"{span(self.last_election_ago_ms or 0)} ago"
         )
 

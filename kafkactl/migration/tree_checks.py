@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from kafkactl.migration.tree_values import KafkaTree, ZkPartition
-from kafkactl.plan import Finding, Severity, some
+from kafkactl.plan import Finding, Severity
+from kafkactl.wording import some
 
 _BROKERS: Final = "/brokers/ids/"
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, Severity
+from kafkactl.wording import first_few
 
 # A cluster of 200,000 partitions has 450,000 znodes: two a partition and some a topic.
 MOST_ZNODES: Final = 2_000_000
@@ -331,13 +332,12 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _unreadable(file: str, reason: str, trouble: _Trouble) -> Finding:
-    named = ", ".join(map(str, trouble.lines))
-    more = f" and {trouble.count - len(trouble.lines)} more" if trouble.count > len(trouble.lines) else ""
+    named = first_few([str(line) for line in trouble.lines], _LINES_NAMED, count=trouble.count)
     return Finding(
         id="znode-line-unreadable",
         severity=Severity.BLOCKER,
         subject=file,
-        message=f"line {named}{more}: {reason}; these znodes are missing from the tree",
+        message=f"line {named}: {reason}; these znodes are missing from the tree",
         evidence={"reason": reason, "lines": trouble.lines, "count": trouble.count},
         next_step="Save the tree again with `kafkactl migrate observe`.",
     )

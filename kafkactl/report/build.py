@@ -15,6 +15,7 @@ from kafkactl.report.cluster import Cluster
 from kafkactl.report.model import MEANINGS, TONES, Block, Cell, Facts, Report, Section, Table, Timeline
 from kafkactl.report.pictures import loads, now, pictures
 from kafkactl.report.tables import tables
+from kafkactl.wording import counted, plural
 
 _WEIGHTS: Final = ("ok", "degraded", "refused", "unknown", "unavailable", "wedged")
 _SEVERITIES: Final = ("blocker", "warning", "info")
@@ -112,7 +113,7 @@ def _source(answer: Mapping[str, Any], before: Cluster) -> Facts:
 def _counted(cluster: Cluster) -> Iterable[str]:
     registered = sum(one.known for one in cluster.brokers)
     counts = {"broker": registered, "topic": cluster.topics, "partition": cluster.partitions}
-    return (f"{count:,} {name}{'s' * (count != 1)}" for name, count in counts.items())
+    return (f"{count:,} {plural(name, count)}" for name, count in counts.items())
 
 
 def _down(cluster: Cluster) -> str | None:
@@ -155,7 +156,7 @@ def overview(report: Report) -> Table:
 def _findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
     """How many of each sort, and the first: "2 warnings, first leaderless-partition: partition a-0"."""
     counts = Counter(one["severity"] for one in findings)
-    told = [f"{counts[one]} {one}{'s' if counts[one] > 1 else ''}" for one in ("blocker", "warning") if counts[one]]
+    told = [counted(counts[one], one) for one in ("blocker", "warning") if counts[one]]
     return f"{', '.join(told)}, first {heaviest(findings)}" if told else "none"
 
 

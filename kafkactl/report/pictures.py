@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kafkactl.report.cluster import BrokerLoad, Cluster
 from kafkactl.report.model import Bars, Block, Cell, Curve, Quorum, Series, Table, Voters
+from kafkactl.wording import plural
 
 BROKERS: Final = 30  # bars; those that change most come first
 KINDS: Final = 14
@@ -111,7 +112,7 @@ def quorum(effects: Mapping[str, Any]) -> Quorum:
         title="Quorum arithmetic",
         text=f"Then {len(then.alive)} of {len(then.ids)} voters are alive, and {then.majority} must be: the quorum "
         + (
-            f"survives {then.tolerates} more failure{'s' * (then.tolerates != 1)}."
+            f"survives {then.tolerates} more {plural('failure', then.tolerates)}."
             if len(then.alive) >= then.majority
             else "has no majority."
         ),

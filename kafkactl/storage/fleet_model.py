@@ -9,6 +9,7 @@ from kafkactl.frozen import frozen
 from kafkactl.storage.inventory import Inventory, InventoryNode, VoterRole
 from kafkactl.storage.node_config import NodeConfig
 from kafkactl.values import Endpoint
+from kafkactl.wording import first_few, plural
 
 FLEET = "fleet"
 
@@ -73,10 +74,8 @@ def voter_roles(fleet: Fleet) -> dict[int, VoterRole]:
 
 def nodes_text(ids: Iterable[int]) -> str:
     """`nodes 1, 2, 3`, cut short after ten."""
-    every = list(ids)
-    shown = ", ".join(str(node_id) for node_id in every[:10])
-    more = f" and {len(every) - 10} more" if len(every) > 10 else ""
-    return f"node{'s' if len(every) != 1 else ''} {shown}{more}"
+    every = [str(node_id) for node_id in ids]
+    return f"{plural('node', len(every))} {first_few(every, 10)}"
 
 
 def host_of(endpoint: Endpoint) -> str:

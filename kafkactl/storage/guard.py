@@ -34,6 +34,7 @@ from kafkactl.storage.model import (
     QuorumSeen,
     is_staged_name,
 )
+from kafkactl.wording import first_few
 
 # Kafka's own temporary names (PropertiesUtils, BootstrapDirectory); its checkpoints carry a random infix.
 KAFKA_TEMPORARIES = frozenset({"meta.properties.tmp", "bootstrap.checkpoint.tmp"})
@@ -136,7 +137,7 @@ def _check_content(directory: ObservedDirectory, overrides: GuardOverrides) -> I
     if not found:
         return
     names = [entry.name for entry in found]
-    shown = ", ".join(names[:_NAMES_SHOWN]) + (f" and {len(names) - _NAMES_SHOWN} more" * (len(names) > _NAMES_SHOWN))
+    shown = first_few(names, _NAMES_SHOWN)
     allowed = directory.path in overrides.allow_not_blank
     yield _finding(
         "directory-not-blank",

@@ -27,6 +27,7 @@ from kafkactl.storage.model import (
     ObservedNode,
 )
 from kafkactl.storage.node_config import NodeConfig
+from kafkactl.wording import first_few
 
 _NAMES_SHOWN = 8
 
@@ -115,7 +116,7 @@ def _check(one: ClassifiedDirectory, node_id: int) -> Iterator[Finding]:
     if directory.locked_by_process:
         signs = [*signs, "a process holds its .lock"]
     if signs:
-        shown = ", ".join(signs[:_NAMES_SHOWN]) + f" and {len(signs) - _NAMES_SHOWN} more" * (len(signs) > _NAMES_SHOWN)
+        shown = first_few(signs, _NAMES_SHOWN)
         yield blocker(
             "directory-was-used",
             subject,

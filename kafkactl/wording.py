@@ -1,0 +1,54 @@
+"""Phrases that messages share: a few of many names, numbers with their noun, and a cluster's id as a file name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+_PLAIN_IN_FILE_NAMES: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+def first_few(names: Sequence[str], most: int = 5, *, count: int | None = None) -> str:
+    """The first names of a list in its order; `count` is how many there are, where `names` does not have all of them.
+
+    >>> first_few(["a-1", "a-0", "b-0"], most=2)
+    'a-1, a-0 and 1 more'
+    """
+    count = len(names) if count is None else count
+    return ", ".join(names[:most]) + (f" and {count - most} more" if count > most else "")
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """A few of many names, sorted.
+
+    >>> some(["b", "c", "a"], most=2)
+    'a, b and 1 more'
+    """
+    return first_few(sorted(names), most)
+
+
+def plural(noun: str, count: int) -> str:
+    """The noun as it is written behind, or without, its number.
+
+    >>> plural("node", 3)
+    'nodes'
+    """
+    return noun if count == 1 else f"{noun}s"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(2, "step")
+    '2 steps'
+    """
+    return f"{count} {plural(noun, count)}"
+
+
+def file_name_of(cluster_id: str) -> str:
+    """A cluster's id as a part of a file name: characters that Kafka's own ids do not have are written as `%2f`.
+
+    Ids are not always Kafka's: /cluster/id of ZooKeeper and meta.properties hold what was written there, and such a
+    text must not lead to another folder.
+    """
+    return "".join(char if char in _PLAIN_IN_FILE_NAMES else f"%{ord(char):x}" for char in cluster_id)
