@@ -7,10 +7,10 @@ from typing import Any
 
 from kafkactl.commands.page import Cell, Page, Word
 from kafkactl.commands.quorum_kafka_text import endpoint_words, replication_lines, status_lines
+from kafkactl.kafka_names import NO_LEADER
 from kafkactl.wording import counted
 
 Answer = Mapping[str, Any]
-_NOBODY = -1
 
 
 def quorum_page(page: Page, answer: Answer) -> None:
@@ -19,7 +19,7 @@ def quorum_page(page: Page, answer: Answer) -> None:
     page.fields(_facts(answer))
     page.table(("node", "role", "alive", "log end", "lag", "fetched", "caught up"), _replicas(answer))
     page.table(("node", "directory id", "endpoints"), _places(answer))
-    if answer["leader_id"] == _NOBODY:
+    if answer["leader_id"] == NO_LEADER:
         page.table(("asked", "node", "answers", "follows", "epoch"), _nodes(answer["nodes"]))
     page.table(("disk", "node", "log end", "last epoch", "followed", "epoch"), _disks(answer["disks"]))
     page.findings(answer["findings"])
@@ -38,9 +38,9 @@ def kafka_page(page: Page, answer: Answer, *, replication: bool, human_readable:
 
 def _headline(answer: Answer) -> tuple[str, str]:
     tolerates, leader = answer["tolerates"], answer["leader_id"]
-    if leader == _NOBODY and not answer["nodes"]:
+    if leader == NO_LEADER and not answer["nodes"]:
         return "What the disks say of the quorum", "warn"
-    if leader == _NOBODY:
+    if leader == NO_LEADER:
         return "Nobody leads the quorum", "bad"
     if any(finding["severity"] == "blocker" for finding in answer["findings"]):
         return f"Controller {leader} leads, and the quorum does not work", "bad"
@@ -104,13 +104,13 @@ def _places(answer: Answer) -> Iterator[Sequence[Cell]]:
 
 def _nodes(nodes: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
     for one in nodes:
-        follows = {None: None, _NOBODY: "nobody"}.get(one["leader_id"], one["leader_id"])
+        follows = {None: None, NO_LEADER: "nobody"}.get(one["leader_id"], one["leader_id"])
         yield one["address"], one["id"], _alive(one["answers"]), follows, one["leader_epoch"]
 
 
 def _disks(disks: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
     for one in disks:
-        follows = {None: None, _NOBODY: "nobody"}.get(one["leader_id"], one["leader_id"])
+        follows = {None: None, NO_LEADER: "nobody"}.get(one["leader_id"], one["leader_id"])
         yield (
             one["path"], one["node_id"], one["log_end_offset"], one["last_epoch"], follows, one["leader_epoch"],
         )  # fmt: skip

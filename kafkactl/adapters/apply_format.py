@@ -28,11 +28,11 @@ from kafkactl.adapters.filesystem import Filesystem
 from kafkactl.adapters.format_folders import Folders, identity
 from kafkactl.adapters.locks import directory_lock
 from kafkactl.errors import RefusedError
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.plan import Finding, Outcome, Severity
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     META_PROPERTIES,
-    METADATA_LOG,
     Action,
     Applied,
     FormatPlan,

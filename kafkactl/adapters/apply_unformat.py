@@ -16,8 +16,9 @@ from kafkactl.adapters.filesystem import Filesystem
 from kafkactl.adapters.format_folders import identity
 from kafkactl.adapters.locks import directory_lock
 from kafkactl.errors import RefusedError
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.plan import Finding, Outcome, Severity
-from kafkactl.storage.model import METADATA_LOG, Applied, Progress
+from kafkactl.storage.model import Applied, Progress
 from kafkactl.storage.unformat_plan import UnformatDirectory, UnformatPlan, signs_of_a_start
 
 

@@ -11,13 +11,13 @@ from typing import Protocol
 
 from kafkactl.adapters.input_files import InputKind, check_regular, read_open
 from kafkactl.adapters.locks import lock_holder
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     CLEANED,
     FIRST_CHECKPOINT,
     LOG_STARTS,
     META_PROPERTIES,
-    METADATA_LOG,
     NODE_LOCK,
     QUORUM_STATE,
     RECOVERY_POINTS,

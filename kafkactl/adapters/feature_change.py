@@ -17,7 +17,6 @@ from kafkactl.adapters.feature_view import FeatureView, observe_features, observ
 from kafkactl.adapters.min_insync import with_min_insync
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change import UpgradeType, upgrade_type
-from kafkactl.features.levels import KRAFT_VERSION
 from kafkactl.features.outcome import Resolved, resolve
 from kafkactl.features.plan import FeaturePlan, FeatureStep, check_unmoved, plan_change
 from kafkactl.features.predict import predicted_acceptance
@@ -34,6 +33,7 @@ from kafkactl.features.results import (
 )
 from kafkactl.features.state import FeatureState, Role
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.plan import Finding, Outcome, blockers
 
 PROOF_MS = 20_000.0

@@ -22,6 +22,7 @@ from kafkactl.adapters.transport import Address
 from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.features.state import FeatureState, NodeSeen, QuorumNode, Role
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.plan import Finding, warning
 from kafkactl.protocol.api_versions import NodeVersions, request_body
@@ -316,7 +317,7 @@ def _finalized(
         return dict(versions.finalized), versions.finalized_epoch
     if registrations is None:
         return {}, None
-    kraft = {"kraft.version": registrations.kraft_version} if registrations.kraft_version else {}
+    kraft = {KRAFT_VERSION: registrations.kraft_version} if registrations.kraft_version else {}
     return {**registrations.levels, **kraft}, None
 
 

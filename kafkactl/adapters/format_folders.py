@@ -14,13 +14,13 @@ from pathlib import Path
 
 from kafkactl.adapters.filesystem import Filesystem
 from kafkactl.errors import RefusedError
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.guard import KAFKA_TEMPORARIES
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     KAFKACTL_LOCK,
     LOST_AND_FOUND,
     META_PROPERTIES,
-    METADATA_LOG,
     Owner,
     PlannedDirectory,
     is_staged_name,

@@ -11,7 +11,8 @@ from kafkactl.adapters.client import Client
 from kafkactl.adapters.log_source import cluster_files
 from kafkactl.dryrun.fetched import FETCHED
 from kafkactl.errors import FailedError, KafkactlError
-from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.model import META_PROPERTIES
 
 
 @contextmanager

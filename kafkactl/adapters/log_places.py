@@ -17,7 +17,8 @@ from urllib.parse import unquote, urlsplit
 
 from kafkactl.dryrun.fetched import FETCHED
 from kafkactl.errors import FailedError, InputError
-from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.verify_log import PARTITION_METADATA
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 from kafkactl.adapters.input_files import InputKind, open_regular, read_whole
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, decode_header, decode_records
 from kafkactl.storage.meta_properties import parse_meta_properties
-from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG
+from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.verify_log import PARTITION_METADATA, parse_snapshot_name
 from kafkactl.values import METADATA_TOPIC_ID
 

@@ -22,9 +22,9 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.cluster_view import NOT_THE_LEADER, error_codes_in
 from kafkactl.adapters.controllers import controllers_of, describe_quorum
 from kafkactl.adapters.fetched_batches import FetchedPiece, SoundBatches, unsound
-from kafkactl.adapters.quorum_requests import METADATA_TOPIC
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_TOPIC
 from kafkactl.schema.error_codes import error_code
 from kafkactl.values import METADATA_TOPIC_ID
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from kafkactl.adapters.directories import read_file
 from kafkactl.adapters.input_files import open_regular
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log_scan import Contents, FoundBatch, Stop, walk_batches
-from kafkactl.storage.model import METADATA_LOG, FileRead
+from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify_log import (
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,

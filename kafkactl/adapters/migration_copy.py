@@ -15,6 +15,7 @@ from kafkactl.adapters.log_source import LogSource, open_source
 from kafkactl.adapters.migration_files import OBSERVATION, ZNODES
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.frame import MetadataRecord, encode_record
 from kafkactl.migration.copy_expected import shown_secrets
 from kafkactl.migration.observation import NodeRole, NodeSeen
@@ -119,7 +120,7 @@ def _live(source: str, chroot: str | None, properties: Mapping[str, str], timeou
 def predicted_log(batches: Sequence[Sequence[MetadataRecord]]) -> Iterator[LogSource]:
     """The records as the log of a quorum that has nothing else, in a folder that lasts as long as the block."""
     with tempfile.TemporaryDirectory(prefix="kafkactl-copy-") as folder:
-        log = Path(folder, "__cluster_metadata-0")
+        log = Path(folder, METADATA_LOG)
         log.mkdir()
         offset = 0
         with Path(log, f"{0:020}.log").open("wb") as file:

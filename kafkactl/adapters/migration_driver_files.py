@@ -14,6 +14,7 @@ from kafkactl.adapters.migration_driver_steps import Files, phase_of
 from kafkactl.adapters.migration_journal import Memory, MigrationJournal
 from kafkactl.adapters.migration_rendered import FromFolder, from_folder, told_of
 from kafkactl.errors import KafkactlError
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.hand_edits import HandEdit, HandEdits, edit_finding, hand_edit
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observation import NodeRole, Observation
@@ -22,7 +23,7 @@ from kafkactl.migration.render_facts import PHASES, ClusterFacts, ConfigPhase, N
 from kafkactl.migration.step import Move, Progress, Step
 from kafkactl.plan import Finding, blocker, blockers
 
-_MARKS = (b"zookeeper.metadata.migration.enable", b"process.roles")
+_MARKS = (MIGRATION_ENABLE.encode(), b"process.roles")
 
 
 _RENDERED: Final = (

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kafkactl.adapters.migration_journal import BACK, Memory
 from kafkactl.errors import KafkactlError, RefusedError
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.observation import Observation
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import Step
@@ -115,7 +116,8 @@ def not_caught_up(seen: Observation, controller: int) -> tuple[str, ...]:
 
 def _late(seen: Observation, broker: int) -> Iterator[str]:
     log = seen.log
-    in_kraft = any(one.alive for one in seen.controllers) and log is not None and log.migration_state in (1, 3)
+    copied = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
+    in_kraft = any(one.alive for one in seen.controllers) and log is not None and log.migration_state in copied
     if in_kraft and log is not None:
         for topic in log.image.topics.values():
             for number, one in topic.partitions.items():

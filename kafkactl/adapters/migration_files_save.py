@@ -18,13 +18,13 @@ from kafkactl.adapters.log_source import LogFile
 from kafkactl.adapters.migration_files import LOGS, OBSERVATION, ZNODES, Captured
 from kafkactl.adapters.whole_file import sync_folder
 from kafkactl.errors import FailedError, RefusedError
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.batch_runs import walk_runs
 from kafkactl.migration.log_redact import redact_runs
 from kafkactl.migration.observation_raw import render_observation
 from kafkactl.migration.observation_redact import redact_observation
 from kafkactl.migration.tree_redact import redact_znodes
 from kafkactl.migration.znode import encode_znodes
-from kafkactl.storage.model import METADATA_LOG
 
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 

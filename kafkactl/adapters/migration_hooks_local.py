@@ -18,12 +18,13 @@ from kafkactl.adapters.migration_hooks import HookEnd, HookRun
 from kafkactl.adapters.whole_file import sync_folder, write_whole
 from kafkactl.errors import KafkactlError
 from kafkactl.features.releases import find_release
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.hook_words import CHANGED_MEANWHILE, Verb
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.plan import Outcome, blockers
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.storage.ensure import plan_ensure
-from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG, FormatRequest, VoterMode
+from kafkactl.storage.model import META_PROPERTIES, FormatRequest, VoterMode
 from kafkactl.storage.node_config import read_node_config
 
 _PUT_ASIDE = ".before-"

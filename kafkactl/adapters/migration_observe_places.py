@@ -19,12 +19,13 @@ from kafkactl.adapters.migration_hook_call import call_hook
 from kafkactl.adapters.migration_hooks import HookLimits
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.hook_words import Value, Verb, directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observation import NodeRole
 from kafkactl.plan import Finding, warning
 from kafkactl.protocol.properties import parse_properties
-from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG
+from kafkactl.storage.model import META_PROPERTIES
 
 MBEANS: Final[Mapping[str, str]] = {
     "ZkMigrationState": "kafka.controller:type=KafkaController,name=ZkMigrationState",

@@ -15,11 +15,11 @@ from kafkactl.adapters.cluster_view import Role as Listener
 from kafkactl.adapters.feature_view import PATIENCE_MS, FeatureView
 from kafkactl.adapters.node_settings import describe_own
 from kafkactl.errors import KafkactlError
-from kafkactl.features.min_insync import ELR
 from kafkactl.features.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
 from kafkactl.features.request import FeatureRequest
 from kafkactl.features.state import MinInsync, Role
 from kafkactl.frozen import changed
+from kafkactl.kafka_names import ELR_VERSION
 
 _TOPIC_SOURCE: Final = 1
 _BROKER_SOURCE: Final = 2
@@ -29,7 +29,7 @@ _TOPICS_AT_ONCE: Final = 1000
 
 def with_min_insync(client: Client, view: FeatureView, request: FeatureRequest) -> FeatureView:
     """The view with min.insync.replicas where the request turns eligible leader replicas on; else as it is."""
-    if not request.levels.get(ELR) or view.state.level(ELR):
+    if not request.levels.get(ELR_VERSION) or view.state.level(ELR_VERSION):
         return view
     return changed(view, state=changed(view.state, min_insync=observe_min_insync(client, view)))
 

@@ -17,11 +17,11 @@ from kafkactl.adapters.feature_view import PATIENCE_MS, FeatureView
 from kafkactl.adapters.input_files import read_input
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.node_settings import NodeSettings, asked_keys, of_answer, of_file
 from kafkactl.features.state import FeatureState, Role
 from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.protocol.java_text import parse_int, split_list
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.schema.error_codes import error_code

@@ -25,12 +25,12 @@ from kafkactl.adapters.transport import Address
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change import UpgradeType
 from kafkactl.features.results import read_response, update_features_request
+from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.registrations import RegistrationLog, Registrations
 from kafkactl.plan import Finding, warning
 from kafkactl.protocol.framing import Response
 from kafkactl.protocol.record_batch import decode_header
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
-from kafkactl.quorum.plan import KRAFT_VERSION
 from kafkactl.quorum.state import NodeFacts, Probe, QuorumState
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import Endpoint

@@ -9,6 +9,7 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.quorum_change_port import Event
 from kafkactl.adapters.quorum_change_watch import Eyes, is_converted, stays_away, watch_until
 from kafkactl.errors import UnreachableError
+from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.quorum.catch_up import CatchUp
 from kafkactl.quorum.guard import release_of_node
@@ -16,7 +17,7 @@ from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.guard_steps import FIRST_WITH_AUTO_JOIN
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer
-from kafkactl.quorum.plan import KRAFT_VERSION, SETTLED_EPOCH_MS
+from kafkactl.quorum.plan import SETTLED_EPOCH_MS
 from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, Step
 

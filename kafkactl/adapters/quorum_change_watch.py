@@ -12,10 +12,11 @@ from dataclasses import replace
 from kafkactl.adapters.clock import Clock, Deadline
 from kafkactl.adapters.quorum_change_port import Event, Patience, Tell, World
 from kafkactl.errors import UnreachableError
+from kafkactl.kafka_names import NO_LEADER
 from kafkactl.quorum.catch_up import CatchUp, CatchUpSample, catch_up, sample_of
 from kafkactl.quorum.liveness import proven
 from kafkactl.quorum.outcome import Answer, Known, Verdict, judge
-from kafkactl.quorum.state import NO_LEADER, Mode, QuorumState, ids_of
+from kafkactl.quorum.state import Mode, QuorumState, ids_of
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import ZERO_UUID
 

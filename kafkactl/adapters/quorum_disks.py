@@ -15,6 +15,7 @@ from pathlib import Path
 from kafkactl.adapters.input_files import InputKind, open_regular, read_whole
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log_scan import FoundBatch, Stop, walk_batches
 from kafkactl.metadata.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.metadata.voters import Voter, voters_of
@@ -23,7 +24,7 @@ from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_records
 from kafkactl.quorum.observation import DiskSeen
 from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
-from kafkactl.storage.model import META_PROPERTIES, METADATA_LOG, QUORUM_STATE
+from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 from kafkactl.storage.verify_log import parse_snapshot_name
 
 _PIECE_BYTES = 1024 * 1024

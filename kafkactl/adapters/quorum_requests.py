@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kafkactl.kafka_names import METADATA_TOPIC
 from kafkactl.values import METADATA_TOPIC_ID
 
-METADATA_TOPIC: Final = "__cluster_metadata"
 QUORUM_REQUEST: Final = {"Topics": [{"TopicName": METADATA_TOPIC, "Partitions": [{"PartitionIndex": 0}]}]}
 
 

@@ -19,8 +19,9 @@ from kafkactl.dryrun.facts import MIN_ISR, UNCLEAN, Facts
 from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import BROKER_CONFIG, NO_LEADER, TOPIC_CONFIG, Image
+from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, Image
 from kafkactl.metadata.redact import redacted_configs
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.wording import first_few

@@ -14,7 +14,8 @@ from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.returns import MOST_TOGETHER, Arrival, Comer, End, Online, deciding, ends_of_return
 from kafkactl.dryrun.rules import grown_isr
 from kafkactl.errors import InputError
-from kafkactl.metadata.image import MIGRATING, NO_LEADER, RECOVERING, UNASSIGNED, Image, Partition
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image import MIGRATING, RECOVERING, UNASSIGNED, Image, Partition
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.values import Uuid
 from kafkactl.wording import first_few

@@ -9,6 +9,7 @@ from kafkactl.dryrun.appended import records_of
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.rules import rules_of
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import Image
 from kafkactl.metadata.replay import Replaying
@@ -19,7 +20,7 @@ def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:
     facts = prediction.facts
     operations = prediction.operations or ()
     changed = replayed(image, facts, records_of(operations, facts.rules))
-    migrating = facts.static.get("zookeeper.metadata.migration.enable", "").strip().lower() == "true"
+    migrating = facts.static.get(MIGRATION_ENABLE, "").strip().lower() == "true"
     rules = rules_of(facts.release, changed.features, migration_enabled=migrating)
     gone = {**facts.departed, **{id: held for id, held in image.brokers.items() if id not in changed.brokers}}
     return changed, replace(

@@ -7,7 +7,8 @@ from typing import Any
 
 from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict
-from kafkactl.metadata.image import NO_LEADER, RECOVERING, Partition
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image import RECOVERING, Partition
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.wording import counted, first_few
 

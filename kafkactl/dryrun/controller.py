@@ -16,12 +16,12 @@ from kafkactl.dryrun.appended import Changed, Operation, record
 from kafkactl.dryrun.election import Election, Ids, PartitionChange, Target, change_partition, merge, without
 from kafkactl.dryrun.facts import Facts, min_isr_of, unclean_allowed
 from kafkactl.dryrun.members import last_registration
+from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import (
     DIRECTORIES_AT,
     LOST,
     MIGRATING,
-    NO_LEADER,
     RECOVERING,
     UNASSIGNED,
     Broker,

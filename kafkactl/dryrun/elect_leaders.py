@@ -11,7 +11,8 @@ from kafkactl.dryrun.election import Election, Target
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, heaviest
 from kafkactl.dryrun.rules import MOST_RECORDS_OF_REQUEST
-from kafkactl.metadata.image import NO_LEADER, Image
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image import Image
 from kafkactl.plan import Finding, blocker
 from kafkactl.schema.error_codes import error_code
 from kafkactl.wording import first_few

@@ -14,7 +14,8 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image import MIGRATING, NO_LEADER, RECOVERING, Partition
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image import MIGRATING, RECOVERING, Partition
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.java_text import hash_map_order
 from kafkactl.values import Uuid

@@ -12,10 +12,10 @@ from dataclasses import field
 from typing import Final
 
 from kafkactl.dryrun.rules import Rules, rules_of
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release, newest_release
 from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, Broker, FeatureRange, Image
 from kafkactl.schema.spec import Versions
 
@@ -72,7 +72,7 @@ def facts_of(
         )
     elif not _is_number(static.get(MIN_ISR, _DEFAULTS[MIN_ISR])):
         assumptions.append(f"{MIN_ISR} in the properties file is no number; it was taken as {_DEFAULTS[MIN_ISR]}")
-    migrating = (static or {}).get("zookeeper.metadata.migration.enable", "").strip().lower() == "true"
+    migrating = (static or {}).get(MIGRATION_ENABLE, "").strip().lower() == "true"
     return Facts(
         release=found,
         rules=rules_of(found, image.features, migration_enabled=migrating),

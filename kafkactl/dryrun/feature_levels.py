@@ -15,17 +15,17 @@ from kafkactl.dryrun.appended import Operation, record
 from kafkactl.dryrun.controllers import known_voters
 from kafkactl.dryrun.facts import MIN_ISR, Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict
-from kafkactl.dryrun.rules import ELR
 from kafkactl.features.change import rules_release, upgrade_type
 from kafkactl.features.checks_nodes import never_registered
 from kafkactl.features.consequences import finalized_name
-from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of, supported_by
+from kafkactl.features.levels import features_of, supported_by
 from kafkactl.features.plan import FeaturePlan, plan_change
 from kafkactl.features.predict import predicted_acceptance
 from kafkactl.features.request import FeatureRequest
 from kafkactl.features.request import Operation as Asked
 from kafkactl.features.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role
 from kafkactl.features.update_rules import release_of, update_rules
+from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, Broker, Controller, FeatureRange, Image
 from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
@@ -374,8 +374,8 @@ def _operations(image: Image, facts: Facts, levels: Mapping[str, int]) -> Iterat
     A level that is in force already is written again (measured).
     """
     items: list[MetadataRecord] = []
-    before = image.features.get(ELR, 0)
-    if levels.get(ELR, before) > before:
+    before = image.features.get(ELR_VERSION, 0)
+    if levels.get(ELR_VERSION, before) > before:
         items += _elr_configs(image, facts)
     control = update_rules(facts.release).kraft_version == "converts"
     for name, level in levels.items():

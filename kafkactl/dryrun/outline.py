@@ -13,8 +13,9 @@ from typing import Final
 from kafkactl.dryrun.columns import CHANGE, PARTITION
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.frame import FRAME_VERSION, MetadataRecord, decode_record
-from kafkactl.metadata.image import METADATA_VERSION, Image
+from kafkactl.metadata.image import Image
 from kafkactl.metadata.replay import ABORT, BEGIN, END, FEATURE_LEVEL
 
 _TOPIC, _REMOVE_TOPIC, _CLEAR_ELR = 2, 9, 28

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkactl.metadata.image import MIGRATING, NO_LEADER, Partition
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image import MIGRATING, Partition
 
 
 def placed(partition: Partition) -> tuple[Partition, tuple[int, ...]]:

@@ -18,7 +18,8 @@ from typing import Final, NamedTuple
 from kafkactl.dryrun.election import Election, Ids, Target, change_partition, merge, without
 from kafkactl.dryrun.rules import Rules
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image import NO_LEADER, RECOVERING, Partition
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image import RECOVERING, Partition
 
 MOST_TOGETHER: Final = 6  # brokers that can decide about one partition
 

@@ -12,13 +12,12 @@ from typing import Any, Final
 
 from kafkactl.dryrun.election import Completion, ElectionRules
 from kafkactl.errors import SchemaError
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release, release_names
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import ELR_VERSION, METADATA_VERSION
 from kafkactl.protocol.java_text import hash_map_order
 from kafkactl.schema.source import read_data
 
-ELR: Final = "eligible.leader.replicas.version"
 LEVEL_OF_SILENCE: Final = 1  # of metadata.version in a log that never told one
 _EPOCH_STAYS_FROM, _DIRECTORIES_FROM, CORDONED_FROM, CONTROLLERS_REGISTER_FROM = 12, 17, 30, 15
 MOST_RECORDS_OF_REQUEST: Final = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
@@ -96,7 +95,7 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
     level = levels.get(METADATA_VERSION, LEVEL_OF_SILENCE)
     return Rules(
         elections=ElectionRules(
-            elr=levels.get(ELR, 0) > 0,
+            elr=levels.get(ELR_VERSION, 0) > 0,
             directories=level >= _DIRECTORIES_FROM,
             epoch_on_shrink=level < _EPOCH_STAYS_FROM or (zookeeper and migration_enabled),
             completes_when=completes_when,

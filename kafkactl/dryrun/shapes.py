@@ -17,8 +17,9 @@ from kafkactl.dryrun.controller import ActiveController, Key
 from kafkactl.dryrun.facts import Facts
 from kafkactl.dryrun.prediction import Change, Counts
 from kafkactl.frozen import changed
+from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import LEADER_AT, NO_LEADER, Image, Partitions, PartitionState, Topic
+from kafkactl.metadata.image import LEADER_AT, Image, Partitions, PartitionState, Topic
 from kafkactl.values import Uuid
 
 _LEADER_EPOCH, _BEHIND_EPOCHS = 6, 8  # in a PartitionState

@@ -21,7 +21,8 @@ from kafkactl.dryrun.loss import ends_of
 from kafkactl.dryrun.placed import placed
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image import NO_LEADER, Image, Partition, PartitionState, Topic, partition_of
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image import Image, Partition, PartitionState, Topic, partition_of
 
 MOST_SETS = 5_000_000
 Group: TypeAlias = tuple[int, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kafkactl.features.change import FeatureChange, feature_changes, rules_release
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.features.request import FeatureRequest
 from kafkactl.features.state import FeatureState
 from kafkactl.features.update_rules import UpdateRules, update_rules
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
 
 
 @frozen

@@ -6,8 +6,6 @@ Facts are in `levels`, the reading of a release version in `release_version`, wh
 from __future__ import annotations
 
 from kafkactl.features.levels import (
-    KRAFT_VERSION,
-    METADATA_VERSION,
     FeatureFacts,
     FeatureLevel,
     MetadataVersion,
@@ -29,6 +27,7 @@ from kafkactl.features.mapping import (
 )
 from kafkactl.features.release_version import parse_release_version, supported_names
 from kafkactl.features.releases import kraft_version_for
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 
 __all__ = [
     "KRAFT_VERSION",

@@ -18,9 +18,10 @@ from kafkactl.features.consequences import (
     lost,
     metadata_changes,
 )
-from kafkactl.features.levels import METADATA_VERSION, features_of
+from kafkactl.features.levels import features_of
 from kafkactl.features.releases import find_release
 from kafkactl.features.request import Operation
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.plan import Finding, blocker, note, warning
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from kafkactl.features.case import Case
 from kafkactl.features.consequences import is_known_level, level_name
-from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.state import NOT_SUPPORTED, FeatureState, Member, Role
 from kafkactl.features.update_rules import UpdateRules
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.schema.spec import Versions
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 
 from kafkactl.features.case import Case
 from kafkactl.features.change import FeatureChange
-from kafkactl.features.levels import KRAFT_VERSION
 from kafkactl.features.state import QuorumNode
+from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.plan import Finding, blocker, note, warning
 
 _NOT_MEANT = {

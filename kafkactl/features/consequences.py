@@ -12,14 +12,9 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kafkactl.features.levels import (
-    KRAFT_VERSION,
-    METADATA_VERSION,
-    changes_metadata_in,
-    features_of,
-    metadata_versions,
-)
+from kafkactl.features.levels import changes_metadata_in, features_of, metadata_versions
 from kafkactl.features.releases import Release, known_releases
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.schema.source import list_data, read_data
 
 _IDLE = "nothing:"

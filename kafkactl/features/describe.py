@@ -8,6 +8,7 @@ from typing import Any
 from kafkactl.features.consequences import finalized_name
 from kafkactl.features.state import NOT_SUPPORTED, FeatureState, Member
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.schema.spec import Versions
 
 # FeatureCommand.formatDescribeOutput: tabs up to 4.2, columns of 40 and 15 from 4.3 on.
@@ -137,4 +138,4 @@ def _word(name: str, level: int) -> str:
     known = finalized_name(name, level)
     if known is not None:
         return known
-    return f"UNKNOWN {level}" if name == "metadata.version" else str(level)
+    return f"UNKNOWN {level}" if name == METADATA_VERSION else str(level)

@@ -14,19 +14,19 @@ from typing import Any
 
 from kafkactl.features.releases import Release, release_names
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import (
+    ELR_VERSION,
+    GROUP_VERSION,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    SHARE_VERSION,
+    STREAMS_VERSION,
+    TRANSACTION_VERSION,
+)
 from kafkactl.schema.source import read_data
 from kafkactl.schema.spec import Versions
 
-METADATA_VERSION = "metadata.version"
-KRAFT_VERSION = "kraft.version"
-_FEATURES = (
-    "kraft.version",
-    "transaction.version",
-    "group.version",
-    "eligible.leader.replicas.version",
-    "share.version",
-    "streams.version",
-)
+_FEATURES = (KRAFT_VERSION, TRANSACTION_VERSION, GROUP_VERSION, ELR_VERSION, SHARE_VERSION, STREAMS_VERSION)
 
 
 @frozen

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kafkactl.errors import InputError
-from kafkactl.features.levels import METADATA_VERSION, MetadataVersion, features_of, metadata_version
+from kafkactl.features.levels import MetadataVersion, features_of, metadata_version
 from kafkactl.features.release_version import in_kafkas_words, understood
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
 
 _INT16 = range(-(2**15), 2**15)
 

@@ -14,10 +14,10 @@ from typing import Any, Final
 from kafkactl.features.case import Case
 from kafkactl.features.node_settings import MIN_INSYNC
 from kafkactl.features.state import MinInsync
+from kafkactl.kafka_names import ELR_VERSION
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.wording import some
 
-ELR: Final = "eligible.leader.replicas.version"
 OPTION: Final = "--accept-min-insync-replicas"
 _CLUSTER_VALUE: Final = (
     "kafka-configs.sh --alter --entity-type brokers --entity-default --add-config min.insync.replicas={value}"
@@ -26,7 +26,7 @@ _CLUSTER_VALUE: Final = (
 
 def check_min_insync(case: Case) -> Iterator[Finding]:
     """A change of min.insync.replicas that was not asked for is refused, and so is one that cannot be predicted."""
-    change = case.change(ELR)
+    change = case.change(ELR_VERSION)
     if change is None or change.before or not change.after:
         return
     seen, accepted = case.state.min_insync, case.request.accepted_min_insync
@@ -40,7 +40,7 @@ def check_min_insync(case: Case) -> Iterator[Finding]:
     if accepted is not None and str(accepted) != value:
         yield blocker(
             "elr-min-insync-not-accepted",
-            f"feature {ELR}",
+            f"feature {ELR_VERSION}",
             f"{what}, and {OPTION} accepts {accepted}",
             f"Give {OPTION} {value} if that is what the cluster should have, or set the cluster's value first: "
             f"{_CLUSTER_VALUE.format(value=accepted)}",
@@ -51,7 +51,7 @@ def check_min_insync(case: Case) -> Iterator[Finding]:
         make = blocker if accepted is None else warning
         yield make(
             "elr-changes-min-insync",
-            f"feature {ELR}",
+            f"feature {ELR_VERSION}",
             f"{what}: {_changes(seen, value, changed)}",
             f"Set the cluster's value first, then nothing changes: {_CLUSTER_VALUE.format(value=best)} — or accept the "
             f"new value: {OPTION} {value}",
@@ -60,7 +60,7 @@ def check_min_insync(case: Case) -> Iterator[Finding]:
     else:
         yield note(
             "elr-keeps-min-insync",
-            f"feature {ELR}",
+            f"feature {ELR_VERSION}",
             f"{what}; that is the value in force on every broker that answers",
             **evidence,
         )
@@ -77,8 +77,8 @@ def _what(seen: MinInsync, value: str, active: int | None) -> str:
     others = {one: text for one, text in seen.controllers.items() if text != value}
     hint = f" (controller {some(map(str, others))} would write {some(set(others.values()))})" if others else ""
     return (
-        f"enabling {ELR} writes {MIN_INSYNC}={value} for the whole cluster, the value of the file of controller "
-        f"{active}{hint}"
+        f"enabling {ELR_VERSION} writes {MIN_INSYNC}={value} for the whole cluster, the value of the file of "
+        f"controller {active}{hint}"
     )
 
 
@@ -106,9 +106,9 @@ def _unknown(seen: MinInsync | None, accepted: int | None, value: str | None) ->
         known += f"; topics without a value of their own: {seen.topics}"
     return make(
         "elr-min-insync-unknown",
-        f"feature {ELR}",
-        f"enabling {ELR} writes {MIN_INSYNC} for the whole cluster unless it has one, and what that changes cannot be "
-        f"predicted: {why}{known}",
+        f"feature {ELR_VERSION}",
+        f"enabling {ELR_VERSION} writes {MIN_INSYNC} for the whole cluster unless it has one, and what that changes "
+        f"cannot be predicted: {why}{known}",
         f"Give the user DESCRIBE_CONFIGS, set the cluster's value first ({_CLUSTER_VALUE.format(value='VALUE')}), or "
         f"accept the value that will be written: {OPTION} VALUE",
         reason=why,

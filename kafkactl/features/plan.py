@@ -26,11 +26,11 @@ from kafkactl.features.checks_levels import (
 from kafkactl.features.checks_nodes import check_nodes, unknown_features
 from kafkactl.features.checks_quorum import check_kraft_version, check_majority, check_view
 from kafkactl.features.consequences import level_name
-from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.min_insync import check_min_insync
 from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.features.state import FeatureState
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.plan import Finding, Outcome, blocker, blockers
 
 _CHECKS = (

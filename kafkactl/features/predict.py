@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from kafkactl.features.change import UpgradeType, rules_release
 from kafkactl.features.consequences import metadata_changes
-from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of
+from kafkactl.features.levels import features_of
 from kafkactl.features.state import NOT_SUPPORTED, FeatureState, Role
 from kafkactl.features.update_rules import UpdateRules, update_rules
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.schema.spec import Versions
 
 _CONTROLLERS_REGISTER_FROM = 15

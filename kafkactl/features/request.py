@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from kafkactl.errors import InputError
-from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of
+from kafkactl.features.levels import features_of
 from kafkactl.features.mapping import parse_feature_level
 from kafkactl.features.release_version import understood
 from kafkactl.features.releases import Release, newest_release
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 
 
 class Operation(StrEnum):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION, MIGRATING_STATES
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.schema.spec import Versions
@@ -24,7 +24,6 @@ NOT_SUPPORTED = Versions(0, 0)
 # The level of a cluster whose log never held one: 3.0-IV1 (KAFKA-20839).
 LEVEL_OF_SILENCE = 1
 # ZkMigrationState: 1 before, 2 during; 0 never was one, 3 it is over.
-_MIGRATING = frozenset({1, 2})
 
 
 class Role(StrEnum):
@@ -177,7 +176,7 @@ class FeatureState:
     def migrating(self) -> bool:
         """Whether a migration from ZooKeeper is in progress, as far as the log was read (KIP-866)."""
         state = None if self.registrations is None else self.registrations.zk_migration_state
-        return state in _MIGRATING
+        return state in MIGRATING_STATES
 
     @property
     def voter_ids(self) -> frozenset[int] | None:

@@ -14,11 +14,11 @@ from kafkactl.features.change import rules_release
 from kafkactl.features.checks_nodes import CONTROLLERS_UNREGISTER_FROM
 from kafkactl.features.consequences import level_name
 from kafkactl.features.departed import check_departed
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.results import Reply
 from kafkactl.features.state import FeatureState, Member, Role
 from kafkactl.features.update_rules import update_rules
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.plan import Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.schema.error_codes import error_code
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kafkactl.metadata.image import METADATA_VERSION, QuotaEntity
+from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.metadata.image import QuotaEntity
 from kafkactl.metadata.replay_state import ContradictionError, State
 from kafkactl.metadata.voters import voters_of
 from kafkactl.plan import Severity

@@ -24,17 +24,14 @@ from dataclasses import field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.voters import Voter
 from kafkactl.values import Uuid
 
-METADATA_VERSION: Final = "metadata.version"
-KRAFT_VERSION: Final = "kraft.version"
-
 # Types of config resources (clients/.../config/ConfigResource.java).
 TOPIC_CONFIG, BROKER_CONFIG, CLIENT_METRICS_CONFIG, GROUP_CONFIG = 2, 4, 16, 32
 RECOVERED, RECOVERING = 0, 1  # LeaderRecoveryState.java
-NO_LEADER: Final = -1
 # Directory ids that are not directories (server-common/.../DirectoryId.java).
 MIGRATING, UNASSIGNED, LOST = (Uuid(number.to_bytes(16, "big")) for number in range(3))
 

@@ -11,25 +11,15 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, LAST_LEVEL_BEFORE_4_0, METADATA_VERSION
 from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import (
-    KRAFT_VERSION,
-    METADATA_VERSION,
-    Acl,
-    Broker,
-    Controller,
-    Image,
-    PartitionState,
-    Topic,
-)
+from kafkactl.metadata.image import Acl, Broker, Controller, Image, PartitionState, Topic
 from kafkactl.plan import Finding, Severity
 from kafkactl.schema.definitions import message
 from kafkactl.schema.source import read_data
 from kafkactl.values import Uuid
 
-ELR_FEATURE: Final = "eligible.leader.replicas.version"
 ELR_LEVEL: Final = 23  # 4.0-IV1: PartitionRecord has had the fields since
-LAST_LEVEL_BEFORE_4_0: Final = 21  # 3.9-IV0; Kafka 4.0 begins with 22
 
 
 class Level(NamedTuple):
@@ -61,7 +51,7 @@ def level_of(image: Image, metadata_version: int | None = None, *, before_4_0: b
     return Level(
         metadata_version=level,
         writes_zk_state=old and level >= _table()["needs"]["zk-migration-state"]["level"],
-        writes_elr=image.features.get(ELR_FEATURE, 0) > 0 and level >= ELR_LEVEL,
+        writes_elr=image.features.get(ELR_VERSION, 0) > 0 and level >= ELR_LEVEL,
     )
 
 

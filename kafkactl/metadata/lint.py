@@ -11,22 +11,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kafkactl.metadata.image import (
-    KRAFT_VERSION,
-    LOST,
-    NO_LEADER,
-    RECOVERING,
-    TOPIC_CONFIG,
-    Broker,
-    Image,
-    PartitionState,
-)
-from kafkactl.metadata.image_records import ELR_FEATURE
+from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, NO_LEADER, ZkMigrationState
+from kafkactl.metadata.image import LOST, RECOVERING, TOPIC_CONFIG, Broker, Image, PartitionState
 from kafkactl.plan import Finding, Severity
 from kafkactl.values import Uuid
 
 SHOWN = 20
-_ZK_STATES: Final = {1: "MIGRATION (dual write)", 2: "PRE_MIGRATION"}
+_ZK_STATES: Final[dict[int, str]] = {
+    ZkMigrationState.MIGRATION: "MIGRATION (dual write)",
+    ZkMigrationState.PRE_MIGRATION: "PRE_MIGRATION",
+}
 
 
 def lint(image: Image) -> tuple[Finding, ...]:
@@ -141,8 +135,8 @@ def _elr(image: Image, state: PartitionState) -> Iterator[_Words]:
     if set(isr) & set(elr):
         text = f"a broker is both in the ISR {_shown(isr)} and in the ELR {_shown(elr)}"
         yield _Words("elr-overlaps-isr", Severity.WARNING, text)
-    if (elr or last_known) and not image.features.get(ELR_FEATURE):
-        text = f"it has eligible leader replicas {_shown(elr)}, and {ELR_FEATURE} is off"
+    if (elr or last_known) and not image.features.get(ELR_VERSION):
+        text = f"it has eligible leader replicas {_shown(elr)}, and {ELR_VERSION} is off"
         yield _Words("elr-without-feature", Severity.INFO, text)
 
 

@@ -17,9 +17,10 @@ from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata import apply_access, apply_cluster, apply_settings, apply_topics
 from kafkactl.metadata.frame import MetadataRecord, decode_record
-from kafkactl.metadata.image import EMPTY, METADATA_VERSION, Broker, Image, LogRecord, OpenTransaction, Topic
+from kafkactl.metadata.image import EMPTY, Broker, Image, LogRecord, OpenTransaction, Topic
 from kafkactl.metadata.replay_state import ContradictionError, State
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.codec import Message

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from kafkactl.errors import DecodeError
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.apply_topics import LEADER_STAYS, RECOVERY_STATE_STAYS
 from kafkactl.metadata.batch_runs import BatchRun
 from kafkactl.metadata.frame import FRAME_VERSION, decode_record
-from kafkactl.metadata.image import EMPTY, METADATA_VERSION, Image, PartitionState
+from kafkactl.metadata.image import EMPTY, Image, PartitionState
 from kafkactl.metadata.replay import ABORT, BEGIN, END, Replay, Replaying
 from kafkactl.metadata.replay_state import State
 from kafkactl.plan import Severity

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.features.levels import METADATA_VERSION, default_metadata_version
+from kafkactl.features.levels import default_metadata_version
 from kafkactl.features.node_settings import difference_findings
 from kafkactl.features.releases import Release
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image import BROKER_CONFIG
 from kafkactl.migration.check_decided import decided_differences
 from kafkactl.migration.check_settings import level_name, release_of

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION, ZkMigrationState
 from kafkactl.metadata.image import Image
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
@@ -20,7 +21,6 @@ from kafkactl.migration.tree_values import KafkaTree
 from kafkactl.plan import Finding
 
 # ZkMigrationState.java
-NONE, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)
 
 
 class Stage(StrEnum):
@@ -42,7 +42,10 @@ CLAIMED: Final = frozenset({Stage.COPY, Stage.DUAL})
 ON_ZOOKEEPER: Final = frozenset({Stage.BEFORE, Stage.QUORUM, Stage.COPY})
 
 
-_ENDED: Final = {POST_MIGRATION: Stage.FINAL, NONE: Stage.BURNT}
+_ENDED: Final[dict[int | None, Stage]] = {
+    ZkMigrationState.POST_MIGRATION: Stage.FINAL,
+    ZkMigrationState.NONE: Stage.BURNT,
+}
 
 
 @frozen(kw_only=False)
@@ -97,7 +100,7 @@ class CheckCase:
         if self.evidence.leads is False:  # a controller without a leader has a default, which is no level of the quorum
             return None
         levels = (
-            one.api_versions.finalized_features.get("metadata.version")
+            one.api_versions.finalized_features.get(METADATA_VERSION)
             for one in self.controllers
             if one.api_versions is not None
         )
@@ -130,7 +133,7 @@ class CheckCase:
     def is_seen_before_copy(self) -> bool:
         """Whether something tells that the copy is not done, and not only that nothing tells of it."""
         if self.state is not None:
-            return self.state == PRE_MIGRATION
+            return self.state == ZkMigrationState.PRE_MIGRATION
         return self.tree is not None and self.tree.controller is not None and not self.claimed
 
     @property
@@ -186,12 +189,12 @@ def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) 
         return _ENDED[state]
     if _claimed(tree):
         copied = tree is not None and tree.migration is not None and tree.migration.metadata_offset > 0
-        return Stage.DUAL if state == MIGRATION or (state is None and copied) else Stage.COPY
+        return Stage.DUAL if state == ZkMigrationState.MIGRATION or (state is None and copied) else Stage.COPY
     controllers = observation.controllers
     down = bool(controllers) and all(one.alive is False for one in controllers)
-    if state == MIGRATION:
+    if state == ZkMigrationState.MIGRATION:
         return Stage.BEFORE if down and tree is not None else Stage.DUAL
-    if state == PRE_MIGRATION:
+    if state == ZkMigrationState.PRE_MIGRATION:
         return Stage.BEFORE if down and _left_behind(observation, tree) else Stage.QUORUM
     copied = tree is not None and tree.migration is not None and tree.migration.metadata_offset > 0
     if copied and tree is not None and tree.controller is None and not _shows_controller(observation):

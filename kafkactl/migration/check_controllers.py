@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.check_case import (
     FORWARD,
     UNFINISHED,
@@ -20,7 +21,6 @@ from kafkactl.migration.check_case import (
 )
 from kafkactl.migration.check_settings import (
     CONNECT,
-    FLAG,
     ROLES,
     flag,
     given,
@@ -130,7 +130,7 @@ def _zookeeper_settings(case: CheckCase) -> Iterator[Finding]:
 
 
 def _is_zookeeper_setting(key: str) -> bool:
-    return key.startswith("zookeeper.") and key not in (CONNECT, FLAG) and not key.endswith("timeout.ms")
+    return key.startswith("zookeeper.") and key not in (CONNECT, MIGRATION_ENABLE) and not key.endswith("timeout.ms")
 
 
 def _tells(node: NodeSeen, key: str) -> bool:
@@ -148,7 +148,7 @@ def _flag_of_controllers(case: CheckCase) -> Said:
         runs = None if node.api_versions is None else node.api_versions.zk_migration_ready
         if flag(node) is not False and runs is not False:
             continue
-        where = "runs without the flag" if runs is False else f"has {FLAG} not set to true in its file"
+        where = "runs without the flag" if runs is False else f"has {MIGRATION_ENABLE} not set to true in its file"
         if case.stage is Stage.DUAL:
             yield _may_finalize(case, node, where)
         elif not case.is_seen_before_copy:
@@ -164,7 +164,7 @@ def _flag_of_controllers(case: CheckCase) -> Said:
                 "controller-without-flag",
                 node.name,
                 f"it {where}; {then}",
-                f"Set {FLAG}=true in its file and restart it.",
+                f"Set {MIGRATION_ENABLE}=true in its file and restart it.",
             )
         elif node.config is not None:
             yield blocker(
@@ -172,7 +172,8 @@ def _flag_of_controllers(case: CheckCase) -> Said:
                 node.name,
                 f"it {where}: started so, it makes the quorum one that was never on ZooKeeper, and only formatting"
                 " it again helps",
-                f"Set {FLAG}=true before the first start; `kafkactl migrate run` puts such a file in its place first.",
+                f"Set {MIGRATION_ENABLE}=true before the first start; `kafkactl migrate run` puts such a file in its "
+                "place first.",
             )
 
 
@@ -185,7 +186,7 @@ def _may_finalize(case: CheckCase, node: NodeSeen, where: str) -> Finding:
             "accidental-finalization",
             node.name,
             f"{text}, and broker {named} still runs on ZooKeeper",
-            f"Stop it, set {FLAG}=true in its file again, and start it.",
+            f"Stop it, set {MIGRATION_ENABLE}=true in its file again, and start it.",
             brokers=left,
         )
     return warning(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.features.releases import find_release
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.check_case import (
     ALWAYS,
     FORWARD,
@@ -26,7 +27,6 @@ from kafkactl.migration.check_settings import (
     BOOTSTRAP,
     CONNECT,
     CONTROL_PLANE,
-    FLAG,
     IBP,
     LISTENER_NAMES,
     PROTOCOLS,
@@ -139,10 +139,10 @@ def _migrating_file(case: CheckCase) -> Iterator[Finding]:
 
 def _missing_for_migration(node: NodeSeen) -> Iterator[str]:
     if not (given(node, VOTERS) or given(node, BOOTSTRAP)):
-        yield f"{FLAG} is true and neither {VOTERS} nor {BOOTSTRAP} names the controllers"
+        yield f"{MIGRATION_ENABLE} is true and neither {VOTERS} nor {BOOTSTRAP} names the controllers"
     name = controller_listener(node)
     if name is None:
-        yield f"{FLAG} is true and {LISTENER_NAMES} is empty"
+        yield f"{MIGRATION_ENABLE} is true and {LISTENER_NAMES} is empty"
     elif name not in {*protocols(node), *PROTOCOLS}:
         yield f"listener.security.protocol.map has no entry for {name}, the controllers' listener"
     if not given(node, CONNECT):
@@ -151,7 +151,7 @@ def _missing_for_migration(node: NodeSeen) -> Iterator[str]:
 
 def _too_much_for_zookeeper(node: NodeSeen) -> Iterator[str]:
     if flag(node) is False and given(node, LISTENER_NAMES):
-        yield f"{LISTENER_NAMES} must be empty on ZooKeeper without {FLAG}=true"
+        yield f"{LISTENER_NAMES} must be empty on ZooKeeper without {MIGRATION_ENABLE}=true"
     if not given(node, CONNECT):
         yield f"it has neither {ROLES} nor {CONNECT}"
 
@@ -179,7 +179,11 @@ def _kraft_file(case: CheckCase) -> Iterator[Finding]:
     for node in case.brokers:
         if node.config is None or not is_kraft_file(node):
             continue
-        left = [key for key in (FLAG, CONNECT, IBP) if given(node, key) and (key != FLAG or flag(node))]
+        left = [
+            key
+            for key in (MIGRATION_ENABLE, CONNECT, IBP)
+            if given(node, key) and (key != MIGRATION_ENABLE or flag(node))
+        ]
         if left:
             yield warning(
                 "zookeeper-settings-on-kraft-broker",

@@ -14,13 +14,13 @@ from kafkactl.errors import InputError
 from kafkactl.features.levels import metadata_version
 from kafkactl.features.release_version import understood
 from kafkactl.features.releases import KafkaVersion, Release, find_release
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observation import Mode, NodeRole, NodeSeen
 from kafkactl.migration.tree_settings import is_password_config
 from kafkactl.migration.znode import Hidden
 from kafkactl.protocol.config_variables import has_variable
 from kafkactl.protocol.java_text import parse_boolean, split_list
 
-FLAG: Final = "zookeeper.metadata.migration.enable"
 VOTERS: Final = "controller.quorum.voters"
 BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
 LISTENER_NAMES: Final = "controller.listener.names"
@@ -54,7 +54,7 @@ def is_on(node: NodeSeen, key: str, default: bool = False) -> bool | None:
 
 def flag(node: NodeSeen) -> bool | None:
     """Whether the node's file has the migration switched on."""
-    return is_on(node, FLAG)
+    return is_on(node, MIGRATION_ENABLE)
 
 
 def roles(node: NodeSeen) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.metadata.image import LOST, MIGRATING, UNASSIGNED
 from kafkactl.migration.check_case import ALWAYS, CLAIMED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.check_settings import flag, is_kraft_file
@@ -251,7 +252,7 @@ def _flag_again(case: CheckCase) -> Iterator[Finding]:
             "flag-after-finalization",
             ", ".join(left),
             "the migration is finalized, and they have the flag: it does nothing but fill the log",
-            "Take zookeeper.metadata.migration.enable and every zookeeper.* setting out and restart them one by one.",
+            f"Take {MIGRATION_ENABLE} and every zookeeper.* setting out and restart them one by one.",
         )
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafkactl.metadata.image import METADATA_VERSION, Broker
+from kafkactl.kafka_names import LAST_LEVEL_BEFORE_4_0, METADATA_VERSION
+from kafkactl.metadata.image import Broker
 from kafkactl.migration.compare_case import Answer, Case, Difference, Unknown
 from kafkactl.migration.tree_values import ZkBroker, ZkProducerIds
 from kafkactl.storage.config_rules_values import metadata_version_name
@@ -19,7 +20,6 @@ _STOPPED_TEXT = "the broker is down: fenced in KRaft, without a znode in ZooKeep
 _IDS: Final = "/brokers/ids"
 _BLOCK: Final = "/latest_producer_id_block"
 _KRAFT_WRITES: Final = -1  # the broker of a block that the migration's mirror wrote
-_NEWEST_LEVEL: Final = 21  # 3.9-IV0: no release with ZooKeeper knows a higher one
 
 
 def brokers(case: Case) -> Iterator[Answer]:
@@ -122,7 +122,7 @@ def features(case: Case) -> Iterator[Answer]:
     kraft = None if level is None else names.get(level, str(level))
     odd: dict[str, list[int]] = {}
     for id, text in sorted(case.inter_broker_protocol.items()):
-        name = metadata_version_name(text, _NEWEST_LEVEL) or text
+        name = metadata_version_name(text, LAST_LEVEL_BEFORE_4_0) or text
         if name != kraft:
             odd.setdefault(name, []).append(id)
     if odd:

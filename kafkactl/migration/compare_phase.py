@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Final
 
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.compare_case import Difference
 from kafkactl.migration.compare_cluster import BROKER, CLUSTER_ID, FEATURE
 from kafkactl.migration.compare_configs import OTHER_CONFIGS
 
-NONE, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)
 MIRROR_LAG, LOG_BEHIND = "younger-than-the-mirror", "younger-than-the-log"
 LAG_ALLOWED_MS: Final = 10_000  # a healthy mirror is behind by parts of a second; more is a mirror that stands still
 # What the mirror does not write: its offset says nothing about them.
@@ -54,16 +54,16 @@ class PhaseFacts:
 
 def phase_of(facts: PhaseFacts) -> Phase:
     """The phase that the log and the znodes agree on."""
-    if facts.state == POST_MIGRATION:
+    if facts.state == ZkMigrationState.POST_MIGRATION:
         return Phase.FINALIZED
-    if facts.state == MIGRATION:
+    if facts.state == ZkMigrationState.MIGRATION:
         returned = facts.controllers_gone and facts.kraft_holds is False
         return Phase.ROLLED_BACK if returned else Phase.DUAL_WRITE
-    if facts.state == PRE_MIGRATION:
+    if facts.state == ZkMigrationState.PRE_MIGRATION:
         stale = bool(facts.kraft_holds) and (facts.migration_offset or -1) > 0
         return Phase.STALE_MIRROR if stale else Phase.BEFORE_COPY
     # A quorum that was started without the flag copies nothing; one of Kafka 3.4 says nothing before it has.
-    waits = facts.state == NONE or (facts.state is None and facts.migration_offset == -1)
+    waits = facts.state == ZkMigrationState.NONE or (facts.state is None and facts.migration_offset == -1)
     return Phase.BEFORE_COPY if waits and facts.kraft_holds is False else Phase.UNKNOWN
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from kafkactl.errors import SchemaError
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import BROKER_CONFIG, TOPIC_CONFIG, DelegationToken, QuotaEntity, ScramCredential
 from kafkactl.migration.copy_rules import CopyRules
@@ -26,7 +27,6 @@ from kafkactl.values import Uuid
 
 Batch: TypeAlias = tuple[MetadataRecord, ...]
 TRANSACTION_NAME: Final = "ZK Migration"
-MIGRATION: Final = 1  # ZkMigrationState.MIGRATION
 _MAX_ACLS: Final = 100  # of one resource in one batch
 _VERSION: Final = 0  # of every record of the copy, whatever the metadata.version
 _KINDS: Final = (("user",), ("client-id",), ("client-id", "user"), ("ip",))
@@ -50,7 +50,7 @@ def copy_batches(
     if transactions:
         yield (_record("BeginTransactionRecord", Name=TRANSACTION_NAME),)
     yield from joined(copy_parts(tree, rules, acl_id=acl_id, decode_password=decode_password), rules.min_batch_size)
-    state = _record("ZkMigrationStateRecord", ZkMigrationState=MIGRATION)
+    state = _record("ZkMigrationStateRecord", ZkMigrationState=ZkMigrationState.MIGRATION)
     yield (state, _record("EndTransactionRecord")) if transactions else (state,)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.state_brokers import BrokerEvidence, answers
 from kafkactl.migration.state_evidence import (
-    MIGRATION,
-    PRE_MIGRATION,
     STATE_WORDS,
     Evidence,
     Holder,
@@ -39,7 +38,7 @@ def quorum_ready(e: Evidence) -> Iterator[Finding]:
         elif has_flag(one) is None:
             yield warning("quorum-not-ready", one.name, "whether it is ready for the migration was not seen", _WAIT)
         state = state_metric(one)
-        if state not in (None, PRE_MIGRATION):
+        if state not in (None, ZkMigrationState.PRE_MIGRATION):
             text = f"its migration state is {STATE_WORDS[state]}" if state is not None else ""
             yield warning("quorum-not-ready", one.name, text, _WAIT, state=state)
     if e.memory is not Memory.NOT_COPIED:
@@ -88,7 +87,7 @@ def copy_done(e: Evidence) -> Iterator[Finding]:
     """M5: KRaft holds `/controller`, the state is MIGRATION, `/migration` has an offset and moves on with the log."""
     signals = (
         (e.holder is Holder.KRAFT, "/controller", "no KRaft controller holds it"),
-        (e.kraft_state == MIGRATION, "metadata log", "it does not say MIGRATION"),
+        (e.kraft_state == ZkMigrationState.MIGRATION, "metadata log", "it does not say MIGRATION"),
         (e.memory is Memory.COPIED, "/migration", "it has no offset of a copy"),
         (e.has_dual_written, "/migration", "it does not follow the log, so the driver is not in DUAL_WRITE yet"),
     )
@@ -156,7 +155,7 @@ def controllers_final(e: Evidence) -> Iterator[Finding]:
     for one in e.observation.controllers:
         if has_flag(one) or (has_flag(one) is None and file_has_flag(one)):
             yield warning("controller-not-final", one.name, "it has the migration flag", "Give it its final file.")
-        elif state_metric(one) in (MIGRATION, PRE_MIGRATION):
+        elif state_metric(one) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION):
             yield warning("controller-not-final", one.name, "it does not know POST_MIGRATION yet", _WAIT)
         elif answers(one) is False:
             yield warning("controller-not-final", one.name, "it does not answer", "Start it.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.migration.check_settings import FLAG
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observation import Mode, NodeRole, NodeSeen, Observation
 from kafkactl.migration.state_brokers import answers
 from kafkactl.migration.state_evidence import evidence_of
@@ -30,7 +30,7 @@ def _running(seen: Observation, step: Step, node: NodeSeen) -> str:
     if node.role is NodeRole.CONTROLLER:
         ready = None if node.api_versions is None else node.api_versions.zk_migration_ready
         if step.file in (File.MIGRATION, File.FINAL) and ready is not None and ready is (step.file is File.FINAL):
-            return f"{node.name} answers, and still runs {'with' if ready else 'without'} {FLAG}"
+            return f"{node.name} answers, and still runs {'with' if ready else 'without'} {MIGRATION_ENABLE}"
         return f"{node.name} answers"
     mode = "in a mode that is not known" if node.mode is None else _MODES[node.mode]
     words = f"{node.name} answers and runs {mode}"

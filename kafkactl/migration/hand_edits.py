@@ -13,14 +13,14 @@ from enum import StrEnum
 from typing import Final
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.metadata.redact import REDACTED, is_secret_setting
 from kafkactl.migration.properties_edit import Edits, edited, shown_diff
-from kafkactl.migration.render_facts import FLAG
 from kafkactl.plan import Finding, blocker
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.wording import some
 
-_OF_THE_PHASES: Final = frozenset({FLAG, "process.roles"})
+_OF_THE_PHASES: Final = frozenset({MIGRATION_ENABLE, "process.roles"})
 _SHOWN: Final = 4
 
 

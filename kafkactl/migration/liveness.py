@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.observation import NodeRole, NodeSeen, Observation
-from kafkactl.migration.state_evidence import MIGRATION, POST_MIGRATION, Evidence, evidence_of
+from kafkactl.migration.state_evidence import Evidence, evidence_of
 from kafkactl.migration.step import Move, Step
 from kafkactl.plan import Finding, blocker
 from kafkactl.wording import some
@@ -102,7 +103,10 @@ def replicas_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...
 
 def _partitions(e: Evidence) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
     """Name, replicas and ISR of each, by the side that decides."""
-    in_kraft = any(one.alive for one in e.observation.controllers) and e.kraft_state in (MIGRATION, POST_MIGRATION)
+    in_kraft = any(one.alive for one in e.observation.controllers) and e.kraft_state in (
+        ZkMigrationState.MIGRATION,
+        ZkMigrationState.POST_MIGRATION,
+    )
     if in_kraft and e.log is not None:
         for topic in e.log.image.topics.values():
             for number, one in topic.partitions.items():

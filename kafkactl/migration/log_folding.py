@@ -12,11 +12,12 @@ from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import changed
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.metadata.batch_runs import BatchRun
 from kafkactl.metadata.frame import FRAME_VERSION, MetadataRecord, decode_record
 from kafkactl.metadata.image import FeatureRange, Image, Listener, LogRecord
 from kafkactl.metadata.replay_batches import BATCH_HEAD, UNUSUAL_BITS, framed
-from kafkactl.migration.copy_records import MIGRATION, TRANSACTION_NAME
+from kafkactl.migration.copy_records import TRANSACTION_NAME
 from kafkactl.migration.log_facts import (
     AbortedCopy,
     ControllerSeen,
@@ -31,7 +32,6 @@ from kafkactl.protocol.codec import Message
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, decode_header, decode_records
 
-PRE_MIGRATION: Final = 2  # ZkMigrationState.PRE_MIGRATION
 _REGISTER, _UNREGISTER, _PARTITION_CHANGE, _FENCE, _UNFENCE, _CHANGE = 0, 1, 5, 7, 8, 17
 _NO_OP, _ZK_STATE, _REMOVE_SCRAM, _BEGIN, _END, _ABORT = 20, 21, 22, 23, 24, 25
 # A batch's one record, as a controller writes it twice a second: without a key, headers or deltas, a frame for a value.
@@ -178,13 +178,13 @@ class LogFolding:
     def _collect(self, one: LogRecord) -> None:
         """Records outside of a transaction: of a copy without one, or what was changed since the copy."""
         state, kind = self._states[-1][1] if self._states else None, one.record.api_key
-        if state == MIGRATION:
+        if state == ZkMigrationState.MIGRATION:
             if kind not in _OF_NODES:
                 self._since_copy.append(one)
-        elif state == PRE_MIGRATION and kind not in _NOT_COPIED:
+        elif state == ZkMigrationState.PRE_MIGRATION and kind not in _NOT_COPIED:
             self._copy_begin = one.offset if self._copy_begin is None else self._copy_begin
             self._copy.append(one)
-            if kind == _ZK_STATE and one.record.data["ZkMigrationState"] == MIGRATION:
+            if kind == _ZK_STATE and one.record.data["ZkMigrationState"] == ZkMigrationState.MIGRATION:
                 self._copy_end = one.offset
 
     def _apply(self, one: LogRecord, *, in_snapshot: bool = False) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import changed
-from kafkactl.metadata.image import METADATA_VERSION
+from kafkactl.kafka_names import METADATA_TOPIC, METADATA_VERSION
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.observation import (
     ApiVersionsSeen,
@@ -47,7 +47,6 @@ _RELEASES: Final[Mapping[tuple[int, ...], str]] = {
     (11, 17, 7, 5): "3.9",
 }
 _WITHOUT_TAG: Final = frozenset({"3.4"})  # migrating or not, its nodes do not say so (seen on 3.4.1; 3.5.2 does)
-_METADATA_TOPIC: Final = "__cluster_metadata"
 _AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
 
 
@@ -238,7 +237,7 @@ def _quorum(body: Message) -> QuorumSeen:
 
 def _partition(body: Message) -> Mapping[str, Any] | None:
     """That of the metadata log; None where the answer names none."""
-    topics = (one for one in body["Topics"] if one["TopicName"] == _METADATA_TOPIC)
+    topics = (one for one in body["Topics"] if one["TopicName"] == METADATA_TOPIC)
     return next((partition for topic in topics for partition in topic["Partitions"]), None)
 
 

@@ -15,11 +15,12 @@ from typing import Any, Final
 from kafkactl.errors import InputError
 from kafkactl.features.releases import find_release
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observation import NodeRole
 from kafkactl.migration.properties_edit import Edits, edited, shown_diff
 from kafkactl.migration.render_broker import broker_edits
 from kafkactl.migration.render_controller import controller_edits
-from kafkactl.migration.render_facts import FLAG, PHASES, ClusterFacts, ConfigPhase, NodeFile, is_withheld
+from kafkactl.migration.render_facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, is_withheld
 from kafkactl.plan import Finding, Severity, blocker
 from kafkactl.storage.node_config import ConfigError, read_node_config
 
@@ -69,7 +70,9 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
 
 def _original(node: NodeFile) -> Rendered:
     """The file as it is; that of a broker which has entered the migration is not what a way back needs."""
-    entered = [key for key in (FLAG, "process.roles") if node.role is NodeRole.BROKER and node.given.get(key)]
+    entered = [
+        key for key in (MIGRATION_ENABLE, "process.roles") if node.role is NodeRole.BROKER and node.given.get(key)
+    ]
     made = Rendered(node=node.id, role=node.role, phase=ConfigPhase.ORIGINAL, content=node.content)
     if not entered:
         return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.properties_edit import Edits
 from kafkactl.migration.render_facts import (
     AUTHORIZER,
@@ -12,7 +13,6 @@ from kafkactl.migration.render_facts import (
     CONNECT,
     CONTROLLER_NAMES,
     CONTROLLER_SASL,
-    FLAG,
     PROTOCOL_MAP,
     PROTOCOLS,
     SUPER_USERS,
@@ -38,10 +38,10 @@ _HIGHEST: Final = "reserved.broker.max.id"
 _DEFAULT_HIGHEST: Final = 1000
 # Behind which of the keys that are there a new one is written.
 _BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
-    FLAG: (CONNECT,),
+    MIGRATION_ENABLE: (CONNECT,),
     "broker.id": (),
     _GENERATION: ("broker.id",),
-    CONTROLLER_NAMES: (FLAG, "process.roles", "node.id"),
+    CONTROLLER_NAMES: (MIGRATION_ENABLE, "process.roles", "node.id"),
     BOOTSTRAP: (CONTROLLER_NAMES,),
     VOTERS: (CONTROLLER_NAMES,),
     CONTROLLER_SASL: (CONTROLLER_NAMES,),
@@ -171,7 +171,7 @@ def _access(node: NodeFile) -> Iterator[Finding]:
 
 def _migration(node: NodeFile, wanted: dict[str, str], findings: list[Finding]) -> Edits:
     given = node.given
-    wanted = {FLAG: "true", **wanted}
+    wanted = {MIGRATION_ENABLE: "true", **wanted}
     if parse_int(given.get("broker.id") or "") != node.id:
         text = "its id is generated and stands in its meta.properties only; a migration needs it in the file"
         findings.append(note("render-broker-id-written", node.name, text, broker_id=node.id))

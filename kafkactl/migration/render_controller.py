@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkactl.features.node_settings import Setting, node_settings, of_file
 from kafkactl.features.state import Role
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.properties_edit import Edits
 from kafkactl.migration.render_broker import (
     CONTROL_PLANE,
@@ -23,7 +24,6 @@ from kafkactl.migration.render_facts import (
     BROKER_SASL,
     CONNECT,
     CONTROLLER_NAMES,
-    FLAG,
     LISTENER_BETWEEN,
     MECHANISMS,
     PROTOCOL_BETWEEN,
@@ -41,7 +41,7 @@ from kafkactl.protocol.java_text import parse_boolean, parse_int, split_list
 
 _BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "node.id": ("process.roles",),
-    FLAG: (CONNECT,),
+    MIGRATION_ENABLE: (CONNECT,),
     CONNECT: (CONTROLLER_NAMES, "node.id"),
     LISTENER_BETWEEN: (CONTROLLER_NAMES,),
     PROTOCOL_BETWEEN: (CONTROLLER_NAMES,),
@@ -61,7 +61,7 @@ def controller_edits(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts, fi
     if phase is ConfigPhase.FINAL:
         gone |= {key for key in node.given if key.startswith(ZOOKEEPER)}
     else:
-        wanted |= {**_zookeeper(node, facts, findings), FLAG: "true"}
+        wanted |= {**_zookeeper(node, facts, findings), MIGRATION_ENABLE: "true"}
     wanted |= _between(node, facts, findings)
     wanted |= _authorizer(node, facts, findings)
     wanted |= _secrets(node, facts, findings)

@@ -14,6 +14,7 @@ from typing import Final
 from kafkactl.features.node_settings import node_settings, of_file, values_by_node
 from kafkactl.features.state import Role
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observation import NodeRole
 from kafkactl.migration.znode import Hidden
 from kafkactl.plan import Finding, blocker, warning
@@ -24,7 +25,6 @@ from kafkactl.storage.config_rules_listeners import csv_map
 from kafkactl.storage.config_rules_values import ProblemFound
 from kafkactl.wording import some
 
-FLAG: Final = "zookeeper.metadata.migration.enable"
 CONNECT: Final = "zookeeper.connect"
 VOTERS: Final = "controller.quorum.voters"
 BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
@@ -217,7 +217,9 @@ class _Reading:
     def zookeeper(self, brokers: Collection[NodeFile]) -> dict[str, str]:
         """`zookeeper.*` as every broker on ZooKeeper has it; zookeeper.connect by its chroot."""
         still = [one for one in brokers if one.given.get(CONNECT)]
-        keys = sorted({key for one in still for key in one.given if key.startswith(ZOOKEEPER) and key != FLAG})
+        keys = sorted(
+            {key for one in still for key in one.given if key.startswith(ZOOKEEPER) and key != MIGRATION_ENABLE}
+        )
         chroots = {one.given[CONNECT].partition("/")[2].strip("/") for one in still}
         if len(chroots) > 1:
             named = ", ".join(f"/{one}" for one in sorted(chroots))

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kafkactl.frozen import changed
+from kafkactl.kafka_names import MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observation import Mode, NodeRole, Observation
 from kafkactl.migration.rollback_epoch import epoch_gate
@@ -23,7 +24,7 @@ from kafkactl.migration.rollback_refusals import objections
 from kafkactl.migration.rollback_roll import back_to_migration_mode, back_to_zookeeper, first_to_start, rolled
 from kafkactl.migration.state import Situation, situation_of
 from kafkactl.migration.state_brokers import answers
-from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory, Quorum, evidence_of, has_flag
+from kafkactl.migration.state_evidence import Evidence, Holder, Memory, Quorum, evidence_of, has_flag
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import File, Move, Progress, Step, Way
 from kafkactl.plan import Outcome, blockers
@@ -162,7 +163,7 @@ def _controller_ids(e: Evidence, inventory: Inventory | None) -> tuple[int, ...]
 
 def _flags_back(e: Evidence) -> Iterator[Step]:
     """A controller without the flag finalizes the migration if it is elected, be it by the stop of the others."""
-    if e.kraft_state != MIGRATION:
+    if e.kraft_state != ZkMigrationState.MIGRATION:
         return
     for one in e.observation.controllers:
         if has_flag(one) is not False:
@@ -170,7 +171,7 @@ def _flags_back(e: Evidence) -> Iterator[Step]:
         shared = {"target": one.name, "node": one.id, "role": NodeRole.CONTROLLER, "file": File.MIGRATION}
         yield Step(
             action=Move.RESTORE_CONFIG,
-            gate="its file has zookeeper.metadata.migration.enable=true",
+            gate=f"its file has {MIGRATION_ENABLE}=true",
             why="it runs without the migration flag: elected, it finalizes the migration at once",
             **shared,  # type: ignore[arg-type]
         )

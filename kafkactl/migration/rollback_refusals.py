@@ -10,20 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kafkactl.frozen import changed
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.compare import compare_observation, copied_escaped
 from kafkactl.migration.observation import Mode
 from kafkactl.migration.rollback_epoch import epoch_gate
 from kafkactl.migration.state import Situation
-from kafkactl.migration.state_evidence import (
-    MIGRATION,
-    POST_MIGRATION,
-    Evidence,
-    Holder,
-    Memory,
-    Quorum,
-    has_flag,
-    is_finalized_by_flag,
-)
+from kafkactl.migration.state_evidence import Evidence, Holder, Memory, Quorum, has_flag, is_finalized_by_flag
 from kafkactl.migration.state_names import State
 from kafkactl.migration.state_unknown import different_clusters, several_clusters
 from kafkactl.plan import Finding, Severity, blocker, note, warning
@@ -73,7 +65,7 @@ def _mixed_up(e: Evidence) -> list[Finding]:
 
 
 def _finalized(e: Evidence) -> Iterator[Finding]:
-    if e.kraft_state == POST_MIGRATION or is_finalized_by_flag(e):
+    if e.kraft_state == ZkMigrationState.POST_MIGRATION or is_finalized_by_flag(e):
         yield blocker(
             "migration-finalized",
             "migration",
@@ -131,7 +123,7 @@ def _strangers(e: Evidence, _: Situation) -> Iterator[Finding]:
 
 def _in_motion(e: Evidence, situation: Situation) -> Iterator[Finding]:
     """Znodes are read before the log, so in the seconds of the copy they are from before it."""
-    if situation.state is State.M5 and e.kraft_state == MIGRATION and e.holder is Holder.ZOOKEEPER:
+    if situation.state is State.M5 and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.ZOOKEEPER:
         yield blocker(
             "observation-in-motion",
             "observation",
@@ -324,7 +316,7 @@ def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
     """A broker with its KRaft file before the copy takes every partition for a stray one (measured on 3.9.2)."""
     if (
         situation.state not in (State.M3, State.M4, State.M4L, State.M5, State.BURNT_QUORUM)
-        or e.kraft_state == MIGRATION
+        or e.kraft_state == ZkMigrationState.MIGRATION
     ):
         return
     for one in e.brokers:
@@ -338,7 +330,7 @@ def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
 
 
 def _lost_decisions(e: Evidence, situation: Situation) -> Iterator[Finding]:
-    if situation.state is State.SPLIT_BRAIN and e.kraft_state == MIGRATION:
+    if situation.state is State.SPLIT_BRAIN and e.kraft_state == ZkMigrationState.MIGRATION:
         yield warning(
             "split-brain-loses-changes",
             "migration",

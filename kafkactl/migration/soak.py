@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.log_facts import LogFacts
-from kafkactl.migration.state_evidence import MIGRATION, Evidence, cluster_time_ms
+from kafkactl.migration.state_evidence import Evidence, cluster_time_ms
 from kafkactl.plan import Finding, warning
 from kafkactl.wording import counted
 
@@ -44,7 +45,12 @@ class Soak:
 def soak_of(e: Evidence) -> Soak | None:
     """None outside of M8, and where the log does not date it."""
     log = e.log
-    if log is None or e.kraft_state != MIGRATION or not e.brokers or any(not one.on_kraft for one in e.brokers):
+    if (
+        log is None
+        or e.kraft_state != ZkMigrationState.MIGRATION
+        or not e.brokers
+        or any(not one.on_kraft for one in e.brokers)
+    ):
         return None
     arrivals = [_arrival(log, one.id) for one in e.brokers]
     known = [one for one in arrivals if one is not None]

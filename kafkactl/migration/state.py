@@ -12,13 +12,10 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.observation import Mode, NodeSeen, Observation
 from kafkactl.migration.state_brokers import answers
 from kafkactl.migration.state_evidence import (
-    MIGRATION,
-    NONE,
-    POST_MIGRATION,
-    PRE_MIGRATION,
     Evidence,
     Holder,
     Memory,
@@ -77,7 +74,7 @@ class _Row:
 
 
 def _post(e: Evidence) -> bool:
-    return e.kraft_state == POST_MIGRATION or is_finalized_by_flag(e)
+    return e.kraft_state == ZkMigrationState.POST_MIGRATION or is_finalized_by_flag(e)
 
 
 def _runs_on_zookeeper(e: Evidence) -> bool:
@@ -94,7 +91,7 @@ def _all_controllers_final(e: Evidence) -> bool:
     """No controller is seen to run with the flag, or to be about to."""
     return not any(
         has_flag(one)
-        or state_metric(one) in (MIGRATION, PRE_MIGRATION)
+        or state_metric(one) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION)
         or (has_flag(one) is None and _may_have(one, e))
         for one in e.observation.controllers
     )
@@ -119,7 +116,7 @@ def _not_up(e: Evidence) -> bool:
 def _split(e: Evidence) -> bool:
     alive = e.controllers in (Quorum.UP, Quorum.MINORITY)
     unknown = e.controllers is Quorum.UNKNOWN and e.memory is Memory.COPIED
-    if e.kraft_state != MIGRATION or e.holder is not Holder.ZOOKEEPER:
+    if e.kraft_state != ZkMigrationState.MIGRATION or e.holder is not Holder.ZOOKEEPER:
         return False
     return (alive and not _in_motion(e)) or unknown
 
@@ -138,14 +135,14 @@ def _since_copy(e: Evidence) -> int:
 
 def _stale(e: Evidence) -> bool:
     """An offset of an earlier copy, and a quorum that has not copied: it would skip the copy and empty ZooKeeper."""
-    if e.kraft_state != PRE_MIGRATION or e.memory is not Memory.COPIED or e.copy_in_log:
+    if e.kraft_state != ZkMigrationState.PRE_MIGRATION or e.memory is not Memory.COPIED or e.copy_in_log:
         return False
     return e.controllers in (Quorum.UP, Quorum.MINORITY) or e.holder is Holder.KRAFT
 
 
 def _foreign(e: Evidence) -> bool:
     """`/controller` is KRaft's and not of this quorum: nobody has registered here, or its epoch is the newer one."""
-    if e.kraft_state != PRE_MIGRATION or e.holder is not Holder.KRAFT or _not_up(e):
+    if e.kraft_state != ZkMigrationState.PRE_MIGRATION or e.holder is not Holder.KRAFT or _not_up(e):
         return False
     claimed = None if e.tree is None or e.tree.controller is None else e.tree.controller.kraft_epoch
     newer = claimed is not None and e.log_epoch is not None and claimed > e.log_epoch
@@ -154,7 +151,9 @@ def _foreign(e: Evidence) -> bool:
 
 
 def _claimed_uncopied(e: Evidence) -> bool:
-    early = e.kraft_state == PRE_MIGRATION or (e.kraft_state is None and e.memory in (Memory.NOT_COPIED, Memory.BROKEN))
+    early = e.kraft_state == ZkMigrationState.PRE_MIGRATION or (
+        e.kraft_state is None and e.memory in (Memory.NOT_COPIED, Memory.BROKEN)
+    )
     return early and e.holder is Holder.KRAFT
 
 
@@ -176,8 +175,8 @@ def _rolling_back(e: Evidence) -> bool:
     if e.memory is Memory.COPIED:
         return True
     if e.memory is Memory.ABSENT:
-        return bool(e.flagged) or (down and e.kraft_state == MIGRATION and e.holder is Holder.NOBODY)
-    return down and e.kraft_state in (MIGRATION, None)
+        return bool(e.flagged) or (down and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.NOBODY)
+    return down and e.kraft_state in (ZkMigrationState.MIGRATION, None)
 
 
 def _rolled_back(e: Evidence) -> bool:
@@ -188,11 +187,11 @@ def _rolled_back(e: Evidence) -> bool:
 def _copied(e: Evidence) -> bool:
     """The copy counts: by the log or a metric, else because KRaft holds `/controller` and `/migration` says so."""
     by_znodes = e.kraft_state is None and e.holder is Holder.KRAFT and e.memory is Memory.COPIED
-    return e.kraft_state == MIGRATION or by_znodes
+    return e.kraft_state == ZkMigrationState.MIGRATION or by_znodes
 
 
 def _lost_quorum(e: Evidence) -> bool:
-    held = e.holder is Holder.KRAFT or (e.holder is Holder.UNKNOWN and e.kraft_state == MIGRATION)
+    held = e.holder is Holder.KRAFT or (e.holder is Holder.UNKNOWN and e.kraft_state == ZkMigrationState.MIGRATION)
     return _gone(e) and held and _copied(e)
 
 
@@ -203,7 +202,7 @@ def _lost_memory(e: Evidence) -> bool:
     """
     if e.kraft_state is None and e.holder is Holder.KRAFT and e.controllers is Quorum.UP:
         return e.memory is Memory.ABSENT  # it is made before /controller is claimed
-    if e.kraft_state != MIGRATION or e.memory in (Memory.COPIED, Memory.UNKNOWN):
+    if e.kraft_state != ZkMigrationState.MIGRATION or e.memory in (Memory.COPIED, Memory.UNKNOWN):
         return False
     if e.memory is not Memory.NOT_COPIED or e.tree is None or e.tree.migration is None:
         return True
@@ -220,7 +219,7 @@ def _is_version_untold(e: Evidence) -> bool:
 def _entering(e: Evidence) -> bool:
     """A quorum waits for the brokers, or has waited when it was last seen. A lone candidate makes `/migration` too."""
     if e.kraft_state is not None:
-        return e.kraft_state == PRE_MIGRATION
+        return e.kraft_state == ZkMigrationState.PRE_MIGRATION
     return e.leads is not False and (e.controllers is Quorum.UP or e.memory is Memory.NOT_COPIED)
 
 
@@ -254,7 +253,7 @@ def _is_written(e: Evidence) -> bool:
 
 
 def _kraft_only(e: Evidence) -> bool:
-    return e.kraft_state == NONE and e.tree is None and bool(e.on_kraft)
+    return e.kraft_state == ZkMigrationState.NONE and e.tree is None and bool(e.on_kraft)
 
 
 def _some_left(e: Evidence) -> bool:
@@ -321,8 +320,8 @@ _ROWS: Final = (
     ),
     _Row(
         State.BURNT_QUORUM,
-        lambda e: e.kraft_state == NONE,
-        "the log says NONE: the controllers were first started without zookeeper.metadata.migration.enable=true;"
+        lambda e: e.kraft_state == ZkMigrationState.NONE,
+        f"the log says NONE: the controllers were first started without {MIGRATION_ENABLE}=true;"
         " with the flag they now end at once",
     ),
     _Row(
@@ -363,7 +362,7 @@ _ROWS: Final = (
     ),
     _Row(
         State.M0,
-        lambda e: e.kraft_state in (PRE_MIGRATION, MIGRATION) and _rolled_back(e),
+        lambda e: e.kraft_state in (ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION) and _rolled_back(e),
         "a ZooKeeper controller is in office and nothing of a migration is in ZooKeeper or on a broker; the log is"
         " that of controllers that are gone",
     ),

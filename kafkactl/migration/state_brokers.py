@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.log_facts import LogFacts, RegistrationSeen
 from kafkactl.migration.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen
 from kafkactl.migration.tree_values import KafkaTree
 
-FLAG: Final = "zookeeper.metadata.migration.enable"
 ROLES: Final = "process.roles"
 _QUORUM_KEYS: Final = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "controller.listener.names")
 _BROKER_IDS: Final = "/brokers/ids/"
@@ -88,7 +88,7 @@ def file_mode(config: Mapping[str, str] | None) -> Mode | None:
         return None
     if config.get(ROLES, "").strip():
         return Mode.KRAFT
-    return Mode.MIGRATING if config.get(FLAG, "").strip().lower() == "true" else Mode.ZK
+    return Mode.MIGRATING if config.get(MIGRATION_ENABLE, "").strip().lower() == "true" else Mode.ZK
 
 
 def is_plain(config: Mapping[str, str] | None) -> bool | None:

@@ -13,24 +13,23 @@ from enum import StrEnum
 from typing import Final
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import LAST_LEVEL_BEFORE_4_0, MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.identity import Identities, identities_of, without_strangers
 from kafkactl.migration.log_facts import LogFacts
 from kafkactl.migration.observation import Mode, NodeSeen, Observation, QuorumSeen
-from kafkactl.migration.state_brokers import FLAG, BrokerEvidence, answers, brokers_of
+from kafkactl.migration.state_brokers import BrokerEvidence, answers, brokers_of
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.migration.tree_values import KafkaTree
 
-NONE, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)  # ZkMigrationState.java
-_ADVANCE: Final = {NONE: 0, PRE_MIGRATION: 1, MIGRATION: 2, POST_MIGRATION: 3}
-STATE_WORDS: Final = {
-    NONE: "NONE",
-    MIGRATION: "MIGRATION",
-    PRE_MIGRATION: "PRE_MIGRATION",
-    POST_MIGRATION: "POST_MIGRATION",
+_ADVANCE: Final[dict[int, int]] = {
+    ZkMigrationState.NONE: 0,
+    ZkMigrationState.PRE_MIGRATION: 1,
+    ZkMigrationState.MIGRATION: 2,
+    ZkMigrationState.POST_MIGRATION: 3,
 }
+STATE_WORDS: Final[dict[int, str]] = {state: state.name for state in ZkMigrationState}
 _STATE_METRIC: Final = "ZkMigrationState"
 _COUNT_METRIC: Final = "MigratingZkBrokerCount"
-_LAST_LEVEL_OF_KAFKA_3: Final = 21  # metadata.version 3.9-IV0
 _LAG_ALLOWED: Final = 20  # ten seconds of no-ops lie between two looks of one observation
 _LAG_OF_ANY_AGE: Final = 240
 _AGE_ALLOWED_MS: Final = 10_000
@@ -232,12 +231,12 @@ def is_finalized_by_flag(e: Evidence) -> bool:
     without the flag. It has written POST_MIGRATION when it was elected (`ActivationRecordsGenerator`).
     """
     copied = e.holder is Holder.KRAFT and e.memory is Memory.COPIED
-    return e.kraft_state in (None, MIGRATION) and copied and _flag_of_leader(e.observation) is False
+    return e.kraft_state in (None, ZkMigrationState.MIGRATION) and copied and _flag_of_leader(e.observation) is False
 
 
 def file_has_flag(controller: NodeSeen) -> bool | None:
     """Whether the file on a controller's disk has the migration flag."""
-    return None if controller.config is None else controller.config.get(FLAG, "").strip().lower() == "true"
+    return None if controller.config is None else controller.config.get(MIGRATION_ENABLE, "").strip().lower() == "true"
 
 
 # --- how each is found --------------------------------------------------------------------------------------------
@@ -261,7 +260,7 @@ def is_old(log: LogFacts, observation: Observation, memory: Memory) -> bool:
     committed = None if observation.quorum is None else observation.quorum.high_watermark
     if committed is not None and committed - log.end_offset > _LAG_OF_ANY_AGE:
         return True
-    waits = log.migration_state == PRE_MIGRATION
+    waits = log.migration_state == ZkMigrationState.PRE_MIGRATION
     return waits and memory is Memory.COPIED and _runs_on_kraft(observation)
 
 
@@ -273,11 +272,12 @@ def _kraft_state(observation: Observation, log: LogFacts | None, memory: Memory)
     """
     told = [state_metric(one) for one in observation.controllers]
     told.append(_state_in_log(observation, log, memory))
-    if any(one.migration_state == POST_MIGRATION for one in observation.logs.values()):  # also in an old one
-        return POST_MIGRATION
+    in_logs = {one.migration_state for one in observation.logs.values()}
+    if ZkMigrationState.POST_MIGRATION in in_logs:  # also in an old one
+        return ZkMigrationState.POST_MIGRATION
     found = max((one for one in told if one is not None), key=lambda one: _ADVANCE.get(one, 0), default=None)
     if found is None and _is_of_kafka_4(observation, log):
-        return POST_MIGRATION
+        return ZkMigrationState.POST_MIGRATION
     return _by_brokers_on_kraft(observation) if found is None else found
 
 
@@ -285,10 +285,14 @@ def _state_in_log(observation: Observation, log: LogFacts | None, memory: Memory
     """Kafka 3.4 writes one state alone, where the copy begins: PRE_MIGRATION, whose number it takes to be 1
     (`ZkMigrationRecord.json`). So there 1 is MIGRATION only once `/migration` says that the copy is done.
     """
-    if log is None or log.migration_state != MIGRATION or memory not in (Memory.NOT_COPIED, Memory.BROKEN):
+    if (
+        log is None
+        or log.migration_state != ZkMigrationState.MIGRATION
+        or memory not in (Memory.NOT_COPIED, Memory.BROKEN)
+    ):
         return None if log is None else log.migration_state
     is_of_3_4 = any(version.startswith("3.4") for one in observation.nodes if (version := one.kafka_version))
-    return PRE_MIGRATION if is_of_3_4 else MIGRATION
+    return ZkMigrationState.PRE_MIGRATION if is_of_3_4 else ZkMigrationState.MIGRATION
 
 
 def _by_brokers_on_kraft(observation: Observation) -> int | None:
@@ -298,7 +302,7 @@ def _by_brokers_on_kraft(observation: Observation) -> int | None:
     if observation.tree is None or not _runs_on_kraft(observation):
         return None
     flag = _flag_of_leader(observation)
-    return None if flag is None else MIGRATION if flag else POST_MIGRATION
+    return None if flag is None else ZkMigrationState.MIGRATION if flag else ZkMigrationState.POST_MIGRATION
 
 
 def _runs_on_kraft(observation: Observation) -> bool:
@@ -315,7 +319,7 @@ def _flag_of_leader(observation: Observation) -> bool | None:
 def _is_of_kafka_4(observation: Observation, log: LogFacts | None) -> bool:
     level = None if log is None else log.image.metadata_version
     majors = [(one.kafka_version or "").partition(".")[0] for one in observation.nodes if answers(one)]
-    return (level or 0) > _LAST_LEVEL_OF_KAFKA_3 or "4" in majors  # 7.8.0-ccs is a vendor's
+    return (level or 0) > LAST_LEVEL_BEFORE_4_0 or "4" in majors  # 7.8.0-ccs is a vendor's
 
 
 def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:

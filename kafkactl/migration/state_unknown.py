@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory, Quorum, is_old
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.state_evidence import Evidence, Holder, Memory, Quorum, is_old
 from kafkactl.plan import Finding, blocker, note, warning
 
 _AGAIN: Final = "Observe again with what is missing, or accept by name that it is not known."
@@ -86,7 +87,7 @@ def different_clusters(e: Evidence) -> Iterator[Finding]:
     look the same. Behind a rollback the log of controllers that are gone says nothing about ZooKeeper any more.
     """
     is_of_now = e.holder is Holder.KRAFT or e.controllers in (Quorum.UP, Quorum.MINORITY)
-    if e.tree is None or e.log is None or e.kraft_state != MIGRATION or not is_of_now:
+    if e.tree is None or e.log is None or e.kraft_state != ZkMigrationState.MIGRATION or not is_of_now:
         return
     in_zookeeper = {one.id for one in e.tree.topics.values() if one.id is not None}
     if not in_zookeeper or not e.log.image.topics or not in_zookeeper.isdisjoint(e.log.image.topics):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.observation import Mode, NodeRole
 from kafkactl.migration.state_brokers import BrokerEvidence
-from kafkactl.migration.state_evidence import MIGRATION, Evidence, Holder, Memory
+from kafkactl.migration.state_evidence import Evidence, Holder, Memory
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import Barrier, File, Move, Progress, Step
 from kafkactl.migration.step_order import roll_order
@@ -58,7 +59,7 @@ def entering_steps(e: Evidence) -> Iterator[Step]:
 
 def copy_step(e: Evidence) -> Step:
     """M5: nothing to do but to look."""
-    copied = e.kraft_state == MIGRATION and e.holder is Holder.KRAFT and e.memory is Memory.COPIED
+    copied = e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.KRAFT and e.memory is Memory.COPIED
     return Step(
         action=Move.WAIT_COPY,
         target="controllers",

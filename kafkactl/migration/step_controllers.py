@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.kafka_names import MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.observation import NodeRole, NodeSeen
 from kafkactl.migration.planned_files import gets_migration_file
 from kafkactl.migration.state_brokers import answers
-from kafkactl.migration.state_evidence import (
-    MIGRATION,
-    POST_MIGRATION,
-    PRE_MIGRATION,
-    Evidence,
-    file_has_flag,
-    has_flag,
-    state_metric,
-)
+from kafkactl.migration.state_evidence import Evidence, file_has_flag, has_flag, state_metric
 from kafkactl.migration.state_names import State
 from kafkactl.migration.step import Barrier, File, Move, Progress, Step
 
@@ -30,7 +23,7 @@ def quorum_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
             Move.PUT_CONFIG,
             State.M2,
             file=File.MIGRATION,
-            gate="its file has zookeeper.metadata.migration.enable=true and the brokers' zookeeper.* settings",
+            gate=f"its file has {MIGRATION_ENABLE}=true and the brokers' zookeeper.* settings",
             why="started without the flag even once, a quorum can never migrate",
             is_done=is_done,
         )
@@ -45,7 +38,7 @@ def quorum_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
             is_done=_up(node) or bool(node is not None and node.meta_properties),
         )
     yield from started(e, ids, State.M3)
-    up = e.kraft_state == PRE_MIGRATION and e.quorum is not None and e.quorum.leader_id is not None
+    up = e.kraft_state == ZkMigrationState.PRE_MIGRATION and e.quorum is not None and e.quorum.leader_id is not None
     yield Step(
         action=Move.WAIT_QUORUM,
         target="controllers",
@@ -82,8 +75,9 @@ def ids_down(e: Evidence, ids: tuple[int, ...]) -> tuple[int, ...]:
 def final_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     """M9 to M11: one controller after the other, the leader last; the first one is the point of no return."""
     leader = None if e.quorum is None else e.quorum.leader_id
-    is_final = e.kraft_state == POST_MIGRATION
-    copied = is_final or e.kraft_state == MIGRATION  # before the copy a file without the flag is a mistake
+    is_final = e.kraft_state == ZkMigrationState.POST_MIGRATION
+    # Before the copy a file without the flag is a mistake.
+    copied = is_final or e.kraft_state == ZkMigrationState.MIGRATION
     for id in sorted(ids, key=lambda one: (one == leader, one)):
         node = e.observation.node(id, NodeRole.CONTROLLER)
         runs_without = copied and node is not None and has_flag(node) is False
@@ -119,7 +113,7 @@ def final_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
 
 
 def _all_know(e: Evidence) -> bool:
-    return all(state_metric(one) in (None, POST_MIGRATION) for one in e.observation.controllers)
+    return all(state_metric(one) in (None, ZkMigrationState.POST_MIGRATION) for one in e.observation.controllers)
 
 
 def _up(node: NodeSeen | None) -> bool:

@@ -10,16 +10,15 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
 from kafkactl.features.update_rules import release_of
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION, MIGRATING_STATES
 from kafkactl.plan import Finding, Severity, blocker, each_once, warning
 from kafkactl.quorum.majority import arithmetic
 from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, QuorumState, Replica, ids_of, progress
 
 ADD_RAFT_VOTER = 80
-_MIGRATING = (1, 2)  # ZkMigrationState: before and during
 _CALM_EPOCHS = 2
 
 # Finding id -> the flag that lets the change go on nevertheless. What is not here is never overridden.
@@ -214,7 +213,7 @@ def _unrest(state: QuorumState, circumstances: Circumstances) -> Iterator[Findin
 
 def _migration(state: QuorumState) -> Iterator[Finding]:
     registrations = state.registrations
-    if registrations is not None and registrations.zk_migration_state in _MIGRATING:
+    if registrations is not None and registrations.zk_migration_state in MIGRATING_STATES:
         yield blocker(
             "voters-frozen-by-migration",
             "quorum",

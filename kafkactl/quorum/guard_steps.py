@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.quorum.guard import Circumstances, life_words, release_of_node
 from kafkactl.quorum.majority import arithmetic, shown

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import KRAFT_VERSION, NO_LEADER
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.liveness import at_a_glance
-from kafkactl.quorum.state import ALIVE_WITHIN_MS, NO_LEADER, Mode, NodeFacts, Probe, QuorumState, Replica
+from kafkactl.quorum.state import ALIVE_WITHIN_MS, Mode, NodeFacts, Probe, QuorumState, Replica
 from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
-KRAFT_VERSION = "kraft.version"
 _FIRST_WITH_DIRECTORIES = 2
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kafkactl.features.update_rules import update_rules
+from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.plan import Finding, Severity, blocker, blockers, warning
 from kafkactl.quorum.guard import Circumstances, check_situation, release_of_node, weigh
 from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
@@ -22,7 +23,6 @@ from kafkactl.quorum.target import Wanted, resolve
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint, ReplicaKey
 
-KRAFT_VERSION = "kraft.version"
 # A follower reports its directory id to each new leader after one to three fetch timeouts; two periods of the longest.
 SETTLED_EPOCH_MS = 2 * 3 * FETCH_TIMEOUT_MS
 _CALM = Circumstances()

@@ -14,13 +14,13 @@ from enum import StrEnum
 from typing import Any
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.registrations import Registrations
 from kafkactl.plan import Finding
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.majority import majority, tolerates
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
-NO_LEADER = -1
 # KRaft's timeouts at their defaults (`QuorumConfig`): a follower gives up after 2 s without its leader, a leader after
 # one and a half of that without a majority, and its memory of who fetched is trusted for twice of it.
 FETCH_TIMEOUT_MS = 2_000

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import Final
 
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image import NO_LEADER, Image
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image import Image
 
 # Places of a PartitionState.
 _REPLICAS: Final = 0

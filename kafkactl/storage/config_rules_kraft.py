@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.features.releases import KafkaVersion
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.quorum.voters import is_host_pattern
 from kafkactl.storage.config_rules_listeners import PROTOCOL_MAP, csv_items, csv_map
 from kafkactl.storage.config_rules_values import Problem, metadata_version_name, predates_kraft
@@ -21,7 +22,6 @@ from kafkactl.storage.config_rules_view import (
 CONTROLLER_NAMES = "controller.listener.names"
 VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
-MIGRATION = "zookeeper.metadata.migration.enable"
 _SASL = ("SASL_PLAINTEXT", "SASL_SSL")
 _CONTROLLERS_APART_FROM_BROKERS = KafkaVersion(4, 0, 0)
 
@@ -111,7 +111,7 @@ def check_zookeeper(view: ConfigView) -> Iterator[Problem]:
     """What a node of 3.x needs where ZooKeeper is (still) part of it."""
     if "zookeeper.connect" not in view.values.keys:
         return
-    migrates = bool(view.get(MIGRATION))
+    migrates = bool(view.get(MIGRATION_ENABLE))
     if not view.is_kraft and view.get("zookeeper.connect") is None:
         yield Problem(
             id="missing-process-roles",
@@ -124,7 +124,7 @@ def check_zookeeper(view: ConfigView) -> Iterator[Problem]:
         yield Problem(
             id="migration-without-zookeeper",
             key="zookeeper.connect",
-            words=f"If using `{MIGRATION}` in KRaft mode, `zookeeper.connect` must also be set.",
+            words=f"If using `{MIGRATION_ENABLE}` in KRaft mode, `zookeeper.connect` must also be set.",
             next_step="Set zookeeper.connect, or remove the migration switch.",
         )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.protocol.config_variables import variables
 from kafkactl.protocol.java_text import split_list
 from kafkactl.storage.config_rules_values import Problem
@@ -36,7 +37,7 @@ _NEEDED = frozenset(
         "unstable.feature.versions.enable",
         "unstable.metadata.versions.enable",
         "zookeeper.connect",
-        "zookeeper.metadata.migration.enable",
+        MIGRATION_ENABLE,
     }
 )
 

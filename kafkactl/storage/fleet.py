@@ -14,6 +14,7 @@ from kafkactl.errors import InputError
 from kafkactl.features.levels import features_of
 from kafkactl.features.releases import Release, find_release, newest_release
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.plan import Finding, Outcome, Severity, blockers
 from kafkactl.storage.ensure import blank_node
 from kafkactl.storage.fleet_model import FLEET, Fleet, FleetNode, nodes_text, voter_roles
@@ -43,7 +44,7 @@ PLANNED_KEYS = (
     "unstable.feature.versions.enable",
     "unstable.metadata.versions.enable",
     "zookeeper.connect",
-    "zookeeper.metadata.migration.enable",
+    MIGRATION_ENABLE,
 )
 
 _VOTER_MODES = {
@@ -284,7 +285,7 @@ def _levels_fit_binaries(fleet: Fleet, level: int, features: Mapping[str, int]) 
         for name, wanted in features.items():
             facts = known.get(name)
             best = 0 if facts is None else facts.latest_testing if unstable else facts.latest_production
-            if wanted > best and name not in ("metadata.version", "kraft.version"):
+            if wanted > best and name not in (METADATA_VERSION, KRAFT_VERSION):
                 yield Finding(
                     id="feature-level-not-supported",
                     severity=Severity.BLOCKER,

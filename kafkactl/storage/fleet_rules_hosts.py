@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from kafkactl.errors import InputError
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.plan import Finding, blocker
 from kafkactl.storage.fleet_model import FLEET, Fleet, address_of, host_of, nodes_text
 from kafkactl.storage.inventory import NEW_CLUSTER
@@ -59,7 +60,7 @@ def _migration_needs_its_id(fleet: Fleet) -> Iterator[Finding]:
         yield blocker(
             id="migration-needs-zookeeper-cluster-id",
             subject=FLEET,
-            message=f"{nodes_text(migrating)} have zookeeper.metadata.migration.enable=true, and cluster_id is new",
+            message=f"{nodes_text(migrating)} have {MIGRATION_ENABLE}=true, and cluster_id is new",
             next_step="Give the ZooKeeper cluster's id (znode /cluster/id): the controllers take over that cluster.",
             nodes=migrating,
         )

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 
 from kafkactl.errors import InputError
 from kafkactl.features.levels import (
-    KRAFT_VERSION,
-    METADATA_VERSION,
     FeatureFacts,
     MetadataVersion,
     default_levels,
@@ -22,6 +20,7 @@ from kafkactl.features.levels import (
 from kafkactl.features.release_version import in_kafkas_words, parse_release_version, understood
 from kafkactl.features.releases import Release, kraft_version_for
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.plan import Finding, blocker, warning
 from kafkactl.storage.model import FormatRequest
 from kafkactl.storage.node_config import NodeConfig
@@ -177,7 +176,7 @@ def _by_text(text: str, release: Release, unstable: bool, findings: list[Finding
         if error.id not in _UNDERSTOOD:
             raise
         message = error.message if error.cause is None else f"{error.message} ({error.cause})"
-        findings.append(blocker(error.id, "metadata.version", message, error.next_step or "", release_version=text))
+        findings.append(blocker(error.id, METADATA_VERSION, message, error.next_step or "", release_version=text))
         meant = understood(release, text)
         return meant if meant is not None and meant.level > 0 else None
 
@@ -188,7 +187,7 @@ def _by_level(level: int, release: Release, unstable: bool, findings: list[Findi
         findings.append(
             blocker(
                 "unknown-feature-level",
-                "metadata.version",
+                METADATA_VERSION,
                 f"No MetadataVersion with feature level {level}",
                 f"Kafka {release.version_text} takes {low.level} ({low.name}) to {high.level} ({high.name}).",
                 level=level,
@@ -202,7 +201,7 @@ def _by_level(level: int, release: Release, unstable: bool, findings: list[Findi
         findings.append(
             blocker(
                 "release-version-too-old",
-                "metadata.version",
+                METADATA_VERSION,
                 f"{words} ({level} is {found.name})",
                 f"Name {lowest.name} or a later one.",
                 level=level,
@@ -221,7 +220,7 @@ def _unstable_level(found: MetadataVersion, release: Release) -> Finding:
         words = in_kafkas_words(release, release.words_unstable, found.name, unstable=False, level=found.name)
     return blocker(
         "unstable-release-version",
-        "metadata.version",
+        METADATA_VERSION,
         words,
         f"Take {metadata_version(release.production_level).name} or an older one; or, on a cluster that may be lost,"
         f" set {release.unstable_switch}=true in the properties file.",
@@ -232,7 +231,7 @@ def _unstable_level(found: MetadataVersion, release: Release) -> Finding:
 def _ambiguous(level: int) -> Finding:
     return blocker(
         "release-version-and-feature",
-        "metadata.version",
+        METADATA_VERSION,
         "Use --release-version instead of --feature metadata.version=X to avoid ambiguity",
         "Leave one of the two out (inter.broker.protocol.version counts as --release-version in 3.x).",
         level=level,

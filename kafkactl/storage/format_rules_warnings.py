@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafkactl.features.levels import METADATA_VERSION
 from kafkactl.features.releases import Release
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity, blocker, warning

@@ -18,6 +18,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.plan import Finding, Severity
 from kafkactl.storage.lost_disk import LostDisk, check_lost_disk
 from kafkactl.storage.model import (
@@ -26,7 +27,6 @@ from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     LOST_AND_FOUND,
     META_PROPERTIES,
-    METADATA_LOG,
     DirectoryEntry,
     DirectoryState,
     GuardOverrides,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 META_PROPERTIES = "meta.properties"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
-METADATA_LOG = "__cluster_metadata-0"
 # Offset 0, epoch 0: 20 digits and 10 digits (raft/.../Snapshots.java).
 FIRST_CHECKPOINT = "00000000000000000000-0000000000.checkpoint"
 QUORUM_STATE = "quorum-state"

@@ -18,6 +18,7 @@ from typing import Any
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.plan import Finding, Severity
 from kafkactl.protocol.config_variables import has_variable
 from kafkactl.protocol.properties import NOTHING, Properties, PropertyWarning, parse_properties
@@ -175,7 +176,7 @@ def _node_config(
         else None,
         unstable_features=bool(view.get(view.release.unstable_switch)) if view.release.unstable_switch else False,
         zookeeper_connect=view.get("zookeeper.connect"),
-        zookeeper_migration=bool(view.get("zookeeper.metadata.migration.enable")),
+        zookeeper_migration=bool(view.get(MIGRATION_ENABLE)),
         warnings=warnings,
     )
 

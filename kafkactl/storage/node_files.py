@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kafkactl.errors import SchemaError
-from kafkactl.features.levels import METADATA_VERSION
+from kafkactl.kafka_names import METADATA_LOG, METADATA_VERSION
 from kafkactl.metadata.checkpoint import decode_checkpoint, encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.voters import Voter
@@ -24,7 +24,6 @@ from kafkactl.storage.model import (
     FIRST_CHECKPOINT,
     KEYS_MODE,
     META_PROPERTIES,
-    METADATA_LOG,
     SNAPSHOT_MODE,
     PlannedFile,
 )

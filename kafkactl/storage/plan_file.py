@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from kafkactl.errors import InputError, RefusedError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Outcome, Severity
 from kafkactl.shown import escaped
@@ -31,7 +32,6 @@ from kafkactl.storage.model import (
     FIRST_CHECKPOINT,
     KEYS_MODE,
     META_PROPERTIES,
-    METADATA_LOG,
     SNAPSHOT_MODE,
     Action,
     FormatPlan,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.plan import Finding, Outcome, blocker, blockers
 from kafkactl.storage.format_rules_disks import ClassifiedDirectory, DirectoryClass, classify
 from kafkactl.storage.guard import is_leftover
@@ -21,7 +22,6 @@ from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     LOST_AND_FOUND,
     META_PROPERTIES,
-    METADATA_LOG,
     DirectoryState,
     ObservedDirectory,
     ObservedNode,

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.features.catalog import METADATA_VERSION, metadata_version
+from kafkactl.features.catalog import metadata_version
 from kafkactl.features.release_version import understood
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log_scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
@@ -202,7 +203,7 @@ def _level_refused(situation: Situation, contents: Contents, path: str) -> str |
     lowest = _LOWEST_IN_4 if situation.at_least(4, 0) else _LOWEST_IN_3
     if level < lowest:
         word = "versions" if not situation.at_least(3, 7) else ".version"
-        dotted = "metadata versions" if word == "versions" else "metadata.version"
+        dotted = "metadata versions" if word == "versions" else METADATA_VERSION
         return f"Bootstrap {dotted} before {metadata_version(lowest).name} are not supported."
     return None
 

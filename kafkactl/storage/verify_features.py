@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kafkactl.features.catalog import KRAFT_VERSION, METADATA_VERSION, features_of
+from kafkactl.features.catalog import features_of
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.metadata.log_scan import FeatureChange
 from kafkactl.storage.verify_bootstrap import founding_records, no_metadata_version
 from kafkactl.storage.verify_log import SnapshotFacts

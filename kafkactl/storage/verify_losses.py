@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.storage.model import METADATA_LOG, NODE_LOCK, QUORUM_STATE
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.model import NODE_LOCK, QUORUM_STATE
 from kafkactl.storage.verify_model import (
     DirectoryFacts,
     Loss,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kafkactl.kafka_names import METADATA_LOG, METADATA_TOPIC
 from kafkactl.protocol.java_text import parse_int
-from kafkactl.storage.model import METADATA_LOG, NODE_LOCK, DirectoryEntry
+from kafkactl.storage.model import NODE_LOCK, DirectoryEntry
 from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.storage.verify_model import (
     DirectoryClass,
@@ -24,7 +25,6 @@ from kafkactl.storage.verify_model import (
 
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 _RETIRED = re.compile(r"\S+-\S+\.\S+-(delete|future|stray)", re.ASCII)
-_METADATA_TOPIC = "__cluster_metadata"
 
 
 def place_rules(situation: Situation) -> Iterator[Trouble]:
@@ -235,7 +235,7 @@ def _same_partition_twice(situation: Situation) -> Iterator[Trouble]:
         entries = () if directory.kind is DirectoryClass.ERROR else directory.observed.entries
         for entry in entries:
             partition = partition_of(entry.name) if entry.kind == "directory" else None
-            if partition is None or partition[0] == _METADATA_TOPIC or entry.name.endswith(("-delete", "-stray")):
+            if partition is None or partition[0] == METADATA_TOPIC or entry.name.endswith(("-delete", "-stray")):
                 continue
             place = f"{path.rstrip('/')}/{entry.name}"
             other = seen.setdefault((partition, entry.name.endswith("-future")), place)

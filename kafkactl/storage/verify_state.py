@@ -5,7 +5,7 @@ A snapshot stands for everything before its offset; records of the log count fro
 
 from __future__ import annotations
 
-from kafkactl.features.catalog import METADATA_VERSION
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log_scan import FeatureChange
 from kafkactl.storage.verify_log import SnapshotFacts
 from kafkactl.storage.verify_model import Situation

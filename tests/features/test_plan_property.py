@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from kafkactl.features.change import upgrade_type
 from kafkactl.features.consequences import downgrade_floor
-from kafkactl.features.levels import KRAFT_VERSION, METADATA_VERSION, features_of
+from kafkactl.features.levels import features_of
 from kafkactl.features.plan import FeaturePlan, plan_change
 from kafkactl.features.predict import predicted_acceptance
 from kafkactl.features.releases import find_release
 from kafkactl.features.request import FeatureRequest, Operation
 from kafkactl.features.state import Role
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.plan import Outcome, blockers
 from tests.features.clusters import Cluster, Node, ranges
 

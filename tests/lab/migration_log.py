@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafkactl.adapters.log_source import open_source
+from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.metadata.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.frame import MetadataRecord, decode_record
-from kafkactl.migration.copy_records import MIGRATION
 from kafkactl.protocol.record_batch import decode_header, decode_records
 
 NAME = "ZK Migration"
@@ -62,7 +62,10 @@ def copied_batches(log: Path) -> list[tuple[MetadataRecord, ...]]:
 
 
 def _is_copied(record: MetadataRecord) -> bool:
-    return record.type in COPIED and record.data.get("ZkMigrationState", MIGRATION) == MIGRATION
+    return (
+        record.type in COPIED
+        and record.data.get("ZkMigrationState", ZkMigrationState.MIGRATION) == ZkMigrationState.MIGRATION
+    )
 
 
 def _is_done(batch: tuple[MetadataRecord, ...]) -> bool:

@@ -6,14 +6,9 @@ import zipfile
 
 import pytest
 
-from kafkactl.features.levels import (
-    METADATA_VERSION,
-    changes_metadata_in,
-    features_of,
-    metadata_version,
-    names_before_levels,
-)
+from kafkactl.features.levels import changes_metadata_in, features_of, metadata_version, names_before_levels
 from kafkactl.features.releases import Release, find_release
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.schema.build import build_message
 from kafkactl.schema.definitions import control_record
 from kafkactl.schema.dialect import parse_definition

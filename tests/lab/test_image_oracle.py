@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
+from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.batch_runs import walk_runs
-from kafkactl.metadata.image import KRAFT_VERSION, Image
+from kafkactl.metadata.image import Image
 from kafkactl.metadata.image_json import image_sha256
 from kafkactl.metadata.replay import replay
 from kafkactl.metadata.replay_batches import replay_runs

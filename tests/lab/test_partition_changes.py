@@ -17,8 +17,9 @@ from kafkactl.dryrun.appended import encoded, record
 from kafkactl.dryrun.election import Election, ElectionRules, Target, change_data, change_partition
 from kafkactl.dryrun.rules import Rules, rules_of
 from kafkactl.features.releases import find_release
+from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.frame import decode_record
-from kafkactl.metadata.image import MIGRATING, NO_LEADER, Partition
+from kafkactl.metadata.image import MIGRATING, Partition
 from kafkactl.values import Uuid
 from tests.lab import releases
 from tests.lab.oracle import Oracle

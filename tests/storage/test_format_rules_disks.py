@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.plan import Outcome, Severity
 from kafkactl.storage.model import (
     FIRST_CHECKPOINT,
-    METADATA_LOG,
     Action,
     DirectoryEntry,
     DirectoryState,

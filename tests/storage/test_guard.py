@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.plan import Finding, Severity
 from kafkactl.storage.guard import check_blank, foreign_directories, is_topic_partition
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
     KAFKACTL_LOCK,
-    METADATA_LOG,
     DirectoryEntry,
     DirectoryState,
     FileRead,

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.checkpoint import decode_checkpoint
 from kafkactl.metadata.voters import Voter
 from kafkactl.protocol.crc32c import crc32c
-from kafkactl.storage.model import FIRST_CHECKPOINT, METADATA_LOG
+from kafkactl.storage.model import FIRST_CHECKPOINT
 from kafkactl.storage.node_files import NodeFiles
 from kafkactl.values import Endpoint, Uuid
 

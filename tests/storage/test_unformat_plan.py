@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.plan import Outcome
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
     KAFKACTL_LOCK,
-    METADATA_LOG,
     DirectoryEntry,
     ObservedDirectory,
     staged_name,
