@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from kafkactl.dryrun.election import Completion, ElectionRules
-from kafkactl.errors import SchemaError
-from kafkactl.features.releases import Release, release_names
+from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import ELR_VERSION, METADATA_VERSION
 from kafkactl.protocol.java_text import hash_map_order
-from kafkactl.schema.source import read_data
+from kafkactl.schema.release_table import ReleaseTable, read_release_table
 
 LEVEL_OF_SILENCE: Final = 1  # of metadata.version in a log that never told one
 _EPOCH_STAYS_FROM, _DIRECTORIES_FROM, CORDONED_FROM, CONTROLLERS_REGISTER_FROM = 12, 17, 30, 15
@@ -83,10 +82,7 @@ def grown_isr(isr: tuple[int, ...], joined: Iterable[int], rules: Rules) -> tupl
 
 def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: bool = False) -> Rules:
     """The rules of a release at these levels; `migration_enabled` is zookeeper.metadata.migration.enable (to 3.9)."""
-    of_release = dict(_rows()[release.name])
-    for patch in _patches():
-        if patch["release"] == release.name and release.patch in patch["patches"]:
-            of_release |= {name: value for name, value in patch.items() if name in _RELEASE_FIELDS}
+    of_release = dict(_table().at(release.numbers))
     again, zookeeper = of_release.pop("fences_again_after_shutdown"), of_release.pop("zookeeper_mode")
     in_hash_order = of_release.pop("isr_in_hash_order")
     clears_isr = of_release.pop("registration_clears_isr")
@@ -111,26 +107,5 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
 
 
 @functools.cache
-def _table() -> dict[str, Any]:
-    import tomli
-
-    return tomli.loads(read_data("features/election_rules.toml").decode())
-
-
-def _patches() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = _table()["patch"]
-    return found
-
-
-@functools.cache
-def _rows() -> dict[str, dict[str, Any]]:
-    """Release name -> its fields, rows without one of their own like the row before."""
-    rows = {row["from"]: row for row in _table()["release"]}
-    filled: dict[str, Any] = {}
-    found = {}
-    for name in release_names():
-        filled = filled | {key: value for key, value in rows.get(name, {}).items() if key != "from"}
-        if set(filled) != _RELEASE_FIELDS:
-            raise SchemaError(f"election_rules.toml, {name}: wrong or missing fields", id="invalid-release-table")
-        found[name] = filled
-    return found
+def _table() -> ReleaseTable:
+    return read_release_table("features/election_rules.toml", _RELEASE_FIELDS)

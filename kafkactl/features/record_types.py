@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from kafkactl.features.releases import Release, release_names
-from kafkactl.schema.source import read_data
+from kafkactl.features.releases import Release
+from kafkactl.schema.release_table import ReleaseTable, read_release_table
 
 
 def record_types_of(release: Release) -> Mapping[int, int]:
@@ -15,17 +15,10 @@ def record_types_of(release: Release) -> Mapping[int, int]:
     A record beyond that is refused by the generated reader, and that ends a controller (`MetadataRecordType`,
     `MetadataRecordSerde`).
     """
-    return _record_types()[release.name]
+    highest: Mapping[str, int] = _table().at(release.numbers)["highest"]
+    return {int(api_key): version for api_key, version in highest.items() if version >= 0}
 
 
 @functools.cache
-def _record_types() -> dict[str, Mapping[int, int]]:
-    import tomli
-
-    rows = {row["name"]: row for row in tomli.loads(read_data("features/record_types.toml").decode())["release"]}
-    known: dict[int, int] = {}
-    found: dict[str, Mapping[int, int]] = {}
-    for name in release_names():
-        known = known | dict(rows.get(name, {}).get("highest", ()))
-        found[name] = {api_key: highest for api_key, highest in known.items() if highest >= 0}
-    return found
+def _table() -> ReleaseTable:
+    return read_release_table("features/record_types.toml", {"highest"})

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
 
-from kafkactl.errors import InputError, SchemaError
+from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
-from kafkactl.schema.source import read_data
+from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
 
 
 @frozen(kw_only=False, order=True)
@@ -121,8 +120,13 @@ class Release:
     @property
     def version(self) -> KafkaVersion:
         """Release and patch as numbers, for comparing releases with each other."""
+        return KafkaVersion(*self.numbers)
+
+    @property
+    def numbers(self) -> Version:
+        """The same as tables of releases want it."""
         major, minor = self.name.split(".")
-        return KafkaVersion(int(major), int(minor), self.patch)
+        return int(major), int(minor), self.patch
 
     @property
     def has_directory_ids(self) -> bool:
@@ -147,31 +151,28 @@ def find_release(text: str) -> Release:
     `unknown-kafka-version`, naming the known releases and the one that was probably meant.
     """
     version = _parsed(text.strip())
-    if version is None or version.release_name not in _rows():
+    if version is None or version.release_name not in release_names():
         raise _unknown_version(text)
-    name, asked = version.release_name, version.patch
-    rows = _rows()[name]
-    newest = rows[0]["newest_patch"]
-    patch = newest if asked is None else asked
-    row = [row for row in rows if row["from_patch"] <= patch][-1]
-    settings = {key: value for key, value in row.items() if key != "from_patch"}
-    return Release(name=name, version_text=str(version), patch=patch, **settings)
+    newest = _table().at((version.major, version.minor, 0))["newest_patch"]
+    patch = newest if version.patch is None else version.patch
+    fields = _table().at((version.major, version.minor, patch))
+    return Release(name=version.release_name, version_text=str(version), patch=patch, **fields)
 
 
 @functools.cache
 def known_releases() -> tuple[Release, ...]:
     """Every release, oldest first, each at its newest known patch."""
-    return tuple(find_release(name) for name in _rows())
+    return tuple(find_release(name) for name in release_names())
 
 
 def newest_release() -> Release:
     """The newest release known: what `kafkactl` assumes where no version is named."""
-    return find_release(list(_rows())[-1])
+    return find_release(release_names()[-1])
 
 
 def release_names() -> tuple[str, ...]:
     """`3.3` … `4.4`, oldest first; for completion and messages."""
-    return tuple(_rows())
+    return tuple(dict.fromkeys(f"{row.since[0]}.{row.since[1]}" for row in _table().rows))
 
 
 def kraft_version_for(release: Release, *, voter_mode: str, static_voters: bool) -> int:
@@ -191,23 +192,11 @@ def kraft_version_for(release: Release, *, voter_mode: str, static_voters: bool)
 
 
 @functools.cache
-def _rows() -> dict[str, list[dict[str, Any]]]:
-    """Release name -> its rows with every field filled in, one for each patch at which something changed."""
-    import tomli
-
-    expected = set(Release.__annotations__) - {"name", "version_text", "patch"} | {"from_patch"}
-    filled: dict[str, Any] = {}
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in tomli.loads(read_data("features/releases.toml").decode("utf-8"))["release"]:
-        major, minor, patch = row.pop("from").split(".")
-        filled = filled | row | {"from_patch": int(patch)}
-        if set(filled) != expected:
-            raise SchemaError(
-                f"releases.toml, {major}.{minor}.{patch}: wrong or missing fields {sorted(set(filled) ^ expected)}",
-                id="invalid-release-table",
-            )
-        found.setdefault(f"{major}.{minor}", []).append(filled)
-    return found
+def _table() -> ReleaseTable:
+    """One row for each patch at which something changed."""
+    return read_release_table(
+        "features/releases.toml", set(Release.__annotations__) - {"name", "version_text", "patch"}
+    )
 
 
 def _parsed(text: str) -> KafkaVersion | None:

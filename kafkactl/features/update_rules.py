@@ -7,13 +7,10 @@ not in any answer, but the range of metadata.version that it advertises says it 
 from __future__ import annotations
 
 import functools
-from dataclasses import fields
-from typing import Any
 
-from kafkactl.errors import SchemaError
-from kafkactl.features.releases import Release, known_releases, release_names
+from kafkactl.features.releases import Release, known_releases
 from kafkactl.frozen import frozen
-from kafkactl.schema.source import read_data
+from kafkactl.schema.release_table import ReleaseTable, read_release_table
 from kafkactl.schema.spec import Versions
 
 
@@ -47,7 +44,7 @@ class UpdateRules:
 
 def update_rules(release: Release) -> UpdateRules:
     """The rules of a release."""
-    return _rules()[release.name]
+    return UpdateRules(**_table().at(release.numbers))
 
 
 def release_of(metadata_versions: Versions | None) -> Release | None:
@@ -67,20 +64,5 @@ def release_of(metadata_versions: Versions | None) -> Release | None:
 
 
 @functools.cache
-def _rules() -> dict[str, UpdateRules]:
-    """Release name -> its rules, rows without one of their own like the row before."""
-    import tomli
-
-    rows = {row.pop("from"): row for row in tomli.loads(read_data("features/update_rules.toml").decode())["release"]}
-    expected = {field.name for field in fields(UpdateRules)}
-    filled: dict[str, Any] = {}
-    found: dict[str, UpdateRules] = {}
-    for name in release_names():
-        filled = filled | rows.get(name, {})
-        if set(filled) != expected:
-            raise SchemaError(
-                f"update_rules.toml, {name}: wrong or missing fields {sorted(set(filled) ^ expected)}",
-                id="invalid-release-table",
-            )
-        found[name] = UpdateRules(**filled)
-    return found
+def _table() -> ReleaseTable:
+    return read_release_table("features/update_rules.toml", UpdateRules.__annotations__)

@@ -1,22 +1,20 @@
-"""What the copy of a release carries over, and how: the differences between 3.5.0 and 3.9, as a table.
-
-Sources: core `ZkMigrationClient.scala` and `migration/ZkConfigMigrationClient.scala` at the tags of the releases named
-in the rows. 3.4's copy was an early access without ACLs and SCRAM and is not told of here.
-"""
+"""What the copy of a release carries over from ZooKeeper, and how: schemas/features/copy_rules.toml as values."""
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from kafkactl.errors import InputError
 from kafkactl.features.releases import KafkaVersion
 from kafkactl.frozen import frozen
 from kafkactl.plan import Finding, blocker
+from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
 
 
 @frozen
 class CopyRules:
-    """How one release copies.
+    """How one release copies; `since` is the patch from which on it does so.
 
     tokens: delegation tokens are carried over.
     skips_pending_deletions: topics in /admin/delete_topics are left out; before, they come to life again.
@@ -37,44 +35,23 @@ class CopyRules:
     min_batch_size: int
 
 
-def _row(since: tuple[int, int, int], *, plain: bool, min_batch_size: int, **known: bool) -> CopyRules:
-    return CopyRules(
-        since=KafkaVersion(*since),
-        tokens=known.get("tokens", False),
-        skips_pending_deletions=known.get("skips", False),
-        plain_names=plain,
-        default_broker_config=since >= (3, 5, 2),
-        next_producer_id=known.get("next_id", False),
-        min_batch_size=min_batch_size,
-    )
-
-
-_ROWS: Final = (
-    _row((3, 5, 0), plain=False, min_batch_size=0),
-    _row((3, 5, 2), plain=False, min_batch_size=0, next_id=True),
-    _row((3, 6, 0), plain=False, min_batch_size=0, tokens=True),
-    _row((3, 6, 1), plain=False, min_batch_size=0, tokens=True, next_id=True, skips=True),
-    _row((3, 6, 2), plain=True, min_batch_size=200, tokens=True, next_id=True, skips=True),
-    _row((3, 7, 0), plain=False, min_batch_size=200, tokens=True, next_id=True, skips=True),
-    _row((3, 7, 1), plain=True, min_batch_size=200, tokens=True, next_id=True, skips=True),
-)
+_FIRST: Final = (3, 5, 0)
 _LAST: Final = (3, 9)
+_ANY_PATCH: Final = 1 << 16  # behind every patch: without a number the newest one counts
 
 
 def copy_rules(version: KafkaVersion) -> CopyRules:
     """The rules of a release; of its newest patch where none is named.
 
-    Raises InputError `migration-release-unknown` for one that cannot copy, or whose copy is not told of here.
+    Raises InputError `migration-release-unknown` for one that cannot copy, or whose copy is not in the table.
     """
-    wanted = version.major, version.minor, 1 << 16 if version.patch is None else version.patch
-    found = [row for row in _ROWS if (row.since.major, row.since.minor, row.since.patch or 0) <= wanted]
-    if not found or wanted[:2] > _LAST:
+    if _numbers(version) < _FIRST or _numbers(version)[:2] > _LAST:
         raise InputError(
             f"what Kafka {version} would copy from ZooKeeper is not known; 3.5 to 3.9 are",
             id="migration-release-unknown",
             next_step="Bring the cluster to the newest 3.9 first: its migration has the fewest faults.",
         )
-    return found[-1]
+    return _rules_at(_numbers(version))
 
 
 def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
@@ -84,6 +61,20 @@ def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
     try:
         return copy_rules(version), ()
     except InputError as error:
-        row = _ROWS[-1] if (version.major, version.minor) > _LAST else _ROWS[0]
+        row = _rules_at(_numbers(version))  # the newest row for a later release, the oldest for an earlier one
         text = f"{error.message}; the numbers are those of {row.since}"
         return row, (blocker("migration-release-unknown", f"Kafka {version}", text, error.next_step or ""),)
+
+
+def _numbers(version: KafkaVersion) -> Version:
+    return version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch
+
+
+def _rules_at(version: Version) -> CopyRules:
+    row = _table().row_at(version)
+    return CopyRules(since=KafkaVersion(*row.since), **row.fields)
+
+
+@functools.cache
+def _table() -> ReleaseTable:
+    return read_release_table("features/copy_rules.toml", set(CopyRules.__annotations__) - {"since"})
