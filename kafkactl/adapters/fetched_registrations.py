@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from kafkactl.adapters.client import Client
 from kafkactl.adapters.metadata_fetch import FetchedSnapshot, iterate_metadata_log
+from kafkactl.metadata.batch_runs import walk_runs
 from kafkactl.metadata.frame import decode_record
 from kafkactl.metadata.registrations import READ_KEYS, RegistrationLog, Registrations
+from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.record_batch import BatchHeader, decode_header, decode_records
 
@@ -19,8 +21,19 @@ def fetch_registrations(client: Client) -> Registrations:
     for part in iterate_metadata_log(client):
         if isinstance(part, FetchedSnapshot):
             log = RegistrationLog()  # it stands for everything before it
-        read_batches(log, part.data)
+            read_snapshot(log, part)
+        else:
+            read_batches(log, part.data)
     return log.registrations()
+
+
+def read_snapshot(log: RegistrationLog, snapshot: FetchedSnapshot) -> None:
+    """Give every record of a snapshot to `log`. Raises DecodeError for what is no sound batch."""
+    for run in walk_runs(snapshot.pieces()):
+        if isinstance(run, Damage):
+            raise run.error
+        for position in run.positions:
+            _read_batch(log, run.data, decode_header(run.data, position))
 
 
 def read_batches(log: RegistrationLog, data: bytes) -> None:

@@ -282,10 +282,10 @@ def cluster_files(
         first = next(group)
         if isinstance(first, FetchedSnapshot):
             yield _fetched(
-                f"{first.end_offset:020}-{first.epoch:010}.checkpoint", CHECKPOINT, first.end_offset, [first.data]
+                f"{first.end_offset:020}-{first.epoch:010}.checkpoint", CHECKPOINT, first.end_offset, first.pieces()
             )
         else:
-            rest = (part.data for part in group)
+            rest = (part.data for part in group if not isinstance(part, FetchedSnapshot))
             yield _fetched(
                 f"{first.base_offset:020}.log", SEGMENT, first.base_offset, itertools.chain([first.data], rest)
             )

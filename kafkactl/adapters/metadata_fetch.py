@@ -7,14 +7,16 @@ watermark that it named first: a growing log has an end. Every batch is checked 
 epochs that never fall) before anybody sees it; what does not fit is `unsound-fetch-answer`. Where the office changes
 hands in the middle, reading goes on at the new leader, for committed records stay.
 
-Memory: one answer at a time, and a snapshot whole, at most `MOST_SNAPSHOT_BYTES`.
+Memory: one answer at a time. What is kept of a snapshot (at most `MOST_SNAPSHOT_BYTES`) or of a log (`MOST_LOG_BYTES`)
+is in a file (`spool`).
 Sources: `KafkaRaftClient` (handleFetchRequest, handleFetchSnapshotRequest), `ReplicatedLog.validateOffsetAndEpoch`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import field
 from typing import Any
 
 from kafkactl.adapters.client import Client
@@ -22,6 +24,7 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.cluster_view import NOT_THE_LEADER, error_codes_in
 from kafkactl.adapters.controllers import controllers_of, describe_quorum
 from kafkactl.adapters.fetched_batches import FetchedPiece, SoundBatches, unsound
+from kafkactl.adapters.spool import Spool
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_TOPIC
@@ -30,6 +33,7 @@ from kafkactl.values import METADATA_TOPIC_ID
 
 PIECE_BYTES = 8 * 1024 * 1024
 MOST_SNAPSHOT_BYTES = 4 * 1024**3
+MOST_LOG_BYTES = 16 * 1024**3  # a controller makes a snapshot every 20 MiB, and keeps 100 MiB (the defaults)
 _WAIT_MS = 200
 _PATIENCE_MS = 15_000.0  # how long a leader may have nothing to say: an election, and its first commit
 _PAUSE_MS = 100.0
@@ -54,41 +58,47 @@ class SnapshotId:
 
 @frozen
 class FetchedSnapshot:
-    """A snapshot and its bytes, which are those of the `.checkpoint` file."""
+    """A snapshot; `pieces` gives its bytes, which are those of the `.checkpoint` file."""
 
     end_offset: int
     epoch: int
-    data: bytes
+    pieces: Callable[[], Iterable[bytes]] = field(repr=False)
 
 
 @frozen
 class FetchedLog:
-    """All of a metadata log that is committed: a snapshot where the leader offers one, and what follows it."""
+    """All of a metadata log that is committed: a snapshot where the leader offers one, and what follows it.
+
+    `pieces` gives the bytes of what follows; `first_offset` is None where nothing does.
+    """
 
     leader_id: int
     leader_epoch: int
     high_watermark: int
     snapshot: FetchedSnapshot | None
-    pieces: tuple[FetchedPiece, ...]
+    first_offset: int | None
+    pieces: Callable[[], Iterable[bytes]] = field(repr=False)
 
 
 def fetch_metadata_log(client: Client) -> FetchedLog:
-    """The committed log as one value; every byte of it is in memory. Raises as `iterate_metadata_log` does."""
+    """The committed log as one value. Raises as `iterate_metadata_log` does, and FailedError where it is not kept."""
     with _controllers(client) as controllers:
         reading = _Reading(controllers)
         snapshot: FetchedSnapshot | None = None
-        pieces: list[FetchedPiece] = []
+        log, first_offset = Spool(), None
         for part in reading.parts(None, None):
             if isinstance(part, FetchedSnapshot):
-                snapshot, pieces = part, []
+                snapshot, log, first_offset = part, Spool(), None
             else:
-                pieces.append(part)
+                first_offset = part.base_offset if first_offset is None else first_offset
+                log.add(part.data)
         return FetchedLog(
             leader_id=reading.leader_id,
             leader_epoch=reading.epoch,
             high_watermark=reading.end if snapshot is None else max(reading.end, snapshot.end_offset),
             snapshot=snapshot,
-            pieces=tuple(pieces),
+            first_offset=first_offset,
+            pieces=log.pieces,
         )
 
 
@@ -106,7 +116,8 @@ def iterate_metadata_log(
 
     Raises UnreachableError: `not-authorised` (CLUSTER_ACTION is needed), `controllers-not-known`,
     `no-active-controller`, `high-watermark-unknown`, `metadata-log-not-given`, `unsound-fetch-answer`,
-    `snapshot-too-large`, or why a node could not be reached.
+    `snapshot-too-large`, `metadata-log-too-large`, or why a node could not be reached; and FailedError
+    `fetched-log-not-written`.
     """
     with _controllers(client) as controllers:
         yield from _Reading(controllers).parts(from_offset, up_to, whole=whole)
@@ -117,24 +128,25 @@ def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int
 
     Raises UnreachableError as `iterate_metadata_log` does; `no-active-controller` also where the epoch is over.
     """
-    data = bytearray()
+    kept = Spool()
     size: int | None = None
-    while size is None or len(data) < size:
-        answer = _partition(client, "FetchSnapshot", _snapshot_request(snapshot_id, leader_epoch, len(data)))
+    while size is None or kept.size_bytes < size:
+        at = kept.size_bytes
+        answer = _partition(client, "FetchSnapshot", _snapshot_request(snapshot_id, leader_epoch, at))
         if answer["ErrorCode"] == _SNAPSHOT_NOT_FOUND:
             return None
         _check_error(answer["ErrorCode"], "FetchSnapshot")
         found = SnapshotId(end_offset=answer["SnapshotId"]["EndOffset"], epoch=answer["SnapshotId"]["Epoch"])
         piece = answer["UnalignedRecords"] or b""
-        if found != snapshot_id or answer["Position"] != len(data) or (size is not None and answer["Size"] != size):
-            raise unsound(f"snapshot {snapshot_id} was asked for at byte {len(data)}, another place was answered")
+        if found != snapshot_id or answer["Position"] != at or (size is not None and answer["Size"] != size):
+            raise unsound(f"snapshot {snapshot_id} was asked for at byte {at}, another place was answered")
         size = answer["Size"]
         if size > MOST_SNAPSHOT_BYTES:
             raise _too_large(snapshot_id, size)
-        if size < 0 or len(data) + len(piece) > size or (not piece and len(data) < size):
-            raise unsound(f"snapshot {snapshot_id} has {size} bytes, and {len(piece)} came at byte {len(data)}")
-        data += piece
-    return FetchedSnapshot(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch, data=bytes(data))
+        if size < 0 or at + len(piece) > size or (not piece and at < size):
+            raise unsound(f"snapshot {snapshot_id} has {size} bytes, and {len(piece)} came at byte {at}")
+        kept.add(piece)
+    return FetchedSnapshot(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch, pieces=kept.pieces)
 
 
 class _MovedError(UnreachableError):
@@ -149,6 +161,7 @@ class _Reading:
         self._patience = Deadline.after(_PATIENCE_MS, controllers.clock)
         self.leader_id = self.epoch = self.end = -1
         self._log_start = 0
+        self._fetched_bytes = 0
 
     def parts(
         self, from_offset: int | None, up_to: int | None, *, whole: bool = False
@@ -173,6 +186,10 @@ class _Reading:
                 self._wait("the active controller gives nothing of what it has", "metadata-log-not-given")
                 continue
             self._patience = Deadline.after(_PATIENCE_MS, self._controllers.clock)
+            if not isinstance(part, FetchedSnapshot):
+                self._fetched_bytes += len(part.data)
+                if self._fetched_bytes > MOST_LOG_BYTES:
+                    raise _log_too_large()
             yield part
             goes_back = whole and isinstance(part, FetchedSnapshot)
             whole = whole and not goes_back
@@ -302,6 +319,14 @@ def _check_error(code: int, name: str) -> None:
         f"the active controller does not give its metadata log: {word} to {name}",
         id="metadata-log-not-given",
         next_step="Look in the log of the active controller.",
+    )
+
+
+def _log_too_large() -> UnreachableError:
+    return UnreachableError(
+        f"the active controller gives more than the {MOST_LOG_BYTES} bytes that are taken of a log",
+        id="metadata-log-too-large",
+        next_step="Read it from the disk of a controller.",
     )
 
 

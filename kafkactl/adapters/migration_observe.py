@@ -7,7 +7,7 @@ whose own files cannot be read is an error.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -261,10 +261,11 @@ class _Looking:
         files = []
         if log.snapshot is not None:
             name = f"{log.snapshot.end_offset:020}-{log.snapshot.epoch:010}.checkpoint"
-            files.append(_kept(name, CHECKPOINT, log.snapshot.end_offset, log.snapshot.epoch, [log.snapshot.data]))
-        if log.pieces:
-            first = log.pieces[0].base_offset
-            files.append(_kept(f"{first:020}.log", SEGMENT, first, None, [one.data for one in log.pieces]))
+            end, epoch = log.snapshot.end_offset, log.snapshot.epoch
+            files.append(LogFile(name=name, kind=CHECKPOINT, base_offset=end, epoch=epoch, pieces=log.snapshot.pieces))
+        if log.first_offset is not None:
+            first = log.first_offset
+            files.append(LogFile(name=f"{first:020}.log", kind=SEGMENT, base_offset=first, pieces=log.pieces))
         segments, checkpoints = ([one for one in files if one.kind == kind] for kind in (SEGMENT, CHECKPOINT))
         return log.leader_id, LogSource(
             name=f"controller {log.leader_id}",
@@ -275,11 +276,6 @@ class _Looking:
 
 
 _SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-failed", "unknown-host"})
-
-
-def _kept(name: str, kind: str, offset: int, epoch: int | None, pieces: Iterable[bytes]) -> LogFile:
-    held = list(pieces)
-    return LogFile(name=name, kind=kind, base_offset=offset, epoch=epoch, pieces=lambda: held)
 
 
 def _cluster_id(tree: Tree) -> str | None:

@@ -259,13 +259,15 @@ class _RegistrationReader:
 
     def read(self, client: Client) -> Registrations:
         """Those that hold now. Raises UnreachableError, DecodeError; after that it begins anew."""
+        from kafkactl.adapters.fetched_registrations import read_snapshot
+
         try:
             for part in iterate_metadata_log(client, from_offset=self._next or None):
                 if isinstance(part, FetchedSnapshot):
-                    self._log, self._next = RegistrationLog(), 0
-                self._take(part.data)
-                if isinstance(part, FetchedSnapshot):
-                    self._next = part.end_offset
+                    self._log, self._next = RegistrationLog(), part.end_offset
+                    read_snapshot(self._log, part)
+                else:
+                    self._take(part.data)
         except BaseException:
             self._log, self._next = RegistrationLog(), 0
             raise

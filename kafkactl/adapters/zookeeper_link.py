@@ -7,11 +7,14 @@ after `LostError`; whoever was writing has to look first whether the write happe
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import logging
+import os
 import socket
 import struct
 import time
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
 _POLL_S: Final = 0.05
 _ATTEMPTS: Final = 3
 _FAILURES: Final = 4
+# A first answer and a login take some hundred bytes. Afterwards: 8 times what ZooKeeper's own client takes
+# (jute.maxbuffer), for servers that are told to give more.
+_ANSWER_BYTES_BEFORE_SESSION: Final = 1 << 20
+_ANSWER_BYTES: Final = 32 << 20
+_RECEIVE_BYTES: Final = 64 << 10
 _NEXT: Final = (
     "Check that the servers of zookeeper.connect run and can be reached from here (`echo srvr | nc HOST PORT`)."
 )
@@ -46,6 +54,22 @@ class CodeError(Exception):
         self.name = name
 
 
+class _Bounded:
+    """A connected socket for kazoo, which asks for as many bytes as a server claims, and waits for all of them."""
+
+    def __init__(self, connected: socket.socket, check: Callable[[int], None]) -> None:
+        self._socket = connected
+        self._check = check
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)  # `pending` is there only under TLS
+
+    def recv(self, size: int) -> bytes:
+        """The next bytes of an answer of which `size` are due. Raises OSError where that is too many."""
+        self._check(size)
+        return self._socket.recv(min(size, _RECEIVE_BYTES))
+
+
 class Link:
     """A session. Close it when done."""
 
@@ -58,6 +82,7 @@ class Link:
         self._failed: dict[str, int] = {}
         self._socket: socket.socket | None = None
         self._proven = False
+        self._too_large: UnreachableError | None = None
         self._client = self._made(deadline)
         try:
             self._start(deadline)
@@ -123,7 +148,7 @@ class Link:
             self._proven = False  # nor will it answer to our good-bye
             raise self._slow() from error
         except (ConnectionLoss, SessionExpiredError, ConnectionClosedError, CancelledError) as error:
-            raise self._lost(error) from error
+            raise self._too_large or self._lost(error) from error
         except AuthFailedError as error:
             raise self._refused() from error
         except NotReadOnlyCallError as error:
@@ -147,6 +172,8 @@ class Link:
     def await_return(self, deadline: Deadline) -> None:
         """After a loss: until there is a connection again. Raises UnreachableError."""
         while not self._client.connected:
+            if self._too_large is not None:
+                raise self._too_large
             if self._client._connection.connection_stopped.is_set() and not self._client._stopped.is_set():
                 raise self._unreachable()
             if deadline.passed:
@@ -180,7 +207,7 @@ class Link:
 
     def _connected(
         self, deadline: Deadline, address: tuple[str, int], hostname: str, timeout: float, **_: Any
-    ) -> socket.socket:
+    ) -> _Bounded:
         """A connected socket, under TLS where it is asked for: kazoo's own TLS checks no host names."""
         name = Address(hostname, address[1])
         seconds = max(0.1, min(timeout, deadline.left_ms / 1000)) if not deadline.passed else timeout
@@ -200,7 +227,19 @@ class Link:
         self._failures.pop(str(name), None)
         self._failed.pop(str(name), None)
         self._socket = secured
-        return secured
+        return _Bounded(secured, functools.partial(self._check_size, name))
+
+    def _check_size(self, server: Address, size: int) -> None:
+        most = _ANSWER_BYTES if self._proven else _ANSWER_BYTES_BEFORE_SESSION
+        if size <= most:
+            return
+        self._too_large = UnreachableError(
+            f"ZooKeeper at {server} announces an answer of {size} bytes; at most {most} are taken"
+            + ("" if self._proven else " before there is a session"),
+            id="zookeeper-answer-too-large",
+            next_step="See that this is a ZooKeeper. Kafka could not read such an answer either (jute.maxbuffer).",
+        )
+        raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
 
     def _note_failure(self, server: str, failure: BaseException) -> None:
         self._failures[server] = failure
@@ -210,6 +249,8 @@ class Link:
         live = self._client.start_async()
         stopped = self._client._connection.connection_stopped
         while not live.wait(min(_POLL_S, deadline.left_ms / 1000)):
+            if self._too_large is not None:
+                raise self._too_large
             # Each has failed several times: a host can have several numbers, and a server may be just starting.
             if all(self._failed.get(str(one), 0) >= _FAILURES for one in self.connect.servers):
                 raise self._unreachable()
@@ -229,6 +270,8 @@ class Link:
                 self.ask(Exists("/", None), deadline)
                 return
             except UnreachableError as error:
+                if self._too_large is not None:
+                    raise
                 if self._settings.login is not None:
                     raise self._refused() from None
                 if not isinstance(error, LostError):

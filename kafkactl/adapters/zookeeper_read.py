@@ -16,7 +16,7 @@ from kafkactl.adapters.clock import Deadline
 from kafkactl.adapters.zookeeper_link import CodeError, Link, LostError
 from kafkactl.adapters.zookeeper_multi import GET_CHILDREN, GET_DATA, NO_AUTH, NO_NODE, Answer, MultiRead, Stat
 from kafkactl.errors import UnreachableError
-from kafkactl.migration.znode import Hidden, Znode, ZnodeAcl
+from kafkactl.migration.znode import MOST_UNPACKED_BYTES, MOST_ZNODES, Hidden, Znode, ZnodeAcl
 
 ROOTS: Final = (
     "/admin",
@@ -81,12 +81,14 @@ class Reader:
     def walk(self, roots: Iterable[str]) -> dict[str, Znode]:
         """Every znode at and below these paths that is of interest, by path; without their ACLs."""
         found: dict[str, Znode] = {}
-        level = list(roots)
+        level, data_bytes = list(roots), 0
         while level:
             inner = []
             for path, znode in self.data(level):
                 if znode is not None:
                     found[path] = znode
+                    data_bytes += len(znode.data or b"")
+                    self._check_size(len(found), data_bytes)
                     if path not in _LEAVES and (znode.num_children or znode.hidden):
                         inner.append(path)
                 elif _is_state(path):
@@ -94,9 +96,21 @@ class Reader:
             # A partition is only asked for itself where it has no state: it has no data and no other child.
             lost = [path for path in inner if _is_partition(path) and path not in found]
             found.update((path, znode) for path, znode in self.data(lost) if znode is not None)
-            level = [_below(path, name) for path, names in self._children(inner, found) for name in names]
-            level = [path for path in level if path not in found]
+            level = []
+            for path, names in self._children(inner, found):
+                level += [below for name in names if (below := _below(path, name)) not in found]
+                self._check_size(len(found) + len(level), 0)
         return found
+
+    def _check_size(self, znodes: int, data_bytes: int) -> None:
+        """Raise where there is more than a cluster has: what a server says must not take the memory of this host."""
+        if znodes > MOST_ZNODES or data_bytes > MOST_UNPACKED_BYTES:
+            raise UnreachableError(
+                f"ZooKeeper at {self._link.connect} has more than {MOST_ZNODES} znodes below {self._chroot or '/'}, or"
+                f" more than {MOST_UNPACKED_BYTES} bytes in them",
+                id="zookeeper-tree-too-large",
+                next_step="See that this is the ZooKeeper of the cluster, and what is below that path.",
+            )
 
     def _children(self, paths: list[str], found: dict[str, Znode]) -> Iterator[tuple[str, Sequence[str]]]:
         asked = []

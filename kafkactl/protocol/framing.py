@@ -23,8 +23,12 @@ from kafkactl.schema.spec import MessageSpec
 
 SIZE_BYTES = 4
 CORRELATION_BYTES = 4
-# Kafka bounds what a server takes by socket.request.max.bytes, 100 MiB; what it sends is smaller in every answer here.
-MAX_RESPONSE_BYTES = 100 * 1024 * 1024
+# What is answered to everybody, before a login: the largest is a list of API keys.
+_BEFORE_LOGIN = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
+MAX_RESPONSE_BYTES_BEFORE_LOGIN = 1024 * 1024
+# The largest answers are the metadata of all topics, about 60 bytes a partition, and pieces of 8 MiB of a log. What is
+# made of an answer may take 8 times as much.
+MAX_RESPONSE_BYTES = 48 * 1024 * 1024
 _MAX_CORRELATION_ID = 0x7FFFFFFF
 
 
@@ -131,8 +135,11 @@ class Framing:
     def _check_size(self, size: int) -> None:
         if size < CORRELATION_BYTES:
             raise self._error(f"a response of {size} bytes; {CORRELATION_BYTES} are the least", "invalid-response-size")
-        if size > self._max_response_bytes:
-            words = f"a response of {size} bytes, more than the {self._max_response_bytes} that are accepted"
+        most = self._max_response_bytes
+        if not self._open or self._open[0].name in _BEFORE_LOGIN:
+            most = min(most, MAX_RESPONSE_BYTES_BEFORE_LOGIN)
+        if size > most:
+            words = f"a response of {size} bytes, more than the {most} that are accepted"
             raise self._error(words, "response-too-large")
 
     def _read(self, frame: bytes) -> Response:

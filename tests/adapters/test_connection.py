@@ -175,6 +175,34 @@ class TestAsking:
             assert error.id == "connection-timed-out"
             assert time.monotonic() - began < 2
 
+    @pytest.mark.parametrize(
+        ("size", "login", "error_id"),
+        [
+            (2**31 - 1, True, "not-kafka"),
+            ((1 << 20) + 1, True, "not-kafka"),
+            (1 << 20, True, "connection-timed-out"),  # announced, and never sent whole
+            (2**31 - 1, False, "malformed-response"),
+            ((48 << 20) + 1, False, "malformed-response"),
+        ],
+    )
+    def test_an_answer_is_judged_by_its_announced_size(self, size: int, login: bool, error_id: str) -> None:
+        """A large one that trickles costs neither memory nor the time limit."""
+
+        def announce(asked: Asked) -> Action | None:
+            return Raw(size.to_bytes(4, "big") + bytes(5000)) if login or asked.name != "ApiVersions" else None
+
+        def talk() -> None:
+            with connected(broker, 400) as connection:
+                connection.ask("DescribeCluster", {}, deadline=deadline(400))
+
+        with FakeBroker(announce) as broker:
+            assert refused(talk).id == error_id
+
+    def test_small_answers_without_an_end_are_those_of_another(self) -> None:
+        frames = b"".join((8).to_bytes(4, "big") + bytes(8) for _ in range(100_000))
+        with FakeBroker(lambda asked: Raw(frames)) as broker:
+            assert refused(lambda: connected(broker)).id in ("not-kafka", "malformed-response")
+
     def test_a_connection_that_was_hung_up_on_is_stale(self) -> None:
         with FakeBroker() as broker, connected(broker) as connection:
             assert not connection.is_stale(0)

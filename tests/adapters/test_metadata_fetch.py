@@ -108,20 +108,22 @@ class TestALog:
     def test_it_is_the_bytes_of_its_batches(self) -> None:
         batches = [batch(0, 2), batch(2), batch(3, 4), batch(7)]
         log = log_of(Leader(batches))
-        assert b"".join(piece.data for piece in log.pieces) == b"".join(batches)
-        assert [(piece.base_offset, piece.end_offset) for piece in log.pieces] == [(0, 3), (3, 8)]
+        assert b"".join(log.pieces()) == b"".join(log.pieces()) == b"".join(batches)
+        assert log.first_offset == 0
         assert (log.leader_id, log.leader_epoch, log.high_watermark, log.snapshot) == (1, 3, 8, None)
 
     def test_what_is_not_committed_is_left_out(self) -> None:
         leader = Leader([batch(0, 2), batch(2), batch(3)])
         leader.high_watermark = 2
-        assert [piece.data for piece in log_of(leader).pieces] == [batch(0, 2)]
+        assert b"".join(log_of(leader).pieces()) == batch(0, 2)
 
     def test_a_snapshot_comes_first_and_piece_by_piece(self) -> None:
         leader = Leader([batch(10), batch(11)], snapshot=(10, 2), start=10)
         log = log_of(leader)
-        assert log.snapshot == FetchedSnapshot(end_offset=10, epoch=2, data=SNAPSHOT)
-        assert [piece.data for piece in log.pieces] == [batch(10) + batch(11)]
+        assert log.snapshot is not None
+        assert (log.snapshot.end_offset, log.snapshot.epoch, log.first_offset) == (10, 2, 10)
+        assert b"".join(log.snapshot.pieces()) == SNAPSHOT
+        assert b"".join(log.pieces()) == batch(10) + batch(11)
         assert leader.names().count("FetchSnapshot") == 10
 
     @pytest.mark.parametrize(("start_epoch", "first"), [(1, 10), (None, 10), (-1, 11)])
@@ -167,7 +169,9 @@ class TestALog:
                 partition["Records"] = partition["Records"][:-5]
 
         leader.spoil = cut
-        assert [piece.end_offset for piece in log_of(leader).pieces] == [1, 3]
+        with leader, Client([leader.address], Role.CONTROLLER, limits=LIMITS) as client:
+            parts = list(iterate_metadata_log(client))
+        assert [part.end_offset for part in parts] == [1, 3]
 
     def test_nothing_committed_yet(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(metadata_fetch, "_PATIENCE_MS", 150.0)
@@ -240,6 +244,14 @@ class TestHostileAnswers:
         assert refused(leader).id == "snapshot-too-large"
         assert leader.names().count("FetchSnapshot") == 1
 
+    def test_a_log_that_has_no_end_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(metadata_fetch, "MOST_LOG_BYTES", 1000)
+        leader = Leader([batch(offset) for offset in range(100)])
+        error = refused(leader)
+        assert error.id == "metadata-log-too-large"
+        assert "1000 bytes" in error.message
+        assert leader.names().count("Fetch") < 50
+
     def test_a_snapshot_that_is_gone_when_it_is_asked_for(self) -> None:
         leader = Leader([batch(10), batch(11)], snapshot=(10, 2), start=10)
 
@@ -251,7 +263,7 @@ class TestHostileAnswers:
         leader.spoil = gone
         log = log_of(leader)
         assert log.snapshot is not None
-        assert (log.snapshot.end_offset, [piece.data for piece in log.pieces]) == (11, [batch(11)])
+        assert (log.snapshot.end_offset, b"".join(log.pieces())) == (11, batch(11))
 
     def test_no_permission(self) -> None:
         leader = Leader([batch(0)])

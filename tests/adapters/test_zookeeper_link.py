@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import socket
 import struct
 import sys
@@ -11,9 +13,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkactl.adapters import zookeeper_read
+from kafkactl.adapters.clock import Deadline, SystemClock
 from kafkactl.adapters.zookeeper import open_zookeeper
+from kafkactl.adapters.zookeeper_multi import GET_DATA
 from kafkactl.adapters.zookeeper_settings import zookeeper_settings
-from kafkactl.errors import InputError, KafkactlError
+from kafkactl.errors import InputError, KafkactlError, UnreachableError
 
 _SESSION_MS = 18_000
 
@@ -76,6 +81,68 @@ def test_a_server_that_falls_silent_is_left_at_once(asks, id: str, server: Silen
         asks(zookeeper)
     assert caught.value.id == id and caught.value.next_step
     assert time.monotonic() - began < _SESSION_MS / 1000 / 3
+
+
+class LargeServer(SilentServer):
+    """Announces answers of a size from the request `number` on, and then trickles."""
+
+    def __init__(self, size: int, number: int) -> None:
+        self._size, self._number, self.given = size, number, 0
+        super().__init__()
+
+    def _talk(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as stream, contextlib.suppress(OSError):
+            for count in itertools.count(1):
+                body = stream.read(*struct.unpack(">i", stream.read(4)))
+                if count >= self._number:
+                    connection.sendall(struct.pack(">i", self._size))
+                    while True:
+                        connection.sendall(bytes(1000))
+                        self.given += 1000
+                        time.sleep(0.001)
+                session = struct.pack(">iiqi16s?", 0, _SESSION_MS, 77, 16, bytes(16), False)
+                answer = session if count == 1 else body[:4] + struct.pack(">qi", 5, 0) + bytes(68)
+                connection.sendall(struct.pack(">i", len(answer)) + answer)
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "words"),
+    [
+        (2**31 - 1, 1, "at most 1048576 are taken before there is a session"),
+        ((1 << 20) + 1, 2, "at most 1048576 are taken before there is a session"),
+        ((32 << 20) + 1, 3, "at most 33554432 are taken"),
+        (2**31 - 1, 3, "an answer of 2147483647 bytes; at most 33554432 are taken"),
+    ],
+)
+def test_an_answer_that_is_announced_too_large_is_not_waited_for(size: int, number: int, words: str) -> None:
+    server = LargeServer(size, number)
+    try:
+        with pytest.raises(UnreachableError, match=words) as caught, open_zookeeper(server.address) as zookeeper:
+            zookeeper.read_tree()
+    finally:
+        server.close()
+    assert (caught.value.id, bool(caught.value.next_step)) == ("zookeeper-answer-too-large", True)
+    assert server.given < 10_000_000
+
+
+def test_a_tree_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Link:
+        connect = "zk1:2181"
+
+    monkeypatch.setattr(zookeeper_read, "MOST_ZNODES", 1000)
+    reader = zookeeper_read.Reader(Link(), "/kafka", Deadline.after(1000, SystemClock()))  # type: ignore[arg-type]
+    stat = (1, 1, 1, 1, 0, 0, 0, 0, 0, 9, 1)
+    monkeypatch.setattr(
+        reader, "_read",
+        lambda operation, paths: iter([(b"", stat) if operation == GET_DATA else list("abcdefghi") for _ in paths]),
+    )  # fmt: skip
+    with pytest.raises(UnreachableError, match="more than 1000 znodes below /kafka") as caught:
+        reader.walk(["/brokers"])
+    assert caught.value.id == "zookeeper-tree-too-large"
+    monkeypatch.setattr(zookeeper_read, "MOST_UNPACKED_BYTES", 100)
+    monkeypatch.setattr(reader, "_read", lambda operation, paths: iter([(bytes(60), stat) for _ in paths]))
+    with pytest.raises(UnreachableError, match="more than 100 bytes"):
+        reader.walk(["/brokers", "/config"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""Bytes that come over the network and are read later: few of them in memory, more in a file without a name.
+
+The file is this user's alone and goes with the process, whatever ends it: metadata logs hold credentials.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.errors import FailedError
+
+_IN_MEMORY_BYTES: Final = 8 * 1024 * 1024
+_PIECE_BYTES: Final = 4 * 1024 * 1024
+
+
+class Spool:
+    """Grows by `add`; `pieces` gives everything from the beginning, as often as it is asked for."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115  # closed with this value
+        weakref.finalize(self, self._file.close)
+        self.size_bytes = 0
+
+    def add(self, data: bytes) -> None:
+        """Keep these bytes, too. Raises FailedError `fetched-log-not-written`."""
+        try:
+            self._file.seek(self.size_bytes)
+            self._file.write(data)
+        except OSError as error:
+            raise FailedError(
+                f"{tempfile.gettempdir()}: the log of the cluster cannot be kept there: {error.strerror or error}",
+                id="fetched-log-not-written",
+                next_step="Make room there, or name another place in TMPDIR.",
+            ) from error
+        self.size_bytes += len(data)
+
+    def pieces(self) -> Iterator[bytes]:
+        """All of it, as it is now."""
+        at = 0
+        while at < self.size_bytes:
+            self._file.seek(at)
+            piece = self._file.read(min(_PIECE_BYTES, self.size_bytes - at))
+            at += len(piece)
+            yield piece
