@@ -84,6 +84,22 @@ def check_regular(found: os.stat_result, path: str) -> None:
         raise OSError(errno.EINVAL, f"{_KINDS.get(kind, 'not a file')}, expected was a regular file", path)
 
 
+def irregular(path: Path) -> str | None:
+    """What stands at a path in the place of a regular file or a link to one; None where that is there, or nothing.
+
+    Raises OSError where the path cannot be looked at.
+    """
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP):
+            raise
+        return "a link that leads to no file" if path.is_symlink() else None
+    if kind == stat.S_IFREG:
+        return None
+    return "a directory" if kind == stat.S_IFDIR else _KINDS.get(kind, "not a file")
+
+
 def read_open(descriptor: int, kind: InputKind, path: str) -> bytes:
     """All bytes of an open file. Raises OSError, also where it is larger than its kind may be."""
     size = os.fstat(descriptor).st_size

@@ -15,7 +15,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.input_files import InputKind, open_regular, read_whole
+from kafkactl.adapters.input_files import InputKind, irregular, open_regular, read_whole
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
@@ -73,7 +73,7 @@ def open_source(path: str) -> LogSource:
     """The log that a path names. Nothing but names and the beginning of a single file is read.
 
     Raises InputError: `input-file-unreadable`, `empty-folder`, `no-metadata-log`, `not-a-metadata-log`,
-    `not-a-log-file`.
+    `not-a-log-file`, `log-file-not-regular`.
     """
     try:
         folder = Path(path)
@@ -107,8 +107,8 @@ def _log_folder(path: str) -> Path:
 
 def _folder(given: str, folder: Path) -> LogSource:
     names = sorted(os.listdir(folder))  # noqa: PTH208  # names, not paths
-    segments = [name for name in names if _SEGMENT_NAME.fullmatch(name) and (folder / name).is_file()]
-    checkpoints = [name for name in names if parse_snapshot_name(name) and (folder / name).is_file()]
+    segments = [name for name in names if _SEGMENT_NAME.fullmatch(name) and _is_file(folder / name)]
+    checkpoints = [name for name in names if parse_snapshot_name(name) and _is_file(folder / name)]
     if not segments and not checkpoints:
         raise _no_log(given, folder, names)
     _refuse_other_topic(given, folder, segments)
@@ -121,6 +121,19 @@ def _folder(given: str, folder: Path) -> LogSource:
         is_folder=True,
         cluster_id=_cluster_id(folder),
     )
+
+
+def _is_file(path: Path) -> bool:
+    """False where the file has gone meanwhile. Raises InputError `log-file-not-regular`, for nothing else may be passed
+    over: the log would seem to be whole without it."""
+    words = irregular(path)
+    if words is not None:
+        raise InputError(
+            f"{path} is {words}, expected was a regular file",
+            id="log-file-not-regular",
+            next_step="Find out who made it: Kafka makes regular files only. Then move it away, or name single files.",
+        )
+    return path.exists()
 
 
 def _no_log(given: str, folder: Path, names: list[str]) -> InputError:

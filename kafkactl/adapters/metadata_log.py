@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafkactl.adapters.directories import read_file
-from kafkactl.adapters.input_files import open_regular
+from kafkactl.adapters.input_files import irregular, open_regular
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log_scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.storage.model import FileRead
@@ -86,6 +86,7 @@ def _scan(path: str, names: list[str], contents: Contents) -> MetadataLogFacts:
         contents=contents,
         snapshots=tuple(_snapshots(path, names)),
         small_files=_small_files(path, names),
+        passed_over=tuple(_passed_over(path, names)),
         unreadable=tuple(_unreadable(path, names)),
         write_error=_write_error(path),
         mixed_offsets=mixed,
@@ -214,6 +215,17 @@ def _snapshot(path: str, name: str, offset: int, epoch: int) -> SnapshotFacts:
 def _small_files(path: str, names: list[str]) -> dict[str, FileRead]:
     wanted = (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
     return {name: read_file(str(Path(path, name))) for name in wanted if name in names}
+
+
+def _passed_over(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Names of segments that are no regular files, and what they are."""
+    for name in names:
+        try:
+            words = irregular(Path(path, name)) if _SEGMENT.fullmatch(name) else None
+        except OSError:
+            continue  # a file that cannot be looked at is told by `_unreadable`
+        if words is not None:
+            yield name, words
 
 
 def _unreadable(path: str, names: list[str]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from kafkactl.frozen import frozen
 from kafkactl.protocol.java_text import parse_int
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
-from kafkactl.storage.verify_model import Phase, Situation, Trouble, file_subject, stops
+from kafkactl.storage.verify_model import Phase, Situation, Trouble, file_subject, stops, warns
 from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
 
 _OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
@@ -38,6 +38,13 @@ def _files_usable(situation: Situation) -> Iterator[Trouble]:
             f"The directory cannot be listed: {log.error}.",
             says=f"{log.path}",
             next_step="Give it to the user that runs Kafka.",
+        )
+    for name, words in log.passed_over:
+        yield warns(
+            "log-file-not-regular",
+            file_subject(f"{log.path}/{name}"),
+            f"The name is that of a segment, and there is {words}: a node starts without it.",
+            next_step="Find out who made it: Kafka makes regular files only. Then move it away.",
         )
     for name, error in log.unreadable:
         yield stops(

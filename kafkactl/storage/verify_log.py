@@ -75,7 +75,7 @@ class MetadataLogFacts:
     """The metadata log of one node. `state`: missing, directory, not-a-directory or unreadable (`error` says why).
 
     `contents` is the fold over all that a recovery would leave; `stop` and `dropped_segments` say what it would not.
-    `contents` is the fold over all that a recovery would leave; `stop` and `dropped_segments` say what it would not.
+    `passed_over` are names of segments that are no regular files, each with what it is.
     `unreadable` are files of the log that the system refuses to read or, opened as a node opens them, to write, each
     with its words; `write_error` says why nothing can be made in the folder. `mixed_offsets` says that offsets do not
     ascend, so that what a recovery would do is not known.
@@ -89,6 +89,7 @@ class MetadataLogFacts:
     contents: Contents = field(default_factory=Contents)
     snapshots: tuple[SnapshotFacts, ...] = ()
     small_files: dict[str, FileRead] = field(default_factory=dict)
+    passed_over: tuple[tuple[str, str], ...] = ()
     unreadable: tuple[tuple[str, str], ...] = ()
     write_error: str | None = None
     mixed_offsets: bool = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from kafkactl.adapters import log_source
 from kafkactl.adapters.log_image import without_needless
 from kafkactl.adapters.log_source import CHECKPOINT, SEGMENT, LogFile, open_source, read_pieces
+from kafkactl.adapters.metadata_log import scan_log_folder
 from kafkactl.errors import KafkactlError
 from kafkactl.protocol.record_batch import encode_batch
 from tests.metadata.goldens import GOLDEN, golden
@@ -51,6 +54,35 @@ def test_a_folder_and_the_log_directory_around_it(folder: Path):
     around = open_source(str(folder.parent))
     assert around.segments[0].name == found.segments[0].name == str(folder / "00000000000000000000.log")
     assert b"".join(found.segments[0].pieces()) == SEGMENT_BYTES
+
+
+@pytest.mark.parametrize("name", ["00000000000000000050.log", "00000000000000000090-0000000001.checkpoint"])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (os.mkfifo, "a FIFO"),
+        (Path.mkdir, "a directory"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device"),
+        (lambda path: path.symlink_to("nowhere"), "a link that leads to no file"),
+        (lambda path: path.symlink_to(path.name), "a link that leads to no file"),
+    ],
+)
+def test_what_has_the_name_of_a_file_of_the_log_and_is_none(
+    make: Callable[[Path], None], words: str, name: str, folder: Path
+):
+    make(folder / name)
+    with pytest.raises(KafkactlError, match=words) as caught:
+        open_source(str(folder))
+    assert (caught.value.id, bool(caught.value.next_step)) == ("log-file-not-regular", True)
+    assert str(folder / name) in caught.value.message
+    if name.endswith(".log"):
+        assert scan_log_folder(str(folder)).passed_over == ((name, words),)
+
+
+def test_a_link_to_a_file_is_one(folder: Path):
+    (folder / "00000000000000000050.log").symlink_to("00000000000000000000.log")
+    assert len(open_source(str(folder)).segments) == 3
+    assert scan_log_folder(str(folder)).passed_over == ()
 
 
 def test_a_copy_under_another_name(folder: Path, tmp_path: Path):

@@ -114,7 +114,8 @@ def command_lines(folder: Path, kind: str) -> dict[str, tuple[list[str], int, st
         disk = log_beside(folder / "e", f"{1:020}.log", kind).parent
         lines["quorum of a disk"] = (["quorum", "describe", "--log-dir", str(disk)], 7, None)
         lines["segment"] = (["log", "verify", str(planted(folder / SEGMENT, kind))], 2, "input-file-unreadable")
-        lines["segment of a disk"] = (["log", "image", str(log_beside(folder / "d", f"{1:020}.log", kind))], 0, None)
+        among_others = str(log_beside(folder / "d", f"{1:020}.log", kind))
+        lines["segment of a disk"] = (["log", "image", among_others], 2, "log-file-not-regular")
     return lines
 
 

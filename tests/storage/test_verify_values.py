@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -104,3 +105,14 @@ def test_root_cannot_judge_for_others(node):
     seen = replace(observed, directories=directories, process_uid=0)
     answer = verify_node(config, seen, find_release("4.3.1"), scan_metadata_log(config.metadata_log_dir))
     assert "judged-as-root" in {finding.id for finding in answer.findings}
+
+
+def test_a_fifo_with_the_name_of_a_segment_is_told_and_not_waited_for(node):
+    made = node("4.3.1").format(static=True).started_once()
+    name = f"{77:020}.log"
+    os.mkfifo(made.path(f"d1/__cluster_metadata-0/{name}"))
+    answer = verify(made)
+    assert answer.will_start is True
+    (told,) = [one for one in answer.findings if one.id == "log-file-not-regular"]
+    assert told.subject == f"file {made.root}/d1/__cluster_metadata-0/{name}"
+    assert "a FIFO" in told.message
