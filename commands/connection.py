@@ -14,12 +14,12 @@ group's, the command line before the environment, and all of them before a conte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from kafkactl.commands.option_group import option_group
 from kafkactl.commands.options import ConnectionOption
 
 if TYPE_CHECKING:
@@ -45,20 +45,7 @@ class ConnectionArguments(NamedTuple):
 
 def connection_options(function: Function) -> Function:
     """Decorator for a leaf, which gets the parameter `connection`, and for a group, which gets nothing."""
-    takes_connection = "connection" in function.__annotations__
-
-    @wraps(function)
-    def call(**parameters: Any) -> Any:
-        for name in ConnectionArguments._fields:
-            parameters.pop(name)
-        if takes_connection:
-            parameters["connection"] = _gathered(click.get_current_context())
-        return function(**parameters)
-
-    decorated: Any = call
-    for option in reversed(_options()):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
+    return option_group("connection", ConnectionArguments, *_options(), make=_gathered)(function)
 
 
 def open_client(
@@ -164,11 +151,11 @@ def _option(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
     return click.option(name, cls=ConnectionOption, metavar=metavar, envvar=variable, help=text)
 
 
-def _gathered(ctx: click.Context) -> ConnectionArguments:
+def _gathered(**_given: str | None) -> ConnectionArguments:
     """The options of this command and of the groups around it, each from its nearest place."""
     typed: dict[str, str] = {}
     environment: dict[str, str] = {}
-    scope: click.Context | None = ctx
+    scope: click.Context | None = click.get_current_context()
     while scope is not None:
         for name in ConnectionArguments._fields:
             if value := scope.params.get(name):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -14,6 +14,7 @@ from kafkactl.commands.dryrun_details import appended_records, detail_tables, wr
 from kafkactl.commands.dryrun_html import page_part, write_html
 from kafkactl.commands.dryrun_page import show_prediction
 from kafkactl.commands.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
+from kafkactl.commands.option_group import option_group
 from kafkactl.commands.options import Choice
 
 if TYPE_CHECKING:
@@ -48,96 +49,30 @@ class NodeIds(click.ParamType[list[int]]):
         return [int(part) for part in parts]
 
 
-def scenario_options(function: Function) -> Function:
-    """SOURCE... or a live cluster, and what every scenario takes; it arrives as `Common` under the name `common`."""
-
-    def wrapped(*, connection: ConnectionArguments, **arguments: Any) -> Any:
-        common = Common(connection=connection, **_taken(arguments))
-        return function(common=common, **arguments)
-
-    wrapped.__annotations__["connection"] = ConnectionArguments  # by which `connection_options` knows who takes it
-    ours = (_source_argument(required=False), from_cluster_option, past_damage_option, *_OPTIONS)
-    return _decorated(function, wrapped, (connection_options, *ours))
-
-
-def saved_options(function: Function) -> Function:
-    """The same for a scenario of what is no metadata log: a SOURCE has to be named."""
-
-    def wrapped(*, context: str | None, **arguments: Any) -> Any:
-        common = Common(connection=ConnectionArguments(context=context), **_taken(arguments))
-        return function(common=common, **arguments)
-
-    return _decorated(function, wrapped, (_source_argument(required=True), _CONTEXT, *_OPTIONS))
-
-
-def _taken(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {name: arguments.pop(name) for name in _COMMON if name in arguments}
-
-
-def _decorated(function: Function, wrapped: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Function:
-    wrapped.__doc__, wrapped.__name__ = function.__doc__, function.__name__
-    wrapped.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
-    decorated: Any = wrapped
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
-
-
-class Common:
+class Common(NamedTuple):
     """The options that every scenario takes."""
 
-    def __init__(
-        self,
-        *,
-        sources: tuple[str, ...],
-        connection: ConnectionArguments,
-        engine: str,
-        master: str | None,
-        config: str | None,
-        kafka_version: str | None,
-        same_cluster: bool,
-        cluster_of: str | None,
-        after: tuple[str, ...],
-        records: bool,
-        details: str | None,
-        html: str | None,
-        from_cluster: bool = False,
-        past_damage: bool = False,
-    ) -> None:
-        if not sources and not from_cluster:
-            raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
-        self.sources = sources
-        self.from_cluster = from_cluster
-        self.past_damage = past_damage
-        self.connection = connection
-        self.engine = engine
-        self.master = master
-        self.context = connection.context
-        self.config = config
-        self.kafka_version = kafka_version
-        self.same_cluster = same_cluster
-        self.cluster_of = cluster_of
-        self.after = after
-        self.records = records
-        self.details = details
-        self.html = html
+    sources: tuple[str, ...]
+    connection: ConnectionArguments
+    engine: str
+    master: str | None
+    config: str | None
+    kafka_version: str | None
+    same_cluster: bool
+    cluster_of: str | None
+    after: tuple[str, ...]
+    records: bool
+    details: str | None
+    html: str | None
+    from_cluster: bool = False
+    past_damage: bool = False
+
+    @property
+    def context(self) -> str | None:
+        """The context that was named; it may name a Spark master, too."""
+        return self.connection.context
 
 
-_COMMON = (
-    "sources",
-    "from_cluster",
-    "past_damage",
-    "engine",
-    "master",
-    "config",
-    "kafka_version",
-    "same_cluster",
-    "cluster_of",
-    "after",
-    "records",
-    "details",
-    "html",
-)
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--engine",
@@ -193,6 +128,25 @@ _CONTEXT = click.option(
 def _source_argument(*, required: bool) -> Callable[[Any], Any]:
     metavar = "SOURCE..." if required else "[SOURCE]..."
     return click.argument("sources", metavar=metavar, nargs=-1, required=required, type=click.Path())
+
+
+def _common(**given: Any) -> Common:
+    common = Common(**given)
+    if not common.sources and not common.from_cluster:
+        raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
+    return common
+
+
+def scenario_options(function: Function) -> Function:
+    """SOURCE... or a live cluster, and what every scenario takes; it arrives as `Common` under the name `common`."""
+    where = connection_options, _source_argument(required=False), from_cluster_option, past_damage_option
+    return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
+
+
+def saved_options(function: Function) -> Function:
+    """The same for a scenario of what is no metadata log: a SOURCE has to be named."""
+    where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(required=True)
+    return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 
 
 def answer(

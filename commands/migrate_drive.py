@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 import click
 
 from kafkactl.commands import exit_codes, output
+from kafkactl.commands.option_group import option_group
 from kafkactl.commands.options import Duration
 from kafkactl.commands.settings import current_settings
 
@@ -41,22 +42,10 @@ class DriveArguments(NamedTuple):
     rendered: str | None = None
 
 
-def drive_options(function: Function) -> Function:
-    """Decorator: how patient the driver is; the function gets the parameter `arguments`, a DriveArguments."""
-
-    def call(**parameters: Any) -> Any:
-        given = {name: parameters.pop(name) for name in DriveArguments._fields}
-        return function(arguments=DriveArguments(**given), **parameters)
-
-    call.__doc__, call.__annotations__ = function.__doc__, function.__annotations__
-    decorated: Any = call
-    decorated.__click_params__ = getattr(function, "__click_params__", [])
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
-
-
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+# Decorator: how patient the driver is; the function gets the parameter `arguments`, a DriveArguments.
+drive_options = option_group(
+    "arguments",
+    DriveArguments,
     click.option(
         "--gate-interval", "gate_interval_ms", type=Duration(), default="10s", show_default=True, metavar="TIME",
         help="How far apart the two looks are that a gate has to pass.",

@@ -10,11 +10,11 @@ def command(*, source: ObservationArguments) -> None:
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from kafkactl.commands.option_group import option_group
 from kafkactl.commands.options import ConnectionOption
 
 if TYPE_CHECKING:
@@ -48,15 +48,9 @@ def inventory_option(function: Function) -> Function:
 
 def observation_options(function: Function) -> Function:
     """Decorator: `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
-
-    @wraps(function)
-    def call(**parameters: Any) -> Any:
-        given = {name: parameters.pop(name) for name in ObservationArguments._fields}
-        return function(source=ObservationArguments(**given), **parameters)
-
     text = "A saved observation in place of the cluster (migrate observe)."
-    decorated: Any = inventory_option(_option("--observation", "DIR", text)(call))
-    return decorated  # type: ignore[no-any-return]
+    options = inventory_option, _option("--observation", "DIR", text)
+    return option_group("source", ObservationArguments, *options)(function)
 
 
 def open_observation(source: ObservationArguments) -> Observation:

@@ -10,6 +10,7 @@ import click
 
 from kafkactl.commands import exit_codes, output
 from kafkactl.commands.connection import ConnectionArguments, guard_cluster, open_client
+from kafkactl.commands.option_group import option_group
 from kafkactl.commands.options import Duration
 from kafkactl.commands.output import Render
 from kafkactl.wording import counted
@@ -45,19 +46,7 @@ def change_options(*, adds: bool) -> Callable[[Function], Function]:
     The command gets the parameter `arguments`, a ChangeArguments.
     """
 
-    def decorate(function: Function) -> Function:
-        def call(**parameters: Any) -> Any:
-            given = {name: parameters.pop(name) for name in ChangeArguments._fields if name in parameters}
-            return function(arguments=ChangeArguments(**given), **parameters)
-
-        call.__doc__, call.__annotations__ = function.__doc__, function.__annotations__
-        decorated: Any = call
-        decorated.__click_params__ = getattr(function, "__click_params__", [])
-        for option in reversed(_options(adds=adds)):
-            decorated = option(decorated)
-        return decorated  # type: ignore[no-any-return]
-
-    return decorate
+    return option_group("arguments", ChangeArguments, *_options(adds=adds))
 
 
 def _options(*, adds: bool) -> tuple[Callable[[Any], Any], ...]:
