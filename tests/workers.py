@@ -14,14 +14,33 @@ import pytest
 LIVE = ("tests/lab/", "tests/adapters/test_log_places.py")
 # Tests of the lab that ask Kafka's classes, and start no node: they compute, so they go with the other tests.
 WITHOUT_NODES = frozenset(
-    f"tests/lab/test_{name}.py"
-    for name in (
-        "client_keys", "codec_oracle", "definitions", "dump_equality", "facts", "format_differential", "generated_log",
-        "image_oracle", "info_differential", "inputs", "lab_cache", "lab_maven", "lab_storage_tool", "levels_and_tool",
-        "loader_oracle", "log_dump_equality", "node_config", "partition_changes", "poisoned_folder",
-        "quorum_state_oracle", "record_types", "release_rules", "secret_configs", "tokens",
-    )
-)  # fmt: skip
+    {
+        "tests/lab/test_client_keys.py",
+        "tests/lab/test_codec_oracle.py",
+        "tests/lab/test_definitions.py",
+        "tests/lab/test_dump_equality.py",
+        "tests/lab/test_facts.py",
+        "tests/lab/test_format_differential.py",
+        "tests/lab/test_generated_log.py",
+        "tests/lab/test_image_oracle.py",
+        "tests/lab/test_info_differential.py",
+        "tests/lab/test_inputs.py",
+        "tests/lab/test_lab_cache.py",
+        "tests/lab/test_lab_maven.py",
+        "tests/lab/test_lab_storage_tool.py",
+        "tests/lab/test_levels_and_tool.py",
+        "tests/lab/test_loader_oracle.py",
+        "tests/lab/test_log_dump_equality.py",
+        "tests/lab/test_node_config.py",
+        "tests/lab/test_partition_changes.py",
+        "tests/lab/test_poisoned_folder.py",
+        "tests/lab/test_quorum_state_oracle.py",
+        "tests/lab/test_record_types.py",
+        "tests/lab/test_release_rules.py",
+        "tests/lab/test_secret_configs.py",
+        "tests/lab/test_tokens.py",
+    }
+)
 
 
 def share_of(nodeid: str) -> str:
