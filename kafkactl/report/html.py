@@ -12,8 +12,9 @@ from kafkactl.errors import InputError
 from kafkactl.extras import install_advice
 from kafkactl.report.build import overview
 from kafkactl.report.model import TONES, Block, Facts, Report, Table
-from kafkactl.report.svg import draw, readable
+from kafkactl.report.svg import draw
 from kafkactl.schema.source import read_data
+from kafkactl.shown import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -58,8 +59,8 @@ def _environment() -> Environment:
 
 
 def _final(value: Any) -> Any:
-    """What a template shows of a text: never a control character."""
-    return readable(value) if type(value) is str else value
+    """What a template shows of a text: as on a terminal, nothing that steers, hides or begins a line."""
+    return visible(value) if type(value) is str else value
 
 
 class _Blocks:

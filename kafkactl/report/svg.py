@@ -12,6 +12,7 @@ from typing import Final
 
 from kafkactl.report.model import Bars, Curve, Mark, Quorum, Series, Timeline, Voters
 from kafkactl.report.timeline import clock
+from kafkactl.shown import visible
 
 _LABEL, _BAR, _GAP = 19, 14, 10  # pixels
 _LEGEND_LINE: Final = 20
@@ -189,14 +190,4 @@ def _short(words: str, most: int) -> str:
 
 
 def _safe(words: str) -> str:
-    return escape(readable(words))
-
-
-def readable(words: str) -> str:
-    """The text with what no page may hold written out: control characters, half surrogates (PEP 383), and the marks
-    that turn the direction of the letters behind them."""
-    return "".join(one if one.isprintable() or one == "\n" else _written(one) for one in words)
-
-
-def _written(one: str) -> str:
-    return f"\\x{ord(one):02x}" if ord(one) < 0x100 else f"\\u{ord(one):04x}"
+    return escape(visible(words))

@@ -15,6 +15,9 @@ HOSTILE = (
     "a" * 249,
     "]]> --> <!-- -",
     "ключ 鍵 🔑",
+    "orders\n✔ done: nothing else to do",
+    "Z" + "\u0353\u0357\u0310" * 60,
+    "soft\u00adhyphen no\u200bwidth",
 )
 
 

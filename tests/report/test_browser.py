@@ -31,6 +31,11 @@ WIDER = """
 [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > WIDTH + 1
   && !one.closest('.wide, svg')).map(one => one.tagName + ' ' + one.textContent.slice(0, 40))
 """
+# What holds names and lets stacked marks out over its neighbours.
+LEAKING = """
+[...document.querySelectorAll('td, dd, .finding p')].filter(one => getComputedStyle(one).overflowY !== 'clip')
+  .map(one => one.textContent.slice(0, 40))
+"""
 # Words of pictures that leave their picture, or lie on each other.
 CLIPPED = """
 [...document.querySelectorAll('svg.picture')].flatMap(picture => {
@@ -77,6 +82,8 @@ def test_a_browser_shows_it_without_a_word(tab: Tab, pages: dict[str, Path]) -> 
                 assert tab.value(WIDER.replace("WIDTH", str(width))) == []
                 assert tab.value(CLIPPED) == []
                 assert tab.complaints == []
+                assert tab.value("document.scripts.length + document.images.length") == 0
+                assert tab.value(LEAKING) == []
                 if PICTURES is not None:
                     tab.picture(Path(PICTURES) / f"{name}-{width}-{'dark' if dark else 'light'}.png")
         tab.open(page.as_uri(), width=1280, dark=True, media="print")
