@@ -40,5 +40,15 @@ def exit_code_of(error: BaseException) -> int:
             return INTERRUPTED
         case click.UsageError() | click.FileError():
             return USAGE
+        case ValueError() if has_too_many_digits(error):
+            return USAGE
         case _:
             return FAILED
+
+
+def has_too_many_digits(error: ValueError) -> bool:
+    """Whether Python refused to turn so many digits into a number (CVE-2020-10735): they are always somebody's input.
+
+    Where a reader knows the place it says more; this is for all places where digits are read.
+    """
+    return str(error).startswith("Exceeds the limit (")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kafkactl.commands import plain
-from kafkactl.commands.exit_codes import exit_code_of
+from kafkactl.commands.exit_codes import exit_code_of, has_too_many_digits
 from kafkactl.commands.page import Word
 from kafkactl.commands.settings import SCHEMA_VERSION, Settings
 from kafkactl.errors import KafkactlError
@@ -56,6 +56,14 @@ def describe(error: BaseException) -> dict[str, Any]:
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
             return _object(error, "operating-system-error", f"{where}{error.strerror or error}")
+        case ValueError() if has_too_many_digits(error):
+            return _object(
+                error,
+                "number-too-long",
+                f"a number has more than {sys.get_int_max_str_digits()} digits",
+                next_step="Look for it in the arguments and in the files that they name: no number of Kafka has more"
+                " than 20 digits.",
+            )
         case _:
             return _object(
                 error,

@@ -143,7 +143,7 @@ class Connection:
         if access.authenticator is None:
             return
         lifetime_ms = access.authenticator.authenticate(self, deadline)
-        if lifetime_ms:
+        if lifetime_ms is not None and lifetime_ms > 0:  # as Kafka's own client
             # As Kafka's clients: renew well before the end, so that no request meets it half way.
             self._expires_at_ms = deadline.clock.now_ms() + 0.85 * lifetime_ms
 
