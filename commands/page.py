@@ -127,6 +127,7 @@ class Page:
 
 
 _SUBJECTS_SHOWN = 12
+_DIRECTORY = "directory "
 _ADDRESS = re.compile(r"(?<![\w.\-])[\w.\-]+:\d{2,5}\b")
 _HERE = "\0"  # where the subject stands in a text; no control character is left in one that is shown
 
@@ -173,6 +174,9 @@ def _named(subjects: Sequence[str]) -> str:
     """`brokers 1, 2, 3` where they are of one kind, else one after the other."""
     shown = subjects[:_SUBJECTS_SHOWN]
     kinds = {one.rpartition(" ")[0] for one in shown}
+    if all(one.startswith(_DIRECTORY) for one in shown):
+        directories = [one.removeprefix(_DIRECTORY) for one in shown]
+        return f"directories {first_few(directories, _SUBJECTS_SHOWN, count=len(subjects))}"
     if len(kinds) == 1 and all(one.rpartition(" ")[2].isdecimal() for one in shown) and kinds != {""}:
         numbers = [one.rpartition(" ")[2] for one in shown]
         return f"{kinds.pop()}s {first_few(numbers, _SUBJECTS_SHOWN, count=len(subjects))}"

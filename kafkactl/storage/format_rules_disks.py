@@ -169,8 +169,8 @@ def check_already_formatted(classified: Sequence[ClassifiedDirectory], *, ignore
             yield blocker(
                 "already-formatted",
                 f"directory {one.path}",
-                f"Log directory {one.path} is already formatted. Use --ignore-formatted to ignore this directory and"
-                " format the others",
+                f"already formatted: directory {one.path}; --ignore-formatted keeps what is formatted, and formats the"
+                " rest if there is any",
                 "Give --ignore-formatted (-g), or use `kafkactl storage ensure`.",
                 path=one.path,
                 cluster_id=one.stored.cluster_id if one.stored else None,

@@ -112,6 +112,15 @@ class TestTls:
                 connect(Address(host, int(port)), read_client_config(text, file="f").access(), deadline())
         assert caught.value.id in ("tls-handshake-failed", "tls-not-spoken")
 
+    def test_a_certificate_that_has_its_name_in_the_subject_alone(self, tmp_path: Path) -> None:
+        """As Java does: a common name counts where there is no other name, and only for the host that it is."""
+        authority = Authority("ca")
+        with FakeBroker(tls=server(tmp_path, authority.identity("localhost", hosts=()))) as broker:
+            assert self.asked(broker, tmp_path, authority).id == "certificate-host-mismatch"
+            text = f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={tmp_path}/ca.pem\n"
+            access = read_client_config(text.encode(), file="f").access()
+            connect(Address("localhost", broker.address.port), access, deadline()).close()
+
     def test_an_old_version(self, tmp_path: Path) -> None:
         authority = Authority("ca")
         context = server(tmp_path, authority.identity("n"))

@@ -111,6 +111,16 @@ def test_nodes_that_differ_in_their_address_alone_are_one_finding():
     ]
 
 
+def test_directories_of_one_finding_are_listed_once():
+    page = Page()
+    page.findings([blocker("x", f"directory /{name}", f"already: directory /{name}; go on", "") for name in "abc"])
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    assert [(one["subject"], one["message"]) for one in block.findings] == [
+        ("directories /a, /b, /c", "already: directories /a, /b, /c; go on")
+    ]
+
+
 def test_tabs_of_kafkas_own_lines_stay_and_nothing_else_does():
     page = Page()
     page.tabbed("Feature: a\x1b[2J\tEpoch: 3\nforged")

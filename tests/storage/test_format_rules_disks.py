@@ -28,7 +28,7 @@ from tests.storage.planning import OTHER_ID, OWN_ID, SCRAM, TWO, VOTERS, finding
 def test_a_formatted_directory_is_refused_and_kept_with_ignore_formatted() -> None:
     node = seen(formatted("/data/d1"), blank("/data/d2"))
     made = plan(node=TWO, observed=node)
-    refused(made, "already-formatted", "Log directory /data/d1 is already formatted. Use --ignore-formatted")
+    refused(made, "already-formatted", "already formatted: directory /data/d1; --ignore-formatted")
     made = plan(node=TWO, observed=node, ignore_formatted=True)
     assert (made.directories[0].action, str(made.directories[0].directory_id)) == (Action.KEEP, "1" + 21 * "A")
     assert made.directories[1].action is Action.FORMAT
