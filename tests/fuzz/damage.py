@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+from itertools import islice
 from typing import Any
 
 from hypothesis import strategies as st
 
 _WORD = re.compile(rb'"(?:[^"\\]|\\.)*"|[\w.+/-]+|[^\s\w]')
 _MOST_WORDS = 4000
+_SMALL = 1000  # bytes of what may come many times
 # What readers have stumbled over: depth, long numbers, halves of characters, other types, ends of the ranges.
 HOSTILE = (
     b"[" * 50_000, b'{"a":' * 20_000, b"(" * 50_000, b"1" * 6_000, b"-1", b"0", b"2147483648", b"9223372036854775808",
@@ -34,15 +36,16 @@ def damaged(draw: st.DrawFn, samples: tuple[bytes, ...]) -> bytes:
 @st.composite
 def _other_words(draw: st.DrawFn, text: bytes, samples: tuple[bytes, ...]) -> bytes:
     """A word becomes a hostile one, another of the samples', or several."""
-    words = list(_WORD.finditer(text))[:_MOST_WORDS]
+    words = list(islice(_WORD.finditer(text), _MOST_WORDS))
     if not words:
         return text + draw(_ANY_BYTES)
     place = draw(st.sampled_from(words))
-    theirs = [word.group() for word in _WORD.finditer(draw(st.sampled_from(samples)))][:_MOST_WORDS] or [b"x"]
+    theirs = [word.group() for word in islice(_WORD.finditer(draw(st.sampled_from(samples))), _MOST_WORDS)] or [b"x"]
     new = draw(st.one_of(st.sampled_from(HOSTILE), st.sampled_from(theirs), _ANY_BYTES))
     if draw(st.booleans()) and place.group().startswith(b'"'):
         new = b'"' + new.replace(b'"', b"") + b'"'
-    return text[: place.start()] + new * draw(st.sampled_from((1, 1, 1, 2, 50))) + text[place.end() :]
+    times = draw(st.sampled_from((1, 1, 1, 2, 50))) if len(new) < _SMALL else 1
+    return text[: place.start()] + new * times + text[place.end() :]
 
 
 @st.composite
