@@ -15,9 +15,13 @@ from kafkactl.adapters.client import Client, Limits
 from kafkactl.adapters.client_config import read_client_config
 from kafkactl.adapters.clock import Deadline, SystemClock
 from kafkactl.adapters.cluster_view import Role
+from kafkactl.adapters.lost_disk_quorum import controller_client_config, see_quorum
 from kafkactl.adapters.retries import Backoff
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import UnreachableError
+from kafkactl.features.releases import find_release
+from kafkactl.storage.model import QuorumSeen
+from kafkactl.storage.node_config import read_node_config
 from tests.conftest import Run
 from tests.lab import secured
 from tests.lab.secured import ADMIN, ALICE, CLUSTER_ID, SCRAM_ALICE, SecuredNode, oauth, plain, scram
@@ -218,3 +222,23 @@ def test_a_port_that_never_answers(node: SecuredNode, listener: str) -> None:
         assert time.monotonic() - began < 8
     finally:
         node.node.resume()
+
+
+def test_a_node_gets_in_at_the_controllers_by_its_own_configuration(node: SecuredNode) -> None:
+    """As `storage format --verified-quorum` asks the others: node 2, whose disk is lost, asks node 1."""
+    voters = {"node.id": "2", "controller.quorum.voters": f"1@127.0.0.1:{node.ports['CONTROLLER']},2@127.0.0.1:1"}
+
+    def seen(**more: str) -> QuorumSeen:
+        settings = node.node.config | voters | {key.replace("_", "."): value for key, value in more.items()}
+        text = javaproperties.dumps(settings, timestamp=False).encode("latin-1")
+        config = read_node_config(text, file="server.properties", release=find_release(node.node.release))
+        return see_quorum(config, controller_client_config(config))
+
+    state = seen().state
+    assert state is not None
+    assert (state.leader_id, [voter.id for voter in state.voters if voter.alive]) == (1, [1])
+    wrong = plain("admin", WRONG)["sasl.jaas.config"]
+    refused = seen(listener_name_controller_plain_sasl_jaas_config=wrong)
+    assert refused.state is None
+    assert "127.0.0.1" in refused.reason
+    assert not any(secret in refused.reason for secret in SECRETS)
