@@ -1,7 +1,8 @@
 """The rules that an active controller plays by, from its release and the finalized levels.
 
-What differs between releases is schemas/features/election_rules.toml; what depends on levels is here:
-`MetadataVersion.java` (record versions, directories, leader epoch on a smaller ISR) and KIP-966 (ELR).
+What differs between releases is schemas/features/election_rules.toml, what differs between records of different
+levels schemas/replay/record_versions.toml; the rest that depends on levels is here: `MetadataVersion.java` (leader
+epoch on a smaller ISR) and KIP-966 (ELR).
 """
 
 from __future__ import annotations
@@ -15,17 +16,12 @@ from kafkactl.features.releases import Release
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import ELR_VERSION, METADATA_VERSION
 from kafkactl.protocol.java_text import hash_map_order
+from kafkactl.schema.record_versions import first_level_with, record_version
 from kafkactl.schema.release_table import ReleaseTable, read_release_table
 
 LEVEL_OF_SILENCE: Final = 1  # of metadata.version in a log that never told one
-_EPOCH_STAYS_FROM, _DIRECTORIES_FROM, CORDONED_FROM, CONTROLLERS_REGISTER_FROM = 12, 17, 30, 15
+_EPOCH_STAYS_FROM: Final = 12  # 3.6-IV0: a smaller ISR leaves the leader epoch as it is (KAFKA-15021)
 MOST_RECORDS_OF_REQUEST: Final = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
-_LATEST: Final = {
-    # record type: (from metadata.version, version), newest first; version 0 below
-    "PartitionRecord": ((23, 2), (17, 1)),
-    "PartitionChangeRecord": ((23, 2), (17, 1)),
-    "RegisterBrokerRecord": ((30, 4), (17, 3), (8, 2), (7, 1)),
-}
 _RELEASE_FIELDS: Final = {
     "last_known_must_live",
     "last_known_of_any_loss",
@@ -66,12 +62,11 @@ class Rules:
     @property
     def cordons(self) -> bool:
         """Whether a starting broker reports its cordoned directories."""
-        return self.metadata_version >= CORDONED_FROM
+        return self.metadata_version >= first_level_with("cordoned")
 
     def version_of(self, record_type: str) -> int:
         """The version in which a record is written at this metadata.version; 0 where there is but one."""
-        rows = _LATEST.get(record_type, ())
-        return next((version for level, version in rows if self.metadata_version >= level), 0)
+        return record_version(record_type, self.metadata_version)
 
 
 def grown_isr(isr: tuple[int, ...], joined: Iterable[int], rules: Rules) -> tuple[int, ...]:
@@ -92,7 +87,7 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
     return Rules(
         elections=ElectionRules(
             elr=levels.get(ELR_VERSION, 0) > 0,
-            directories=level >= _DIRECTORIES_FROM,
+            directories=level >= first_level_with("replica-directories"),
             epoch_on_shrink=level < _EPOCH_STAYS_FROM or (zookeeper and migration_enabled),
             completes_when=completes_when,
             **of_release,

@@ -17,10 +17,10 @@ from kafkactl.features.state import NOT_SUPPORTED, FeatureState, Member, Role
 from kafkactl.features.update_rules import UpdateRules
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.plan import Finding, blocker, warning
+from kafkactl.schema.record_versions import first_level_with
 from kafkactl.schema.spec import Versions
 
 # From 3.7-IV0 on controllers register (KIP-919), from 4.4-IV2 on they can be unregistered (KIP-1312).
-CONTROLLERS_REGISTER_FROM = 15
 CONTROLLERS_UNREGISTER_FROM = 33
 
 
@@ -194,7 +194,7 @@ def never_registered(state: FeatureState, rules: UpdateRules, member: Member) ->
         and member.registered is False
         and member.id != state.active_controller
         and rules.checks_controllers
-        and state.level(METADATA_VERSION) >= CONTROLLERS_REGISTER_FROM
+        and state.level(METADATA_VERSION) >= first_level_with("controllers")
         and state.level(KRAFT_VERSION) == 0
     )
 

@@ -14,9 +14,8 @@ from kafkactl.features.levels import features_of
 from kafkactl.features.state import NOT_SUPPORTED, FeatureState, Role
 from kafkactl.features.update_rules import UpdateRules, update_rules
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.schema.record_versions import first_level_with
 from kafkactl.schema.spec import Versions
-
-_CONTROLLERS_REGISTER_FROM = 15
 
 
 def predicted_acceptance(state: FeatureState, levels: Mapping[str, int], kind: UpgradeType) -> dict[str, bool | None]:
@@ -58,7 +57,7 @@ def _asked(state: FeatureState, rules: UpdateRules) -> Iterator[Mapping[str, Ver
         supported = member.supported if known is None else member.listed
         if member.role is Role.BROKER and supported is not None:
             yield supported
-    if not rules.checks_controllers or state.level(METADATA_VERSION) < _CONTROLLERS_REGISTER_FROM:
+    if not rules.checks_controllers or state.level(METADATA_VERSION) < first_level_with("controllers"):
         return
     static = state.level(KRAFT_VERSION) == 0
     for member in state.members:

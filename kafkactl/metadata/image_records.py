@@ -16,7 +16,7 @@ from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.image import Acl, Broker, Controller, Image, PartitionState, Topic
 from kafkactl.plan import Finding, Severity
 from kafkactl.schema.definitions import message
-from kafkactl.schema.source import read_data
+from kafkactl.schema.record_versions import first_level_with, parts, record_version
 from kafkactl.values import Uuid
 
 ELR_LEVEL: Final = 23  # 4.0-IV1: PartitionRecord has had the fields since
@@ -36,7 +36,7 @@ class Level(NamedTuple):
 
     def has(self, what: str) -> bool:
         """Whether the level can tell a part, by its name in schemas/replay/record_versions.toml."""
-        return bool(self.metadata_version >= _table()["needs"][what]["level"])
+        return self.metadata_version >= first_level_with(what)
 
 
 def level_of(image: Image, metadata_version: int | None = None, *, before_4_0: bool | None = None) -> Level | None:
@@ -50,7 +50,7 @@ def level_of(image: Image, metadata_version: int | None = None, *, before_4_0: b
     old = level <= LAST_LEVEL_BEFORE_4_0 if before_4_0 is None else before_4_0
     return Level(
         metadata_version=level,
-        writes_zk_state=old and level >= _table()["needs"]["zk-migration-state"]["level"],
+        writes_zk_state=old and level >= first_level_with("zk-migration-state"),
         writes_elr=image.features.get(ELR_VERSION, 0) > 0 and level >= ELR_LEVEL,
     )
 
@@ -72,7 +72,7 @@ def image_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
 
 def losses(image: Image, level: Level) -> tuple[Finding, ...]:
     """What of the image the records at this level do not tell."""
-    words = [held["words"] for what, held in _table()["needs"].items() if not level.has(what) and _HELD[what](image)]
+    words = [text for what, text in parts().items() if not level.has(what) and _HELD[what](image)]
     if not level.writes_zk_state and image.zk_migration_state and level.has("zk-migration-state"):
         words.append("the state of the ZooKeeper migration, which Kafka 4.0 and later forget")
     if not level.writes_zk_state and KRAFT_VERSION in image.features:
@@ -240,21 +240,10 @@ def _tagged(ids: tuple[int, ...], level: Level) -> list[int] | None:
 # --- versions and losses -------------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _table() -> dict[str, Any]:
-    import tomli
-
-    return tomli.loads(read_data("replay/record_versions.toml").decode("utf-8"))
-
-
-@functools.cache
-def _version(name: str, metadata_version: int) -> int:
-    rows = _table()["record"].get(name, [[0, 0]])
-    return next(int(version) for since, version in rows if metadata_version >= since)
-
-
 def _made(name: str, level: Level, data: dict[str, Any]) -> MetadataRecord:
-    return MetadataRecord(type=name, api_key=_api_key(name), version=_version(name, level.metadata_version), data=data)
+    return MetadataRecord(
+        type=name, api_key=_api_key(name), version=record_version(name, level.metadata_version), data=data
+    )
 
 
 @functools.cache
