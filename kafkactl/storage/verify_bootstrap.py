@@ -37,7 +37,6 @@ _REFORMAT = "If the node never started: `kafkactl storage unformat`, then format
 _CONTROL_READ = {"LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"}
 _CONTROL_READ_LATER = {"KRAFT_VERSION", "KRAFT_VOTERS"}
 _NO_LEVEL = "No FeatureLevelRecord for metadata.version was found in the bootstrap metadata from"
-_LOWEST_IN_3, _LOWEST_IN_4 = 4, 7  # 3.3-IV0 and 3.3-IV3: what the readers of 3.x and 4.0.0 insist on
 
 
 @frozen
@@ -89,7 +88,7 @@ def default_level(situation: Situation) -> int:
     asked = situation.config.inter_broker_protocol_version
     if situation.release.uses_inter_broker_protocol and asked is not None:
         found = understood(situation.release, asked)
-        return max(found.level if found is not None else 0, _LOWEST_IN_3)
+        return max(found.level if found is not None else 0, situation.rules.bootstrap_lowest_level)
     return situation.release.production_level
 
 
@@ -182,7 +181,8 @@ def _fatal_content(situation: Situation, contents: Contents) -> str | None:
         return f"Unable to read control record at offset {contents.unknown_control[0]}"
     if broken is not None and broken.control:
         return f"Unable to read control record at offset {broken.offset}"
-    strange = set(contents.control) - _CONTROL_READ - (_CONTROL_READ_LATER if situation.at_least(4, 4) else set())
+    read = _CONTROL_READ | (_CONTROL_READ_LATER if situation.rules.bootstrap_reads_voters else set())
+    strange = set(contents.control) - read
     if strange:
         return "Unable to read control record at offset"
     known = situation.release_record_types
@@ -200,18 +200,15 @@ def _level_refused(situation: Situation, contents: Contents, path: str) -> str |
         return None
     if level > situation.release.testing_level or level < situation.release.lowest_supported_level:
         return no_metadata_version(situation, level)
-    lowest = _LOWEST_IN_4 if situation.at_least(4, 0) else _LOWEST_IN_3
+    lowest, words = situation.rules.bootstrap_lowest_level, situation.rules.bootstrap_level_words
     if level < lowest:
-        word = "versions" if not situation.at_least(3, 7) else ".version"
-        dotted = "metadata versions" if word == "versions" else METADATA_VERSION
-        return f"Bootstrap {dotted} before {metadata_version(lowest).name} are not supported."
+        return f"Bootstrap {words} before {metadata_version(lowest).name} are not supported."
     return None
 
 
 def no_metadata_version(situation: Situation, level: int) -> str:
     """What a release says of a level without a name (`MetadataVersion.fromFeatureLevel`)."""
-    word = "feature level" if situation.at_least(3, 8) else "metadata version"
-    return f"No MetadataVersion with {word} {level}"
+    return f"No MetadataVersion with {situation.rules.level_word} {level}"
 
 
 def _wrong_crc(situation: Situation, subject: str, problem: str) -> Trouble:

@@ -54,7 +54,7 @@ def supported(situation: Situation, name: str) -> Range:
 
 def _unsupported(situation: Situation, changes: Iterable[FeatureChange]) -> FeatureChange | None:
     for change in changes:
-        if change.name == KRAFT_VERSION and situation.at_least(4, 0):
+        if change.name == KRAFT_VERSION and situation.rules.recorded_kraft_version_ignored:
             continue
         low, high = supported(situation, change.name)
         if not low <= change.level <= high:
@@ -160,7 +160,8 @@ def _several_directories(situation: Situation) -> Iterator[Trouble]:
     """A broker with several directories under an old metadata.version logs an error and runs (3.7 on)."""
     level = finalized_level(situation)
     many = situation.is_broker and len(set(situation.config.log_dirs)) > 1
-    if many and level is not None and level < _FIRST_JBOD_LEVEL and situation.at_least(3, 7):
+    reports = many and situation.rules.reports_old_level_of_directories
+    if reports and level is not None and level < _FIRST_JBOD_LEVEL:
         yield warns(
             "several-directories-not-supported",
             f"node {situation.config.node_id}",

@@ -144,8 +144,7 @@ def _directory_id_usable(situation: Situation, directory: DirectoryFacts, seen: 
     directory_id = directory.meta.directory_id
     subject = directory_subject(directory.path)
     if directory_id.is_reserved:
-        # The misspelling was corrected in 4.1.
-        word = "reserved" if situation.at_least(4, 1) else "resrved"
+        word = situation.rules.reserved_word
         yield stops(
             "reserved-directory-id",
             Phase.META_PROPERTIES,

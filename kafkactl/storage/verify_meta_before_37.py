@@ -29,7 +29,7 @@ def compared_with_each_other(situation: Situation) -> Iterator[Trouble]:
         elif directory.kind is DirectoryClass.ERROR and _is_malformed(directory):
             yield _malformed(directory)
     good = [one for one in situation.directories if one.kind is DirectoryClass.GOOD]
-    word_by_word = not situation.at_least(3, 4)
+    word_by_word = situation.rules.meta_properties_compared_as_written
     parsed = [one for one in good if word_by_word or _required(one.properties or {}) is None]
     if len({_compared(one, word_by_word) for one in parsed}) > 1:
         yield _inconsistent(good)

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkactl.features.record_types import record_types_of
 from kafkactl.features.releases import Release
+from kafkactl.features.start_rules import StartRules, start_rules
 from kafkactl.frozen import frozen
 from kafkactl.metadata.quorum_state import QuorumStateFile
 from kafkactl.plan import Finding, Severity
@@ -155,7 +156,7 @@ class Situation:
     @property
     def dies_in_raft(self) -> str:
         """What is logged when the raft layer cannot start, whatever the reason."""
-        return DIES_IN_RAFT if self.at_least(3, 4) else DIES
+        return DIES_IN_RAFT if self.rules.names_raft_failure else DIES
 
     @property
     def takes_first_checkpoint_as_snapshot(self) -> bool:
@@ -163,21 +164,26 @@ class Situation:
 
         Before, nobody looks at it; 4.3 keeps it from the state machines, and 4.4 founds a cluster with it (KIP-1170).
         """
-        return self.at_least(3, 6) and not self.at_least(4, 3)
+        return self.rules.first_checkpoint_is_snapshot
 
     @property
     def locks_metadata_directory(self) -> bool:
         """Whether the metadata directory is locked for itself: it stands apart, or there is no broker (3.4 on)."""
         separate = self.config.metadata_log_dir not in self.config.log_dirs
-        return self.at_least(3, 4) and (separate or not self.is_broker)
+        return self.rules.locks_metadata_directory and (separate or not self.is_broker)
 
     @property
     def log_dirs_as_written(self) -> tuple[str, ...]:
         """log.dirs with a path that is named twice as often as the node keeps it: twice up to 4.1, once from 4.2 on."""
         text = self.config.properties.get("log.dirs")
-        if text is None or self.at_least(4, 2):
+        if text is None or not self.rules.keeps_repeated_log_dirs:
             return self.config.log_dirs
         return tuple(item for item in split_list(text) if item)
+
+    @property
+    def rules(self) -> StartRules:
+        """How the release starts, where releases differ."""
+        return start_rules(self.release)
 
     @property
     def release_record_types(self) -> Mapping[int, int]:
@@ -194,11 +200,6 @@ class Situation:
         """Whether `host:port` could be one: the port is, and the node listens under names that are not written."""
         port = server.rpartition(":")[2]
         return any(str(one.port) == port and one.host in _EVERY_HOST for one in self.config.listeners)
-
-    def at_least(self, major: int, minor: int, patch: int = 0) -> bool:
-        """Whether the release is this one or a newer one."""
-        version = self.release.version
-        return (version.major, version.minor, version.patch or 0) >= (major, minor, patch)
 
 
 _EVERY_HOST = ("", "0.0.0.0", "::", "0:0:0:0:0:0:0:0")  # read from a configuration, not bound

@@ -92,7 +92,7 @@ def _ending(situation: Situation, directory: DirectoryFacts) -> str | None:
     live = [path for path in others if not gives_up(situation.directory(path))]
     if not live:
         return "Shutdown broker because all log dirs in"
-    if directory.path == situation.config.metadata_log_dir and situation.at_least(3, 7):
+    if directory.path == situation.config.metadata_log_dir and situation.rules.stops_without_metadata_directory:
         return f"Shutdown broker because the metadata log dir {directory.path} has failed"
     return None
 

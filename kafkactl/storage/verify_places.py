@@ -205,8 +205,8 @@ def _foreign(directory: DirectoryFacts, entry: DirectoryEntry) -> Trouble:
 
 def _is_known_name(situation: Situation, name: str) -> bool:
     if name == REMOTE_INDEX_CACHE:
-        return situation.at_least(3, 5)
-    return partition_of(name, stray_known=situation.at_least(3, 6, 1)) is not None
+        return situation.rules.knows_remote_index_cache
+    return partition_of(name, stray_known=situation.rules.knows_stray_folders) is not None
 
 
 def partition_of(name: str, *, stray_known: bool = True) -> tuple[str, int] | None:
@@ -249,7 +249,7 @@ def _becomes_stray(situation: Situation, topic: str) -> bool:
     known = set(situation.log.contents.topics.values())
     if snapshot is not None and snapshot.contents is not None:
         known.update(snapshot.contents.topics.values())
-    return situation.at_least(3, 7) and topic not in known
+    return situation.rules.sets_strays_aside and topic not in known
 
 
 def _twice(directory: DirectoryFacts, partition: str, other: str, place: str) -> Trouble:

@@ -32,7 +32,7 @@ def quorum_state_rules(situation: Situation) -> Iterator[Trouble]:
     read = situation.metadata_directory.observed.metadata_files.get(QUORUM_STATE)
     if read is None:
         return
-    state, problem = read_quorum_state(read, any_version=not situation.at_least(3, 7))
+    state, problem = read_quorum_state(read, any_version=situation.rules.reads_any_quorum_state)
     if problem is not None:
         yield from _broken_quorum_state(situation, read, problem)
     elif state is not None:
@@ -55,7 +55,7 @@ def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeEr
     """Up to 3.7 a file that cannot be read is thrown away; one that can, and is wrong, is fatal in every release."""
     subject = file_subject(read.path)
     io_problem = problem.id not in ("quorum-state-unknown-version", "quorum-state-invalid-field")
-    if io_problem and not situation.at_least(3, 8):
+    if io_problem and situation.rules.deletes_broken_quorum_state:
         yield warns(
             "quorum-state-thrown-away",
             subject,
@@ -66,7 +66,7 @@ def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeEr
         return
     words = f"Error while reading the Quorum status from the file {read.path}"
     if problem.id == "quorum-state-unknown-version":
-        words = "is not within the min (0) and max" if situation.at_least(3, 8) else _UNKNOWN_VERSION
+        words = "is not within the min (0) and max" if situation.rules.quorum_state_range_named else _UNKNOWN_VERSION
     elif not io_problem:
         words = _NO_FIELD if "missing" in problem.reason else "QuorumStateData"
     yield stops(
@@ -81,10 +81,10 @@ def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeEr
 
 def _quorum_state_content(situation: Situation, read: FileRead, state: QuorumStateFile) -> Iterator[Trouble]:
     configured = {voter.node_id for voter in situation.config.static_voters}
-    if situation.at_least(3, 8):
+    if situation.rules.quorum_state_decides:
         yield from _foreign_leader(situation, read, state)
         yield from _voted_alone(situation, read, state)
-    elif state.data_version > 0 and situation.at_least(3, 7):
+    elif state.data_version > 0 and situation.rules.refuses_newer_quorum_state:
         yield _newer_quorum_state(situation, read, state)
     elif state.current_voters and set(state.current_voters) != configured:
         yield stops(
@@ -130,7 +130,7 @@ def _voted_alone(situation: Situation, read: FileRead, state: QuorumStateFile) -
     same_directory = state.voted_directory_id in (ZERO_UUID, directory)
     stale = state.leader_epoch < (situation.log.contents.last_epoch or 0)
     candidate = state.voted_id == own and state.leader_id != own and same_directory and not stale
-    if candidate and not other_voters(situation) and not situation.at_least(4, 0):
+    if candidate and not other_voters(situation) and situation.rules.lone_candidate_dies:
         yield stops(
             "candidate-alone",
             Phase.QUORUM_STATE,
@@ -148,7 +148,7 @@ def _foreign_leader(situation: Situation, read: FileRead, state: QuorumStateFile
     voters = {situation.config.node_id, *other_voters(situation)}
     stale = state.leader_epoch < (situation.log.contents.last_epoch or 0)
     follows = state.leader_id >= 0 and state.leader_id not in voters and state.voted_id < 0
-    if follows and not stale and not situation.at_least(3, 9):
+    if follows and not stale and situation.rules.foreign_leader_refused:
         yield stops(
             "leader-is-no-voter",
             Phase.QUORUM_STATE,

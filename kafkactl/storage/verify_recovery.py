@@ -176,11 +176,11 @@ def _unknown_record(situation: Situation, api_key: int, version: int, offset: in
     what = f"version {version} of record type {api_key}" if is_known else f"record type {api_key}"
     return stops(
         "record-of-newer-release",
-        Phase.METADATA_LOG if situation.at_least(3, 8) else Phase.METADATA_REPLAY,
+        Phase.METADATA_LOG if situation.rules.raft_reads_records else Phase.METADATA_REPLAY,
         f"metadata log in {situation.config.metadata_log_dir}",
         f"The record at offset {offset} is {what}, which Kafka {situation.release.version_text} does not know.",
         says=f"Failed to deserialize record with type {api_key}" if is_known else f"Unknown metadata id {api_key}",
-        waits=not situation.at_least(3, 6),
+        waits=situation.rules.waits_at_unknown_record,
         next_step="Start the release that wrote the log, or a newer one.",
         type=api_key,
         version=version,

@@ -57,12 +57,12 @@ def snapshot_rules(situation: Situation) -> Iterator[Trouble]:
 
 def snapshot_is_read(situation: Situation) -> bool:
     """Up to 3.5 a snapshot is read only if the log begins behind offset 0 (`updateListenersProgress`)."""
-    return situation.at_least(3, 6) or situation.log.start_offset > 0
+    return situation.rules.reads_every_snapshot or situation.log.start_offset > 0
 
 
 def _loader_needs_header(situation: Situation, snapshot: SnapshotFacts) -> bool:
     """Up to 4.2 the metadata loader gets the 0-0 checkpoint too, and one without its first batch kills it."""
-    return not snapshot.is_first or not situation.at_least(4, 3)
+    return not snapshot.is_first or situation.rules.loader_gets_first_checkpoint
 
 
 def _empty_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
@@ -101,7 +101,7 @@ def _voters_at_minus_one(situation: Situation, snapshot: SnapshotFacts) -> str |
     """3.8 reads voters from snapshots already, and cannot file those of offset 0, whose last offset is -1."""
     contents = snapshot.contents
     has_control = contents is not None and (contents.kraft_version is not None or contents.voters is not None)
-    if snapshot.is_first and has_control and situation.at_least(3, 8) and not situation.at_least(3, 9):
+    if snapshot.is_first and has_control and situation.rules.first_checkpoint_without_voters:
         return "Next offset -1 must be greater than or equal to 0"
     return None
 
@@ -137,7 +137,7 @@ def _signed(magic: int | None) -> int:
 def _broken_snapshot(situation: Situation, snapshot: SnapshotFacts, fatal: str) -> Trouble:
     return stops(
         "broken-checkpoint",
-        Phase.METADATA_LOG if situation.at_least(3, 8) else Phase.METADATA_REPLAY,
+        Phase.METADATA_LOG if situation.rules.raft_reads_records else Phase.METADATA_REPLAY,
         file_subject(f"{situation.log.path}/{snapshot.name}"),
         "The checkpoint is damaged, and a starting node reads it.",
         says=fatal,

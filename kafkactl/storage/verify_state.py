@@ -22,7 +22,7 @@ def loaded_snapshot(situation: Situation) -> SnapshotFacts | None:
         return None
     if snapshot.is_first:
         return snapshot if situation.takes_first_checkpoint_as_snapshot and snapshot.contents.features else None
-    read = situation.at_least(3, 6) or situation.log.start_offset > 0
+    read = situation.rules.reads_every_snapshot or situation.log.start_offset > 0
     return snapshot if read else None
 
 
@@ -37,6 +37,6 @@ def replayed_changes(situation: Situation) -> list[FeatureChange]:
 
 def log_looks_empty(situation: Situation) -> bool:
     """Whether a controller that becomes leader on these disks would take the cluster for a new one."""
-    if situation.at_least(3, 9) or loaded_snapshot(situation) is not None:
+    if situation.rules.activates_by_metadata_version or loaded_snapshot(situation) is not None:
         return METADATA_VERSION not in {change.name for change in replayed_changes(situation)}
     return situation.log.contents.records == 0

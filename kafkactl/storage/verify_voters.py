@@ -23,7 +23,7 @@ from kafkactl.values import Uuid
 
 def last_voters(situation: Situation) -> tuple[VoterSeen, ...] | None:
     """The voter set that comes from the log or a snapshot; None where it comes from the configuration."""
-    if not situation.at_least(3, 8):
+    if not situation.rules.reads_voters:
         return None
     if situation.log.contents.voters is not None:
         return situation.log.contents.voters
@@ -68,7 +68,7 @@ def _static_quorum(situation: Situation) -> Iterator[Trouble]:
     others = other_voters(situation)
     if others:
         yield _needs_others(situation, [f"node {node_id}" for node_id in others])
-    elif situation.is_controller and _kraft_version(situation) and situation.at_least(3, 9):
+    elif situation.is_controller and _kraft_version(situation) and situation.rules.kraft_version_needs_voters:
         yield stops(
             "kraft-version-without-voters",
             Phase.ELECTION,
