@@ -82,8 +82,8 @@ def records_listed(found: Prediction, facts: Facts | None = None) -> Iterator[di
 def _data(record: MetadataRecord) -> dict[str, Any]:
     """The record's fields as `log dump` writes them, without secrets."""
     from kafkactl.metadata.redact import redacted
-    from kafkactl.protocol.json_form import definition_name, to_json
+    from kafkactl.protocol.json_form import to_json
     from kafkactl.schema.definitions import message
 
-    shown = to_json(message(record.type), record.version, record.data, naming=definition_name)
+    shown = to_json(message(record.type), record.version, record.data)
     return redacted(record.type, shown)

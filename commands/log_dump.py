@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Print every record of a metadata log as a line of JSON.
 
-    Fields have the names of Kafka's definitions. The segments of a folder are read in order,
+    Fields have the names that kafka-dump-log.sh prints. The segments of a folder are read in order,
     checkpoints only with --checkpoints or when they are named. What is damaged is told on stderr,
     what lies behind it is read all the same; the exit code is then 7. Offsets in a checkpoint are
     its own: --from and --to do not touch them, and a table shows them in parentheses. A live
@@ -123,7 +123,7 @@ def _print_all(stream: RecordStream, files: Iterable[LogFile], maker: LineMaker,
 
 
 def _types(names: tuple[str, ...]) -> frozenset[str] | None:
-    """The record types that were named, with or without `Record` behind them. Raises InputError."""
+    """The record types that were named, in our words or those of Kafka's tool, `Record` optional. Raises InputError."""
     from kafkactl.commands.lazy_group import did_you_mean
     from kafkactl.errors import InputError
     from kafkactl.metadata.dump_lines import record_type_names
@@ -131,7 +131,8 @@ def _types(names: tuple[str, ...]) -> frozenset[str] | None:
     known = {name.lower(): name for name in record_type_names()}
     found = set()
     for name in names:
-        match = known.get(name.lower()) or known.get(f"{name}Record".lower())
+        word = name.replace("_", "").lower()  # Kafka's tool prints REGISTER_BROKER_RECORD
+        match = known.get(word) or known.get(f"{word}record")
         if match is None:
             raise InputError(
                 f"there is no record type {name!r}.{did_you_mean(name, list(known.values()))}",

@@ -26,7 +26,7 @@ class LogRecord(Shape):
     kind: Literal["record", "control", "undecodable"]
     type: str | None = Field(description="As in Kafka's definitions; null where the record cannot be read.")
     version: int | None
-    data: dict[str, Any] | None = Field(description="The fields of Kafka's definition, secrets left out.")
+    data: dict[str, Any] | None = Field(description="The fields as in Kafka's JSON (`featureLevel`), secrets left out.")
     error: DecodeTrouble | None = Field(default=None, description="Only for what cannot be read.")
     file: str
 
@@ -121,7 +121,9 @@ class LogImage(Provenance):
     kind: Literal["log.image"]
     sha256: str = Field(description="Of the canonical text of the state, secrets included.")
     counts: dict[str, int]
-    image: dict[str, Any] = Field(description="The state; keys and order are always the same for equal states.")
+    image: dict[str, Any] = Field(
+        description="The state; keys and order are always the same for equal states, fields as in Kafka's JSON."
+    )
     findings: list[Finding]
 
 
@@ -142,7 +144,9 @@ class Difference(Shape):
     key: str
     change: Literal["added", "removed", "changed"]
     record: str = Field(description="The record of Kafka that tells such a thing.")
-    before: dict[str, Any] = Field(description="The fields that differ; of what is on one side only, all.")
+    before: dict[str, Any] = Field(
+        description="The fields that differ (names of Kafka's JSON); of a thing on one side only, all."
+    )
     after: dict[str, Any]
 
 

@@ -174,7 +174,7 @@ class Batch(Shape):
 
 
 class CheckpointRecord(Shape):
-    """One metadata record; `data` has the fields of Kafka's definition, secrets left out."""
+    """One metadata record; `data` has the fields as in Kafka's JSON (`featureLevel`), secrets left out."""
 
     offset: int
     type: str

@@ -45,31 +45,31 @@ PARTITIONS: Final = (
 # Parts of an image (`image_json`): the column, its kind, and the field that it shows; what is nested is JSON text.
 _PARTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "voters": (
-        ("voter_id", INT, "VoterId"), ("directory_id", TEXT, "VoterDirectoryId"), ("endpoints", TEXT, "Endpoints"),
-        ("kraft_version", TEXT, "KRaftVersionFeature"),
+        ("voter_id", INT, "voterId"), ("directory_id", TEXT, "voterDirectoryId"), ("endpoints", TEXT, "endpoints"),
+        ("kraft_version", TEXT, "kRaftVersionFeature"),
     ),
     "brokers": (
-        ("broker_id", INT, "BrokerId"), ("broker_epoch", INT, "BrokerEpoch"), ("incarnation_id", TEXT, "IncarnationId"),
-        ("fenced", BOOL, "Fenced"), ("in_controlled_shutdown", BOOL, "InControlledShutdown"),
-        ("is_migrating_zk_broker", BOOL, "IsMigratingZkBroker"), ("rack", TEXT, "Rack"),
-        ("directories", TEXTS, "LogDirs"), ("cordoned_directories", TEXTS, "CordonedLogDirs"),
-        ("endpoints", TEXT, "EndPoints"), ("features", TEXT, "Features"),
+        ("broker_id", INT, "brokerId"), ("broker_epoch", INT, "brokerEpoch"), ("incarnation_id", TEXT, "incarnationId"),
+        ("fenced", BOOL, "fenced"), ("in_controlled_shutdown", BOOL, "inControlledShutdown"),
+        ("is_migrating_zk_broker", BOOL, "isMigratingZkBroker"), ("rack", TEXT, "rack"),
+        ("directories", TEXTS, "logDirs"), ("cordoned_directories", TEXTS, "cordonedLogDirs"),
+        ("endpoints", TEXT, "endPoints"), ("features", TEXT, "features"),
     ),
     "controllers": (
-        ("controller_id", INT, "ControllerId"), ("incarnation_id", TEXT, "IncarnationId"),
-        ("zk_migration_ready", BOOL, "ZkMigrationReady"), ("endpoints", TEXT, "EndPoints"),
-        ("features", TEXT, "Features"),
+        ("controller_id", INT, "controllerId"), ("incarnation_id", TEXT, "incarnationId"),
+        ("zk_migration_ready", BOOL, "zkMigrationReady"), ("endpoints", TEXT, "endPoints"),
+        ("features", TEXT, "features"),
     ),
     "acls": (
-        ("id", TEXT, "Id"), ("resource_type", INT, "ResourceType"), ("resource_name", TEXT, "ResourceName"),
-        ("pattern_type", INT, "PatternType"), ("principal", TEXT, "Principal"), ("host", TEXT, "Host"),
-        ("operation", INT, "Operation"), ("permission_type", INT, "PermissionType"),
+        ("id", TEXT, "id"), ("resource_type", INT, "resourceType"), ("resource_name", TEXT, "resourceName"),
+        ("pattern_type", INT, "patternType"), ("principal", TEXT, "principal"), ("host", TEXT, "host"),
+        ("operation", INT, "operation"), ("permission_type", INT, "permissionType"),
     ),
-    "scram": (("name", TEXT, "Name"), ("mechanism", INT, "Mechanism"), ("iterations", INT, "Iterations")),
+    "scram": (("name", TEXT, "name"), ("mechanism", INT, "mechanism"), ("iterations", INT, "iterations")),
     "delegation_tokens": (
-        ("owner", TEXT, "Owner"), ("requester", TEXT, "Requester"), ("renewers", TEXTS, "Renewers"),
-        ("issue_timestamp_ms", INT, "IssueTimestamp"), ("max_timestamp_ms", INT, "MaxTimestamp"),
-        ("expiration_timestamp_ms", INT, "ExpirationTimestamp"),
+        ("owner", TEXT, "owner"), ("requester", TEXT, "requester"), ("renewers", TEXTS, "renewers"),
+        ("issue_timestamp_ms", INT, "issueTimestamp"), ("max_timestamp_ms", INT, "maxTimestamp"),
+        ("expiration_timestamp_ms", INT, "expirationTimestamp"),
     ),
 }  # fmt: skip
 
@@ -129,8 +129,8 @@ _CONFIGS: Final = (("resource_type", INT), ("resource_name", TEXT), ("name", TEX
 
 def _configs(held: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
     for one in held:
-        for name, value in one["Configs"].items():
-            yield one["ResourceType"], one["ResourceName"], name, value
+        for name, value in one["configs"].items():
+            yield one["resourceType"], one["resourceName"], name, value
 
 
 def _quotas(image: Image) -> list[tuple[Any, ...]]:

@@ -102,7 +102,7 @@ def _topics(before: Image, after: Image) -> Iterator[Difference]:
 
 
 def _topic(topic: Topic | None, id: Uuid) -> dict[str, Any] | None:
-    return None if topic is None else {"Name": topic.name, "TopicId": str(id)}
+    return None if topic is None else {"name": topic.name, "topicId": str(id)}
 
 
 def _partitions(name: str, before: Topic | None, after: Topic | None) -> Iterator[Difference]:
@@ -119,17 +119,17 @@ def _partitions(name: str, before: Topic | None, after: Topic | None) -> Iterato
 
 
 _FIELDS: Final = {
-    "replicas": "Replicas",
-    "isr": "Isr",
-    "removing_replicas": "RemovingReplicas",
-    "adding_replicas": "AddingReplicas",
-    "leader": "Leader",
-    "leader_recovery_state": "LeaderRecoveryState",
-    "leader_epoch": "LeaderEpoch",
-    "partition_epoch": "PartitionEpoch",
-    "directories": "Directories",
-    "eligible_leader_replicas": "EligibleLeaderReplicas",
-    "last_known_elr": "LastKnownElr",
+    "replicas": "replicas",
+    "isr": "isr",
+    "removing_replicas": "removingReplicas",
+    "adding_replicas": "addingReplicas",
+    "leader": "leader",
+    "leader_recovery_state": "leaderRecoveryState",
+    "leader_epoch": "leaderEpoch",
+    "partition_epoch": "partitionEpoch",
+    "directories": "directories",
+    "eligible_leader_replicas": "eligibleLeaderReplicas",
+    "last_known_elr": "lastKnownElr",
 }
 
 
@@ -167,34 +167,34 @@ def config_kind(key: str) -> int | None:
 def _config(held: Any) -> dict[str, Any]:
     kinds = _CONFIG_KINDS
     return {
-        f"{kinds.get(one['ResourceType'], one['ResourceType'])} {one['ResourceName'] or '(default)'}": one["Configs"]
+        f"{kinds.get(one['resourceType'], one['resourceType'])} {one['resourceName'] or '(default)'}": one["configs"]
         for one in held
     }
 
 
 def _quota(held: Any) -> dict[str, Any]:
     return {
-        ", ".join(f"{part['EntityType']} {part['EntityName'] or '(default)'}" for part in one["Entity"]): one["Quotas"]
+        ", ".join(f"{part['entityType']} {part['entityName'] or '(default)'}" for part in one["entity"]): one["quotas"]
         for one in held
     }
 
 
 def _by_voter(held: Any) -> Mapping[str, Any]:
-    return _by("VoterId", "VoterDirectoryId")(held or [])
+    return _by("voterId", "voterDirectoryId")(held or [])
 
 
 _PARTS: Final[Mapping[str, tuple[str, Keyed]]] = {
-    "features": ("FeatureLevelRecord", lambda held: {name: {"FeatureLevel": level} for name, level in held.items()}),
-    "zk_migration_state": ("ZkMigrationStateRecord", _single("ZkMigrationState")),
-    "kraft_version": ("KRaftVersionRecord", _single("KRaftVersion")),
+    "features": ("FeatureLevelRecord", lambda held: {name: {"featureLevel": level} for name, level in held.items()}),
+    "zk_migration_state": ("ZkMigrationStateRecord", _single("zkMigrationState")),
+    "kraft_version": ("KRaftVersionRecord", _single("kRaftVersion")),
     "voters": ("VotersRecord", _by_voter),
-    "brokers": ("RegisterBrokerRecord", _by("BrokerId")),
-    "controllers": ("RegisterControllerRecord", _by("ControllerId")),
+    "brokers": ("RegisterBrokerRecord", _by("brokerId")),
+    "controllers": ("RegisterControllerRecord", _by("controllerId")),
     "configs": ("ConfigRecord", _config),
     "client_quotas": ("ClientQuotaRecord", _quota),
-    "producer_ids": ("ProducerIdsRecord", _single("NextProducerId")),
-    "acls": ("AccessControlEntryRecord", _by("Id")),
-    "scram": ("UserScramCredentialRecord", _by("Mechanism", "Name")),
-    "delegation_tokens": ("DelegationTokenRecord", _by("TokenId")),
-    "transaction": ("BeginTransactionRecord", _single("BeginOffset")),
+    "producer_ids": ("ProducerIdsRecord", _single("nextProducerId")),
+    "acls": ("AccessControlEntryRecord", _by("id")),
+    "scram": ("UserScramCredentialRecord", _by("mechanism", "name")),
+    "delegation_tokens": ("DelegationTokenRecord", _by("tokenId")),
+    "transaction": ("BeginTransactionRecord", _single("beginOffset")),
 }

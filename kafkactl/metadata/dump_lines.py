@@ -24,7 +24,7 @@ from kafkactl.metadata.frame import FRAME_VERSION, decode_record
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.compiled_runtime import IrregularError, longer_varint
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
-from kafkactl.protocol.json_form import definition_name, to_json
+from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, Record, decode_header, decode_records
 from kafkactl.schema.definitions import control_record, message, metadata_record_names
 
@@ -325,11 +325,11 @@ class LineMaker:
 
 
 def control_json(record: ControlRecord) -> dict[str, Any]:
-    """A control record's data as JSON, keys as in the definition."""
+    """A control record's data as JSON, named as in Kafka's."""
     spec = control_record(record.type)
     version = min(record.version, spec.valid_versions.highest)
-    shown = to_json(spec, version, record.data, naming=definition_name)
-    return {"Version": record.version, **shown} if record.type in (ControlType.ABORT, ControlType.COMMIT) else shown
+    shown = to_json(spec, version, record.data)
+    return {"version": record.version, **shown} if record.type in (ControlType.ABORT, ControlType.COMMIT) else shown
 
 
 def _text(file: str) -> str:

@@ -16,7 +16,7 @@ from kafkactl.metadata.redact import CONFIG_RECORD, REDACTED, secret_fields
 from kafkactl.protocol.decoder_source import CODES, is_fixed, layout, runs
 from kafkactl.protocol.form import Form, default_value, least_size_of_one
 from kafkactl.protocol.source_lines import SourceLines
-from kafkactl.schema.spec import FieldSpec, MessageSpec
+from kafkactl.schema.spec import FieldSpec, MessageSpec, json_name
 
 _FIXED_BYTES = {"int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8}
 
@@ -89,7 +89,8 @@ def _tag_cases(out: SourceLines, fields: Sequence[FieldSpec], form: Form, texts:
 
 
 def _pair(name: str, value: str) -> str:
-    return f'"{name}":{value}'
+    """A field by the name of its definition, as a pair of JSON."""
+    return f'"{json_name(name)}":{value}'
 
 
 def _untagged(fields: Sequence[FieldSpec], form: Form) -> list[FieldSpec]:

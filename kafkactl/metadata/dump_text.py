@@ -1,7 +1,7 @@
 """A record of the metadata log as JSON text: the usual ones fast, all others by the reference codec, the same bytes.
 
-The form is that of Kafka's JSON converters (`generator/.../JsonConverterGenerator.java`) with the field names of the
-definition: uuids as base64 text, byte strings as base64, tagged fields only where they do not hold their default. In
+The form is that of Kafka's JSON converters (`generator/.../JsonConverterGenerator.java`): field names begin in lower
+case, uuids are base64 text, byte strings base64, tagged fields there only where they do not hold their default. In
 one respect it is stricter: fields that are tagged in the record's version stand behind all others.
 """
 
@@ -21,10 +21,10 @@ from kafkactl.metadata.frame import MetadataRecord
 from kafkactl.metadata.redact import redacted, shown_config
 from kafkactl.protocol.compiled_runtime import GIVES_UP, IrregularError, longer_string_length, longer_varint
 from kafkactl.protocol.form import Form
-from kafkactl.protocol.json_form import definition_name, to_json
+from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.source_lines import SourceLines
 from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.schema.spec import MessageSpec, json_name
 from kafkactl.shown import escaped, json_text
 from kafkactl.values import Uuid
 
@@ -45,7 +45,7 @@ def careful_text(record: MetadataRecord, *, hide: bool) -> str:
 def record_json(record: MetadataRecord, *, hide: bool) -> dict[str, Any]:
     """The same as a value of JSON's types. With `hide` secrets are left out."""
     spec = message(record.type)
-    shown = to_json(spec, record.version, record.data, naming=definition_name)
+    shown = to_json(spec, record.version, record.data)
     ordered = tagged_last(spec, record.version, shown)
     return redacted(record.type, ordered) if hide else ordered
 
@@ -53,7 +53,7 @@ def record_json(record: MetadataRecord, *, hide: bool) -> dict[str, Any]:
 def tagged_last(spec: MessageSpec, version: int, shown: Mapping[str, Any]) -> dict[str, Any]:
     """The same keys, those of fields that are tagged in this version behind the others."""
     form = Form(version, spec.is_flexible(version))
-    tagged = {field.name for field in spec.fields if form.tags(field)}
+    tagged = {json_name(field.name) for field in spec.fields if form.tags(field)}
     return {name: shown[name] for name in sorted(shown, key=tagged.__contains__)}
 
 

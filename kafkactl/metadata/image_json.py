@@ -1,9 +1,9 @@
 """The canonical form of an image: JSON in which equal states have equal bytes, and its SHA-256.
 
-Fields have the names and kinds that they have in Kafka's records (uuids as text, bytes as base64); the parts around
-them are ours. Everything is sorted: topics by name, other things by their keys, lists of replicas as they are. Secrets
-are in it as they are in the log; whoever shows it withholds them. `image_text` gives it piece by piece, for the image
-of a large cluster takes hundreds of megabytes as text.
+Fields have the names and kinds that they have in Kafka's JSON of records (uuids as text, bytes as base64); the parts
+around them are ours. Everything is sorted: topics by name, other things by their keys, lists of replicas as they are.
+Secrets are in it as they are in the log; whoever shows it withholds them. `image_text` gives it piece by piece, for the
+image of a large cluster takes hundreds of megabytes as text.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from kafkactl.metadata.image import (
 )
 from kafkactl.metadata.image_records import acl_data
 from kafkactl.metadata.voters import Voter
+from kafkactl.protocol.json_form import json_named
 from kafkactl.values import Uuid
 
 _PIECE_BYTES = 64 * 1024
@@ -87,7 +88,7 @@ def _topics(image: Image) -> list[Topic]:
 
 def _topic(topic: Topic) -> dict[str, Any]:
     partitions = [json.loads(text) for text in _texts_of(topic, Renders())]
-    return {"Name": topic.name, "TopicId": str(topic.id), "Partitions": partitions}
+    return {"name": topic.name, "topicId": str(topic.id), "partitions": partitions}
 
 
 def topics_text(topics: Iterable[tuple[str, Uuid, list[str]]]) -> Iterator[str]:
@@ -95,7 +96,7 @@ def topics_text(topics: Iterable[tuple[str, Uuid, list[str]]]) -> Iterator[str]:
     held, size, first = ["["], 0, True
     for name, id, partitions in topics:
         text = ",".join(partitions)
-        held.append(f'{"" if first else ","}{{"Name":{_dumped(name)},"TopicId":"{id}","Partitions":[{text}]}}')
+        held.append(f'{"" if first else ","}{{"name":{_dumped(name)},"topicId":"{id}","partitions":[{text}]}}')
         size, first = size + len(text), False
         if size > _PIECE_BYTES:
             yield "".join(held)
@@ -131,11 +132,11 @@ def _texts_of(topic: Topic, renders: Renders) -> list[str]:
 def partition_texts(rows: Iterable[tuple[Any, ...]]) -> list[str]:
     """Partitions as text. A row is a number and the fields of a PartitionState, its lists as text already."""
     return [
-        f'{{"PartitionId":{number},"Replicas":{replicas},"Isr":{isr},'
-        f'"RemovingReplicas":{removing},"AddingReplicas":{adding},"Leader":{leader},'
-        f'"LeaderRecoveryState":{recovery},"LeaderEpoch":{leader_epoch},"PartitionEpoch":{epoch},'
-        f'"Directories":{directories},"EligibleLeaderReplicas":{elr},'
-        f'"LastKnownElr":{last_known}}}'
+        f'{{"partitionId":{number},"replicas":{replicas},"isr":{isr},'
+        f'"removingReplicas":{removing},"addingReplicas":{adding},"leader":{leader},'
+        f'"leaderRecoveryState":{recovery},"leaderEpoch":{leader_epoch},"partitionEpoch":{epoch},'
+        f'"directories":{directories},"eligibleLeaderReplicas":{elr},'
+        f'"lastKnownElr":{last_known}}}'
         for (
             number, replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr,
             last_known,
@@ -154,64 +155,64 @@ def _voters(voters: Sequence[Voter] | None) -> list[dict[str, Any]] | None:
 
 def _voter(voter: Voter) -> dict[str, Any]:
     return {
-        "VoterId": voter.node_id,
-        "VoterDirectoryId": str(voter.directory_id),
-        "Endpoints": [
-            {"Name": one.listener, "Host": one.host, "Port": one.port}
+        "voterId": voter.node_id,
+        "voterDirectoryId": str(voter.directory_id),
+        "endpoints": [
+            {"name": one.listener, "host": one.host, "port": one.port}
             for one in sorted(voter.endpoints, key=lambda one: one.listener)
         ],
-        "KRaftVersionFeature": {
-            "MinSupportedVersion": voter.min_kraft_version,
-            "MaxSupportedVersion": voter.max_kraft_version,
+        "kRaftVersionFeature": {
+            "minSupportedVersion": voter.min_kraft_version,
+            "maxSupportedVersion": voter.max_kraft_version,
         },
     }
 
 
 def _broker(broker: Broker) -> dict[str, Any]:
     return {
-        "BrokerId": broker.id,
-        "IsMigratingZkBroker": broker.is_migrating_zk_broker,
-        "IncarnationId": str(broker.incarnation_id),
-        "BrokerEpoch": broker.epoch,
-        "EndPoints": [_listener(one) for one in broker.listeners],
-        "Features": _features(broker.features),
-        "Rack": broker.rack,
-        "Fenced": broker.fenced,
-        "InControlledShutdown": broker.in_controlled_shutdown,
-        "LogDirs": [str(one) for one in broker.directories],
-        "CordonedLogDirs": None if broker.cordoned is None else [str(one) for one in broker.cordoned],
+        "brokerId": broker.id,
+        "isMigratingZkBroker": broker.is_migrating_zk_broker,
+        "incarnationId": str(broker.incarnation_id),
+        "brokerEpoch": broker.epoch,
+        "endPoints": [_listener(one) for one in broker.listeners],
+        "features": _features(broker.features),
+        "rack": broker.rack,
+        "fenced": broker.fenced,
+        "inControlledShutdown": broker.in_controlled_shutdown,
+        "logDirs": [str(one) for one in broker.directories],
+        "cordonedLogDirs": None if broker.cordoned is None else [str(one) for one in broker.cordoned],
     }
 
 
 def _controller(controller: Controller) -> dict[str, Any]:
     return {
-        "ControllerId": controller.id,
-        "IncarnationId": str(controller.incarnation_id),
-        "ZkMigrationReady": controller.zk_migration_ready,
-        "EndPoints": [_listener(one) for one in controller.listeners],
-        "Features": _features(controller.features),
+        "controllerId": controller.id,
+        "incarnationId": str(controller.incarnation_id),
+        "zkMigrationReady": controller.zk_migration_ready,
+        "endPoints": [_listener(one) for one in controller.listeners],
+        "features": _features(controller.features),
     }
 
 
 def _listener(listener: Listener) -> dict[str, Any]:
     return {
-        "Name": listener.name,
-        "Host": listener.host,
-        "Port": listener.port,
-        "SecurityProtocol": listener.security_protocol,
+        "name": listener.name,
+        "host": listener.host,
+        "port": listener.port,
+        "securityProtocol": listener.security_protocol,
     }
 
 
 def _features(features: Mapping[str, FeatureRange]) -> list[dict[str, Any]]:
     return [
-        {"Name": name, "MinSupportedVersion": held.min, "MaxSupportedVersion": held.max}
+        {"name": name, "minSupportedVersion": held.min, "maxSupportedVersion": held.max}
         for name, held in sorted(features.items())
     ]
 
 
 def _configs(image: Image) -> list[dict[str, Any]]:
     return [
-        {"ResourceType": kind, "ResourceName": name, "Configs": dict(sorted(held.items()))}
+        {"resourceType": kind, "resourceName": name, "configs": dict(sorted(held.items()))}
         for (kind, name), held in sorted(image.configs.items())
     ]
 
@@ -222,8 +223,8 @@ def _client_quotas(image: Image) -> list[dict[str, Any]]:
     )
     return [
         {
-            "Entity": [{"EntityType": kind, "EntityName": name} for kind, name in entity],
-            "Quotas": {key: _number(value) for key, value in sorted(image.client_quotas[entity].items())},
+            "entity": [{"entityType": kind, "entityName": name} for kind, name in entity],
+            "quotas": {key: _number(value) for key, value in sorted(image.client_quotas[entity].items())},
         }
         for entity in entities
     ]
@@ -237,21 +238,21 @@ def _number(value: float) -> float | str:
 
 
 def _producer_ids(image: Image) -> dict[str, Any] | None:
-    return None if image.next_producer_id is None else {"NextProducerId": image.next_producer_id}
+    return None if image.next_producer_id is None else {"nextProducerId": image.next_producer_id}
 
 
 def _acl(acl: Acl) -> dict[str, Any]:
-    return {**acl_data(acl), "Id": str(acl.id)}
+    return {**json_named(acl_data(acl)), "id": str(acl.id)}
 
 
 def _scram(key: ScramKey, held: ScramCredential) -> dict[str, Any]:
     return {
-        "Name": key[1],
-        "Mechanism": key[0],
-        "Salt": _base64(held.salt),
-        "StoredKey": _base64(held.stored_key),
-        "ServerKey": _base64(held.server_key),
-        "Iterations": held.iterations,
+        "name": key[1],
+        "mechanism": key[0],
+        "salt": _base64(held.salt),
+        "storedKey": _base64(held.stored_key),
+        "serverKey": _base64(held.server_key),
+        "iterations": held.iterations,
     }
 
 
@@ -261,20 +262,20 @@ def _base64(raw: bytes) -> str:
 
 def _token(token: DelegationToken) -> dict[str, Any]:
     return {
-        "Owner": token.owner,
-        "Requester": token.requester,
-        "Renewers": list(token.renewers),
-        "IssueTimestamp": token.issue_timestamp_ms,
-        "MaxTimestamp": token.max_timestamp_ms,
-        "ExpirationTimestamp": token.expiration_timestamp_ms,
-        "TokenId": token.token_id,
+        "owner": token.owner,
+        "requester": token.requester,
+        "renewers": list(token.renewers),
+        "issueTimestamp": token.issue_timestamp_ms,
+        "maxTimestamp": token.max_timestamp_ms,
+        "expirationTimestamp": token.expiration_timestamp_ms,
+        "tokenId": token.token_id,
     }
 
 
 def _transaction(held: OpenTransaction | None) -> dict[str, Any] | None:
     if held is None:
         return None
-    return {"BeginOffset": held.begin_offset, "Name": held.name, "Records": len(held.records)}
+    return {"beginOffset": held.begin_offset, "name": held.name, "records": len(held.records)}
 
 
 _PARTS: Mapping[str, Callable[[Image], Any]] = {

@@ -24,20 +24,22 @@ _PASSWORD = "PASSWORD"
 
 
 def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record's JSON (keys as in the definition) without its secrets. What is absent or empty stays so."""
+    """A record's JSON (`json_form`) without its secrets. What is absent or empty stays so."""
+    from kafkactl.schema.spec import json_name  # error texts are redacted, too, and need no definitions
+
     hidden = dict(data)
-    for name in secret_fields(record_type):
+    for name in map(json_name, secret_fields(record_type)):
         if name in hidden:
             hidden[name] = REDACTED
-    if record_type == CONFIG_RECORD and "Value" in hidden:
-        hidden["Value"] = shown_config(hidden.get("ResourceType"), str(hidden.get("Name")), hidden["Value"])
+    if record_type == CONFIG_RECORD and "value" in hidden:
+        hidden["value"] = shown_config(hidden.get("resourceType"), str(hidden.get("name")), hidden["value"])
     return hidden
 
 
 def redacted_part(part: str, value: Any) -> Any:
     """A part of an image's JSON (`image_json`) without its secrets."""
     if part == "configs":
-        return [{**one, "Configs": redacted_configs(one["ResourceType"], one["Configs"])} for one in value]
+        return [{**one, "configs": redacted_configs(one["resourceType"], one["configs"])} for one in value]
     record_type = _RECORD_OF_PART.get(part)
     return value if record_type is None else [redacted(record_type, one) for one in value]
 
@@ -57,7 +59,7 @@ SECRET_PARTS = frozenset({"configs", *_RECORD_OF_PART})
 
 
 def secret_fields(record_type: str) -> tuple[str, ...]:
-    """The fields of a record that are withheld whatever they hold."""
+    """The fields of a record, named as in its definition, that are withheld whatever they hold."""
     return tuple(_rules()["record_fields"].get(record_type, ()))
 
 

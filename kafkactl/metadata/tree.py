@@ -44,16 +44,16 @@ def tree_of(image: Image, *, provenance: Mapping[str, Any], hide: bool) -> Folde
         "image": {
             "provenance": File(dict(provenance)),
             "features": parts.files("features"),
-            "voters": parts.listed("voters", "VoterId"),
+            "voters": parts.listed("voters", "voterId"),
             "cluster": {
-                "brokers": parts.listed("brokers", "BrokerId"),
-                "controllers": parts.listed("controllers", "ControllerId"),
+                "brokers": parts.listed("brokers", "brokerId"),
+                "controllers": parts.listed("controllers", "controllerId"),
             },
             "topics": {"byName": _topics_by_name(image), "byId": _topics_by_id(image)},
             "configs": _configs(parts),
             "clientQuotas": _quotas(parts),
             "producerIds": {"nextProducerId": File(image.next_producer_id)},
-            "acls": {"byId": parts.listed("acls", "Id")},
+            "acls": {"byId": parts.listed("acls", "id")},
             "scram": _scram(parts),
             "delegationToken": {"tokens": _tokens(parts)},
             "zkMigration": File(image.zk_migration_state),
@@ -166,38 +166,38 @@ def _partition(topic: Topic, number: int) -> dict[str, Any]:
     from kafkactl.metadata.image import Partitions
 
     only = Topic(name=topic.name, id=topic.id, partitions=Partitions({number: topic.partitions.states[number]}))
-    shown = image_json(Image(topics={topic.id: only}))["topics"][0]["Partitions"][0]
+    shown = image_json(Image(topics={topic.id: only}))["topics"][0]["partitions"][0]
     return dict(shown)
 
 
 def _configs(parts: _Parts) -> Folder:
     found: dict[str, dict[str, Any]] = {}
     for one in parts["configs"]:
-        word = RESOURCE_WORDS.get(one["ResourceType"], str(one["ResourceType"])).upper()
-        found[f"{word}:{_name(one['ResourceName'])}"] = {_name(key): File(held) for key, held in one["Configs"].items()}
+        word = RESOURCE_WORDS.get(one["resourceType"], str(one["resourceType"])).upper()
+        found[f"{word}:{_name(one['resourceName'])}"] = {_name(key): File(held) for key, held in one["configs"].items()}
     return _folder(found)
 
 
 def _quotas(parts: _Parts) -> Folder:
     found: dict[str, Any] = {}
     for one in parts["client_quotas"]:
-        name = ",".join(f"{part['EntityType']}:{_name(part['EntityName'] or '')}" for part in one["Entity"])
-        found[name] = {key: File(value) for key, value in one["Quotas"].items()}
+        name = ",".join(f"{part['entityType']}:{_name(part['entityName'] or '')}" for part in one["entity"])
+        found[name] = {key: File(value) for key, value in one["quotas"].items()}
     return _folder(found)
 
 
 def _scram(parts: _Parts) -> Folder:
     found: dict[str, dict[str, Any]] = {}
     for one in parts["scram"]:
-        mechanism = _MECHANISMS.get(one["Mechanism"], str(one["Mechanism"]))
-        found.setdefault(mechanism, {})[_name(one["Name"])] = File(one)
+        mechanism = _MECHANISMS.get(one["mechanism"], str(one["mechanism"]))
+        found.setdefault(mechanism, {})[_name(one["name"])] = File(one)
     return _folder(found)
 
 
 def _tokens(parts: _Parts) -> Folder:
     """Token ids are secrets: where they are hidden, tokens have numbers."""
     tokens = parts["delegation_tokens"]
-    names = [one["TokenId"] for one in tokens]
+    names = [one["tokenId"] for one in tokens]
     unique = len(set(names)) == len(names) and "<redacted>" not in names
     return _folder(
         {

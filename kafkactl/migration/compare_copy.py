@@ -20,7 +20,9 @@ from kafkactl.migration.password_encoder import PasswordDecodeError, first_openi
 from kafkactl.migration.tree_settings import DEFAULT_NAME, is_password_config
 from kafkactl.migration.tree_values import KafkaTree
 from kafkactl.plan import Finding, warning
+from kafkactl.protocol.json_form import json_named
 from kafkactl.schema.definitions import message
+from kafkactl.schema.spec import json_name
 from kafkactl.values import ZERO_UUID, Uuid
 
 MOVED_ON: Final = "moved-on-before-the-copy"
@@ -145,7 +147,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(json_named(value))
 
 
 def _is_unknown(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> bool:
@@ -175,6 +177,6 @@ def _difference(type_: str, key: str, left: dict[str, Any] | None, right: dict[s
 def _shown(type_: str, data: dict[str, Any] | None, other: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if data is None:
         return None
-    safe: dict[str, Any] = redacted(type_, data)
-    shown = {name: value for name, value in safe.items() if other is None or data.get(name) != other.get(name)}
-    return {name: value if not isinstance(value, bytes) else "<bytes>" for name, value in shown.items()}
+    differs = {json_name(name) for name in data if other is None or data[name] != other.get(name)}
+    safe: dict[str, Any] = redacted(type_, json_named(data))
+    return {name: "<bytes>" if isinstance(value, bytes) else value for name, value in safe.items() if name in differs}

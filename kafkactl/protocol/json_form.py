@@ -1,7 +1,7 @@
 """A message as JSON, as Kafka's own tools print it (`kafka-dump-log --cluster-metadata-decoder`).
 
-Names begin in lower case (or are those of the definition, where the caller says so), uuids are texts, byte strings
-are base64 with padding; fields that the version lacks and tagged fields that hold their default are left out.
+Names begin in lower case, uuids are texts, byte strings are base64 with padding; fields that the version lacks and
+tagged fields that hold their default are left out.
 Source: `generator/.../JsonConverterGenerator.java`.
 """
 
@@ -9,53 +9,47 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafkactl.protocol.form import Form, is_default
-from kafkactl.schema.spec import FieldSpec, MessageSpec
-
-Naming = Callable[[str], str]
+from kafkactl.schema.spec import FieldSpec, MessageSpec, json_name
 
 
-def json_name(name: str) -> str:
-    """A field's name as Kafka's tools print it: `KRaftVersion` becomes `kRaftVersion`."""
-    return name[:1].lower() + name[1:]
-
-
-def definition_name(name: str) -> str:
-    """A field's name as it stands in its definition."""
-    return name
-
-
-def to_json(spec: MessageSpec, version: int, value: Mapping[str, Any], *, naming: Naming = json_name) -> dict[str, Any]:
+def to_json(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON object of a decoded message: dicts, lists, texts, numbers, truth values and None only.
 
-    `naming` turns a field's name into its key. Nothing is hidden: a UserScramCredentialRecord shows its keys, so it
-    is the caller's to withhold.
+    Nothing is hidden: a UserScramCredentialRecord shows its keys, so it is the caller's to withhold.
     """
-    return _struct(spec.fields, Form(version, spec.is_flexible(version)), value, naming)
+    return _struct(spec.fields, Form(version, spec.is_flexible(version)), value)
 
 
-def _struct(fields: Sequence[FieldSpec], form: Form, value: Mapping[str, Any], naming: Naming) -> dict[str, Any]:
+def json_named(value: Any) -> Any:
+    """A value of a message with the keys of its structs as in JSON, everything else as it is."""
+    if isinstance(value, Mapping):
+        return {json_name(name): json_named(one) for name, one in value.items()}
+    return [json_named(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _struct(fields: Sequence[FieldSpec], form: Form, value: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        naming(field.name): _field(field, form, value[field.name], naming)
+        json_name(field.name): _field(field, form, value[field.name])
         for field in fields
         if form.has(field) and not (form.tags(field) and is_default(field, value[field.name]))
     }
 
 
-def _field(field: FieldSpec, form: Form, value: Any, naming: Naming) -> Any:
+def _field(field: FieldSpec, form: Form, value: Any) -> Any:
     if value is None:
         return None
     if field.is_array:
-        return [_one(field, form, element, naming) for element in value]
-    return _one(field, form, value, naming)
+        return [_one(field, form, element) for element in value]
+    return _one(field, form, value)
 
 
-def _one(field: FieldSpec, form: Form, value: Any, naming: Naming) -> Any:
+def _one(field: FieldSpec, form: Form, value: Any) -> Any:
     if field.kind == "struct":
-        return _struct(field.fields, form, value, naming)
+        return _struct(field.fields, form, value)
     if field.kind == "uuid":
         return str(value)
     if field.kind in {"bytes", "records"}:

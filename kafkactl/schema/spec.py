@@ -6,6 +6,7 @@ valid versions, some of them flexible; a field exists in some versions, may be n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from kafkactl.frozen import frozen
@@ -47,6 +48,15 @@ class Versions:
 
 
 NO_VERSIONS = Versions(0, -1)
+
+
+@functools.cache
+def json_name(name: str) -> str:
+    """A field's name in Kafka's JSON: `KRaftVersion` becomes `kRaftVersion` (`MessageGenerator.lowerCaseFirst`).
+
+    For names of definitions only: there are few of them, and each is made once.
+    """
+    return name[:1].lower() + name[1:]
 
 
 @frozen

@@ -20,7 +20,7 @@ from kafkactl.metadata.quorum_state import decode_quorum_state
 from kafkactl.metadata.redact import redacted
 from kafkactl.metadata.voters import Voter
 from kafkactl.plan import Finding, Severity
-from kafkactl.protocol.json_form import definition_name, to_json
+from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
 from kafkactl.schema.definitions import message
 from kafkactl.storage.meta_properties import parse_meta_properties
@@ -200,7 +200,7 @@ def _batch(batch: BatchHeader) -> dict[str, Any]:
 
 
 def _record(offset: int, record: MetadataRecord, show_secrets: bool) -> dict[str, Any]:
-    data = to_json(message(record.type), record.version, record.data, naming=definition_name)
+    data = to_json(message(record.type), record.version, record.data)
     return {
         "offset": offset,
         "type": record.type,

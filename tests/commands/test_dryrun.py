@@ -117,6 +117,20 @@ def test_what_was_printed_can_be_played_before(kafkactl: Kafkactl, log: Path, tm
     assert again["effects"] == answer["effects"]
 
 
+def test_an_answer_with_the_old_names_of_fields_is_still_played(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    arguments = ("--brokers", "1", "--records", "-o", "json")
+    answer = json.loads(kafkactl("dryrun", "broker-loss", log, *arguments).stdout)
+    records = answer["effects"]["records_appended"]["records"]
+    assert "brokerEpoch" in {name for one in records for name in one["data"]}
+    for one in records:  # as they were printed before they had the names of Kafka's JSON
+        one["data"] = {name[0].upper() + name[1:]: value for name, value in one["data"].items()}
+    earlier = tmp_path / "loss.json"
+    earlier.write_text(json.dumps(answer))
+    code, played = predicted(kafkactl, "broker-return", log, "--brokers", "1", "--after", earlier)
+    assert code == 0, played["findings"]
+    assert [one["scenario"] for one in played["after"]] == ["broker-loss"]
+
+
 def test_a_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"partitions": [{"topic": "topic-0000000", "partition": 0, "replicas": [3]}]}))

@@ -41,16 +41,16 @@ def test_the_state_is_that_of_the_image(kafkactl: Kafkactl, generated: tuple[Pat
     source = open_source(str(log))
     image = image_json(load(source.segments, source.checkpoints).image)
     partitions = rows(tmp_path / "out", "partitions")
-    there = [(topic, one) for topic in image["topics"] for one in topic["Partitions"]]
+    there = [(topic, one) for topic in image["topics"] for one in topic["partitions"]]
     assert len(partitions) == len(there) == expected.state["partition_count"]
     for row, (topic, one) in zip(partitions, there, strict=True):
-        assert [row["topic"], row["topic_id"]] == [topic["Name"], topic["TopicId"]]
+        assert [row["topic"], row["topic_id"]] == [topic["name"], topic["topicId"]]
         told = (row["partition"], row["replicas"], row["isr"], row["leader"], row["partition_epoch"], row["elr"])
-        names = ("PartitionId", "Replicas", "Isr", "Leader", "PartitionEpoch", "EligibleLeaderReplicas")
+        names = ("partitionId", "replicas", "isr", "leader", "partitionEpoch", "eligibleLeaderReplicas")
         assert told == tuple(one[name] for name in names)
-        assert row["directories"] == one["Directories"]
-    for part, key in (("brokers", "BrokerId"), ("controllers", "ControllerId"), ("acls", "Id"), ("scram", "Name")):
-        column = {"BrokerId": "broker_id", "ControllerId": "controller_id", "Id": "id", "Name": "name"}[key]
+        assert row["directories"] == one["directories"]
+    for part, key in (("brokers", "brokerId"), ("controllers", "controllerId"), ("acls", "id"), ("scram", "name")):
+        column = {"brokerId": "broker_id", "controllerId": "controller_id", "id": "id", "name": "name"}[key]
         assert [row[column] for row in rows(tmp_path / "out", part)] == [one[key] for one in image[part]]
     assert {row["type"]: row["count"] for row in rows(tmp_path / "out", "counts")} == expected.by_type
     state = {row["name"]: row["value"] for row in rows(tmp_path / "out", "state")}

@@ -153,9 +153,9 @@ def test_no_format_lets_foreign_text_steer(kafkactl, log: Path, config: Path, wo
 def test_names_come_back_whole_out_of_every_format(kafkactl, log: Path):
     for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
         records = read(kafkactl("log", "dump", log, "-o", form).stdout)["records"]
-        assert {one["data"]["Name"] for one in records if one["type"] == "TopicRecord"} == {EVIL}
+        assert {one["data"]["name"] for one in records if one["type"] == "TopicRecord"} == {EVIL}
     found = [json.loads(line) for line in kafkactl("log", "dump", log, "-o", "jsonl").stdout.splitlines()]
-    assert EVIL in {one["data"].get("Name") for one in found}
+    assert EVIL in {one["data"].get("name") for one in found}
 
 
 def clean(text: str) -> None:

@@ -35,11 +35,11 @@ def test_lines_as_the_interface_says(kafkactl):
     assert run.stderr == ""
     first, *rest = lines(run)
     assert list(first) == ["offset", "epoch", "timestamp_ms", "kind", "type", "version", "data", "file"]
-    assert (first["kind"], first["type"], first["data"]["LeaderId"]) == ("control", "LeaderChange", 1)
+    assert (first["kind"], first["type"], first["data"]["leaderId"]) == ("control", "LeaderChange", 1)
     assert [one["offset"] for one in rest] == list(range(1, len(rest) + 1))
     level = next(one for one in rest if one["type"] == "FeatureLevelRecord")
     assert level["kind"] == "record"
-    assert level["data"] == {"Name": "metadata.version", "FeatureLevel": 33}
+    assert level["data"] == {"name": "metadata.version", "featureLevel": 33}
     assert level["file"] == str(SEGMENT)
 
 
@@ -78,7 +78,7 @@ def test_the_other_formats_say_the_same(kafkactl):
     table = kafkactl("log", "dump", SEGMENT, "--to", "6", "-o", "table").stdout.splitlines()
     assert len(table) == 8
     assert table[0].split() == ["OFFSET", "EPOCH", "TIME", "TYPE", "CONTENT"]
-    assert "Name=metadata.version FeatureLevel=33" in table[5]
+    assert "name=metadata.version featureLevel=33" in table[5]
 
 
 def test_nothing_found(kafkactl):
@@ -92,7 +92,7 @@ def test_filters(kafkactl):
     by_type = lines(kafkactl("log", "dump", SEGMENT, "--type", "FeatureLevel", "--type", "leaderchange"))
     assert {one["type"] for one in by_type} == {"FeatureLevelRecord", "LeaderChange"}
     by_key = lines(kafkactl("log", "dump", SEGMENT, "--key", "metadata.version"))
-    assert [one["data"]["Name"] for one in by_key] == ["metadata.version"]
+    assert [one["data"]["name"] for one in by_key] == ["metadata.version"]
     ranged = lines(kafkactl("log", "dump", SEGMENT, "--from", "3", "--to", "4"))
     assert [one["offset"] for one in ranged] == [3, 4]
 
@@ -108,9 +108,9 @@ def test_secrets_only_when_asked_for(kafkactl):
     hidden = kafkactl("log", "dump", BOOTSTRAP, "--type", "UserScramCredential").stdout
     assert '"SaltedPassword"' not in hidden
     data = json.loads(hidden)["data"]
-    assert data["StoredKey"] == data["ServerKey"] == data["Salt"] == "<redacted>"
+    assert data["storedKey"] == data["serverKey"] == data["salt"] == "<redacted>"
     shown = lines(kafkactl("log", "dump", BOOTSTRAP, "--type", "UserScramCredential", "--show-secrets"))
-    assert shown[0]["data"]["StoredKey"] not in hidden
+    assert shown[0]["data"]["storedKey"] not in hidden
 
 
 @pytest.mark.parametrize("end", ["cut", "zeros"])

@@ -16,7 +16,7 @@ from kafkactl.schema.definitions import message
 from tests.commands.captured import RELEASES, unpacked, with_hole
 
 SEGMENT = "00000000000000000000.log"
-SECRETS = ("Salt", "StoredKey", "ServerKey")
+SECRETS = ("salt", "storedKey", "serverKey")
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ def test_the_image_hides_secrets_and_can_show_them(kafkactl, log: Path):
     assert hidden["sha256"] == shown["sha256"]
     assert {one[name] for one in hidden["image"]["scram"] for name in SECRETS} == {"<redacted>"}
     assert "<redacted>" not in json.dumps(shown)
-    assert {one["TokenId"] for one in hidden["image"]["delegation_tokens"]} == {"<redacted>"}
+    assert {one["tokenId"] for one in hidden["image"]["delegation_tokens"]} == {"<redacted>"}
     as_yaml = yaml.safe_load(kafkactl("log", "image", log, "-o", "yaml").stdout)
     assert as_yaml == {**hidden, "findings": []}
 
@@ -349,28 +349,28 @@ def test_the_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
     whole = lines(kafkactl("log", "history", log, "--topic", "late").stdout)
     assert whole[0]["type"] == "TopicRecord"
     assert {one["applied"] for one in whole} == {True}
-    ids = {one["data"]["TopicId"] for one in whole if "TopicId" in one["data"]}
+    ids = {one["data"]["topicId"] for one in whole if "topicId" in one["data"]}
     assert len(ids) == 1
     by_id = lines(kafkactl("log", "history", log, "--topic", ids.pop()).stdout)
     assert [one["offset"] for one in by_id] == [one["offset"] for one in whole if one["type"] not in ("ConfigRecord",)]
     one = lines(kafkactl("log", "history", log, "--topic", "late", "--partition", "0").stdout)
-    assert {record["data"].get("PartitionId", 0) for record in one} == {0}
+    assert {record["data"].get("partitionId", 0) for record in one} == {0}
     assert len(one) < len(whole)
 
 
 def test_what_history_says_is_what_the_image_has(kafkactl, log: Path):
     """The last word of a partition's history is its state."""
     for topic in image(kafkactl, log)["image"]["topics"]:
-        for partition in topic["Partitions"]:
+        for partition in topic["partitions"]:
             events = lines(
                 kafkactl(
-                    "log", "history", log, "--topic", topic["Name"], "--partition", partition["PartitionId"]
+                    "log", "history", log, "--topic", topic["name"], "--partition", partition["partitionId"]
                 ).stdout
             )
-            leaders = [one["data"]["Leader"] for one in events if "Leader" in one["data"]]
+            leaders = [one["data"]["leader"] for one in events if "leader" in one["data"]]
             changes = sum(one["type"] == "PartitionChangeRecord" for one in events)
-            assert leaders[-1] == partition["Leader"]
-            assert partition["PartitionEpoch"] >= changes  # and one more for each ClearElrRecord that took something
+            assert leaders[-1] == partition["leader"]
+            assert partition["partitionEpoch"] >= changes  # and one more for each ClearElrRecord that took something
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_a_transaction_that_was_aborted_or_is_open(kafkactl, tmp_path: Path):
     ]
     (tmp_path / SEGMENT).write_bytes(encode_batch(records, base_offset=0, timestamp_ms=1))
     run = kafkactl("log", "history", tmp_path, "--config", "topic:t:retention.ms", "-o", "json")
-    assert [(one["data"]["Value"], one["applied"]) for one in run.json["records"]] == [
+    assert [(one["data"]["value"], one["applied"]) for one in run.json["records"]] == [
         ("1", True), ("2", False), ("3", True), ("4", None),
     ]  # fmt: skip
     linted = kafkactl("log", "lint", tmp_path, "-o", "json").json
@@ -439,9 +439,9 @@ def test_the_configuration_goes_with_its_topic(kafkactl, log: Path):
     made = next(
         one
         for one in lines(kafkactl("log", "dump", log, "--type", "TopicRecord").stdout)
-        if one["data"]["TopicId"] == removed["data"]["TopicId"]
+        if one["data"]["topicId"] == removed["data"]["topicId"]
     )
-    told = lines(kafkactl("log", "history", log, "--config", f"topic:{made['data']['Name']}").stdout)
+    told = lines(kafkactl("log", "history", log, "--config", f"topic:{made['data']['name']}").stdout)
     assert told[-1]["offset"] == removed["offset"]
 
 
@@ -455,7 +455,7 @@ def test_browsing_without_a_terminal(kafkactl, log: Path):
     assert "late" in names
     partition = kafkactl("log", "browse", log, "image/topics/byName/late/0", "-o", "json").json
     assert partition["type"] == "file"
-    assert partition["value"]["PartitionId"] == 0
+    assert partition["value"]["partitionId"] == 0
     wrong = kafkactl("log", "browse", log, "/image/topics/byNam", "-o", "json")
     assert (wrong.code, wrong.error["id"]) == (2, "no-such-path")
     assert "Did you mean byName?" in wrong.error["message"]
@@ -465,9 +465,9 @@ def test_browsing_without_a_terminal(kafkactl, log: Path):
 def test_browsing_hides_secrets(kafkactl, log: Path):
     names = kafkactl("log", "browse", log, "/image/scram/SCRAM-SHA-256").stdout.split()
     path = f"/image/scram/SCRAM-SHA-256/{names[0]}"
-    assert kafkactl("log", "browse", log, path, "-o", "json").json["value"]["StoredKey"] == "<redacted>"
+    assert kafkactl("log", "browse", log, path, "-o", "json").json["value"]["storedKey"] == "<redacted>"
     shown = kafkactl("log", "browse", log, path, "--show-secrets", "-o", "json").json["value"]
-    assert shown["StoredKey"] != "<redacted>"
+    assert shown["storedKey"] != "<redacted>"
 
 
 def test_lint(kafkactl, log: Path):

@@ -171,7 +171,7 @@ def test_logs(kafkactl: Any, log: Path, tmp_path: Path, output: str) -> None:
     assert "600123" in answers[0]
     if output == "json":
         image = kafkactl("log", "image", log, "-o", "json").json["image"]
-        shown = {name: value for one in image["configs"] for name, value in one["Configs"].items()}
+        shown = {name: value for one in image["configs"] for name, value in one["configs"].items()}
         assert {shown[name] for _, name, _ in PLANTED} == {"<redacted>"}
         assert {shown[name] for _, name, _ in SHOWN} == {value for _, _, value in SHOWN}
 

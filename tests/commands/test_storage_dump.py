@@ -29,21 +29,21 @@ def test_every_file_of_a_formatted_node(kafkactl, disk):
     first, bootstrap, meta = run.json["files"]
     assert [voter["id"] for voter in first["voters"]] == [1]
     assert first["voters"][0]["directory_id"] == meta["directory_id"]
-    assert bootstrap["records"][0]["data"] == {"Name": "metadata.version", "FeatureLevel": 30}
+    assert bootstrap["records"][0]["data"] == {"name": "metadata.version", "featureLevel": 30}
 
 
 def test_for_people(kafkactl, disk):
     run = kafkactl("storage", "dump", *files(disk))
-    for text in ("CONTROLLER://h1.example:9093", "metadata.version", "Name=alice", "cluster.id"):
+    for text in ("CONTROLLER://h1.example:9093", "metadata.version", "name=alice", "cluster.id"):
         assert text in run.stdout
 
 
 def test_keys_are_shown_only_when_asked_for(kafkactl, disk):
     bootstrap = disk / "bootstrap.checkpoint"
     hidden = kafkactl("storage", "dump", bootstrap, "-o", "json")
-    assert hidden.json["files"][0]["records"][-1]["data"]["StoredKey"] == "<redacted>"
+    assert hidden.json["files"][0]["records"][-1]["data"]["storedKey"] == "<redacted>"
     shown = kafkactl("storage", "dump", bootstrap, "-o", "json", "--show-secrets")
-    key = shown.json["files"][0]["records"][-1]["data"]["StoredKey"]
+    key = shown.json["files"][0]["records"][-1]["data"]["storedKey"]
     assert key not in hidden.stdout
     assert key not in kafkactl("storage", "dump", bootstrap).stdout
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from kafkactl.metadata.frame import encode_record
-from kafkactl.protocol.json_form import json_name
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import message, metadata_record_names
 from tests.lab import releases
@@ -44,13 +43,7 @@ def as_kafka(line: dict[str, Any]) -> tuple[Any, ...]:
         if line["kind"] == "control"
         else f"{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', line['type']).upper()} {line['version']}"
     )
-    return line["offset"], line["timestamp_ms"], kind, lowered(line["data"])
-
-
-def lowered(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {json_name(name): lowered(one) for name, one in value.items()}
-    return [lowered(one) for one in value] if isinstance(value, list) else value
+    return line["offset"], line["timestamp_ms"], kind, line["data"]
 
 
 def compare(kafkactl: Any, storage_tool: StorageToolServer, file: Path) -> int:

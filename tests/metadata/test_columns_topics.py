@@ -100,6 +100,6 @@ def test_topics_without_partitions_are_there_too():
     packed, plain = _by_columns(data).image(), _plain(data)
 
     assert isinstance(packed.topics, PackedTopics)
-    assert '"topics":[{"Name":"a-empty",' in "".join(image_text(packed))
+    assert '"topics":[{"name":"a-empty",' in "".join(image_text(packed))
     assert image_sha256(packed) == image_sha256(plain)
     assert packed == plain

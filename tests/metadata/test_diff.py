@@ -34,8 +34,8 @@ def test_a_partition_differs_in_what_changed():
             key="foo-0",
             change=Change.CHANGED,
             record="PartitionRecord",
-            before={"Isr": [1, 2, 3], "Leader": 1, "LeaderEpoch": 3, "PartitionEpoch": 7},
-            after={"Isr": [2, 3], "Leader": 2, "LeaderEpoch": 4, "PartitionEpoch": 8},
+            before={"isr": [1, 2, 3], "leader": 1, "leaderEpoch": 3, "partitionEpoch": 7},
+            after={"isr": [2, 3], "leader": 2, "leaderEpoch": 4, "partitionEpoch": 8},
         ),
     )
 

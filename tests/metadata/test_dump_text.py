@@ -74,7 +74,7 @@ def test_a_change_in_words():
     value = {"PartitionId": 3, "TopicId": message_uuid(), "Isr": [2, 1], "Leader": 2}
     data = encode_record(spec, 2, value)
     assert by_maker(spec, 2, data, hide=True) == (
-        '{"PartitionId":3,"TopicId":"AAAAAAAAAAAAAAAAAAAABw","Isr":[2,1],"Leader":2}'
+        '{"partitionId":3,"topicId":"AAAAAAAAAAAAAAAAAAAABw","isr":[2,1],"leader":2}'
     )
 
 
@@ -95,23 +95,23 @@ def secret_record(name: str, **data: object) -> MetadataRecord:
     [
         (
             secret_record("UserScramCredentialRecord", Name="eve", Salt=b"s", StoredKey=b"k", ServerKey=b"v"),
-            ["Salt", "StoredKey", "ServerKey"],
+            ["salt", "storedKey", "serverKey"],
         ),
-        (secret_record("DelegationTokenRecord", Owner="User:eve", TokenId="tttt"), ["TokenId"]),
-        (secret_record("RemoveDelegationTokenRecord", TokenId="tttt"), ["TokenId"]),
-        (secret_record("ConfigRecord", Name="ssl.keystore.password", Value="hunter2"), ["Value"]),
-        (secret_record("ConfigRecord", Name="ssl.truststore.certificates", Value="-----BEGIN"), ["Value"]),
+        (secret_record("DelegationTokenRecord", Owner="User:eve", TokenId="tttt"), ["tokenId"]),
+        (secret_record("RemoveDelegationTokenRecord", TokenId="tttt"), ["tokenId"]),
+        (secret_record("ConfigRecord", Name="ssl.keystore.password", Value="hunter2"), ["value"]),
+        (secret_record("ConfigRecord", Name="ssl.truststore.certificates", Value="-----BEGIN"), ["value"]),
         (
             secret_record("ConfigRecord", Name="listener.name.sasl.plain.sasl.jaas.config", Value="hunter2"),
-            ["Value"],
+            ["value"],
         ),
-        (secret_record("ConfigRecord", Name="some.plugin.Secret.thing", Value="hunter2"), ["Value"]),
+        (secret_record("ConfigRecord", Name="some.plugin.Secret.thing", Value="hunter2"), ["value"]),
         (secret_record("ConfigRecord", Name="ssl.keystore.password", Value=None), []),
         (secret_record("ConfigRecord", ResourceType=4, Name="delegation.token.max.lifetime.ms", Value="1"), []),
         (secret_record("ConfigRecord", ResourceType=2, Name="retention.ms", Value="1"), []),
-        (secret_record("ConfigRecord", ResourceType=4, Name="retention.ms", Value="1"), ["Value"]),
-        (secret_record("ConfigRecord", ResourceType=2, Name="my.plugin.mode", Value="1"), ["Value"]),
-        (secret_record("ConfigRecord", ResourceType=2, Name="retention.ms", Value="password=x"), ["Value"]),
+        (secret_record("ConfigRecord", ResourceType=4, Name="retention.ms", Value="1"), ["value"]),
+        (secret_record("ConfigRecord", ResourceType=2, Name="my.plugin.mode", Value="1"), ["value"]),
+        (secret_record("ConfigRecord", ResourceType=2, Name="retention.ms", Value="password=x"), ["value"]),
     ],
     ids=lambda value: value.data.get("Name") or value.type if isinstance(value, MetadataRecord) else None,
 )

@@ -62,19 +62,19 @@ def test_every_part_is_in_it():
 
 
 def test_partitions_have_kafkas_names():
-    assert image_json(full())["topics"][0]["Partitions"][0] == {
-        "PartitionId": 0,
-        "Replicas": [1, 2, 3],
-        "Isr": [1, 2, 3],
-        "RemovingReplicas": [],
-        "AddingReplicas": [],
-        "Leader": 1,
-        "LeaderRecoveryState": 0,
-        "LeaderEpoch": 3,
-        "PartitionEpoch": 7,
-        "Directories": [str(uuid(101)), str(uuid(102)), str(uuid(103))],
-        "EligibleLeaderReplicas": [1],
-        "LastKnownElr": [2],
+    assert image_json(full())["topics"][0]["partitions"][0] == {
+        "partitionId": 0,
+        "replicas": [1, 2, 3],
+        "isr": [1, 2, 3],
+        "removingReplicas": [],
+        "addingReplicas": [],
+        "leader": 1,
+        "leaderRecoveryState": 0,
+        "leaderEpoch": 3,
+        "partitionEpoch": 7,
+        "directories": [str(uuid(101)), str(uuid(102)), str(uuid(103))],
+        "eligibleLeaderReplicas": [1],
+        "lastKnownElr": [2],
     }
 
 

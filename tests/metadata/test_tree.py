@@ -71,7 +71,7 @@ def test_what_is_where():
     assert value("image/topics/byName/t/id") == str(ID)
     partition = value(f"/image/topics/byId/{ID}/0")
     assert isinstance(partition, dict)
-    assert (partition["PartitionId"], partition["Leader"]) == (0, 1)
+    assert (partition["partitionId"], partition["leader"]) == (0, 1)
     assert value("/image/clientQuotas/user:(default)/k") == 1.5
     assert value("/image/acls/../zkMigration") == 0
 
@@ -80,7 +80,7 @@ def test_secrets_stay_hidden_also_in_names():
     assert value("/image/configs/BROKER:(default)/ssl.key.password") == "<redacted>"
     credential = value("/image/scram/SCRAM-SHA-512/a%2Fb")
     assert isinstance(credential, dict)
-    assert credential["StoredKey"] == "<redacted>"
+    assert credential["storedKey"] == "<redacted>"
     paths = [path for path, _ in walk(TREE, "")]
     assert "/image/delegationToken/tokens/0" in paths
     assert not any("secret" in path for path in paths)

@@ -17,6 +17,7 @@ from kafkactl.migration.tree import tree_of
 from kafkactl.migration.tree_parse import parse_tree
 from kafkactl.migration.tree_redact import redact_znodes
 from kafkactl.schema.definitions import message
+from kafkactl.schema.spec import json_name
 from kafkactl.values import Uuid
 from tests.migration.compare_trees import tree_from, trees
 from tests.migration.test_password_encoder import encrypted
@@ -72,8 +73,8 @@ def test_passwords_are_opened_where_they_can_be():
     (found,) = compare_copy(tree, taken, RULES, secrets=("right",))
     assert (found.entity, found.zookeeper, found.kraft) == (
         "ConfigRecord",
-        {"Value": "<redacted>"},
-        {"Value": "<redacted>"},
+        {"value": "<redacted>"},
+        {"value": "<redacted>"},
     )
 
 
@@ -85,7 +86,7 @@ def test_leaders_move_between_the_saved_tree_and_the_copy(field, value, explaine
     records[at] = changed(records[at], data={**records[at].data, field: value})
     (found,) = compare_copy(tree, records, RULES, secrets=("right",))
     assert (found.explained is not None) is explained
-    assert (found.kraft == {field: value}) is True
+    assert (found.kraft == {json_name(field): value}) is True
 
 
 def test_what_the_saved_tree_does_not_show_is_unknown():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import random
 
-from kafkactl.protocol.json_form import json_name, to_json
+from kafkactl.protocol.json_form import to_json
 from kafkactl.schema.definitions import message
+from kafkactl.schema.spec import json_name
 from kafkactl.values import ZERO_UUID
 from tests.protocol.random_messages import every_version, random_message
 

@@ -85,7 +85,7 @@ def test_a_checkpoint_with_everything():
             "offset": 3,
             "type": "FeatureLevelRecord",
             "version": 0,
-            "data": {"Name": "metadata.version", "FeatureLevel": 21},
+            "data": {"name": "metadata.version", "featureLevel": 21},
         }
     ]
 
@@ -97,9 +97,9 @@ def test_keys_of_users_are_hidden_unless_asked_for():
     assert base64.b64encode(KEY).decode() not in shown
     assert "alice" in shown
     user = dump_file("bootstrap.checkpoint", BOOTSTRAP).to_dict()["records"][1]["data"]
-    assert (user["StoredKey"], user["ServerKey"], user["Iterations"]) == (REDACTED, REDACTED, 4096)
+    assert (user["storedKey"], user["serverKey"], user["iterations"]) == (REDACTED, REDACTED, 4096)
     user = dump_file("bootstrap.checkpoint", BOOTSTRAP, show_secrets=True).to_dict()["records"][1]["data"]
-    assert base64.b64decode(user["StoredKey"]) == KEY
+    assert base64.b64decode(user["storedKey"]) == KEY
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_passwords_in_configurations_are_hidden(name, hidden):
         data={"ResourceType": 4, "ResourceName": "1", "Name": name, "Value": "hunter2"},
     )
     data = dump_file("x.checkpoint", encode_bootstrap_checkpoint([record], 0)).to_dict()["records"][0]["data"]
-    assert data["Value"] == (REDACTED if hidden else "hunter2")
+    assert data["value"] == (REDACTED if hidden else "hunter2")
 
 
 def test_damage_is_told_with_its_place_and_the_rest_is_shown():
