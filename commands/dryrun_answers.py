@@ -307,10 +307,11 @@ def _events(path: str) -> list[tuple[str, Mapping[str, Any]]]:
     """The scenarios in a file, in their order. Raises InputError `invalid-after-file`."""
     import tomli
 
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.errors import InputError
 
-    text = read_input(Path(path), "file of earlier predictions").decode("utf-8", "replace")
+    kind = InputKind.INVENTORY if path.endswith(".toml") else InputKind.DOCUMENT
+    text = read_input(Path(path), "file of earlier predictions", kind).decode("utf-8", "replace")
     try:
         return _in_toml(tomli.loads(text)) if path.endswith(".toml") else _in_json(json.loads(text))
     except (ValueError, RecursionError) as error:

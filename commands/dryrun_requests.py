@@ -84,10 +84,10 @@ def alter_config(
 @click.option("--plan", required=True, metavar="FILE", type=click.Path(), help="As kafka-reassign-partitions.sh reads.")
 def reassignment(*, common: Common, plan: str) -> None:
     """What a reassignment writes, and whether it can end."""
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.dryrun.reassignment import parse_plan
 
-    text = read_input(Path(plan), "reassignment plan").decode("utf-8", "replace")
+    text = read_input(Path(plan), "reassignment plan", InputKind.DOCUMENT).decode("utf-8", "replace")
     moves = parse_plan(text, file=plan)
     answer(
         common,

@@ -164,7 +164,7 @@ def _scram_of_file(name: str | None) -> tuple[str, ...]:
     from pathlib import Path
 
     from kafkactl.adapters.exposure import file_exposure
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.commands.exposure import tell_exposure
     from kafkactl.storage.scram import read_scram_lines
 
@@ -173,7 +173,7 @@ def _scram_of_file(name: str | None) -> tuple[str, ...]:
     if name == "-":
         return read_scram_lines(sys.stdin.buffer.read(), file="stdin")
     tell_exposure(file_exposure(name, "the file of SCRAM users"))
-    return read_scram_lines(read_input(Path(name), "the file of SCRAM users"), file=name)
+    return read_scram_lines(read_input(Path(name), "the file of SCRAM users", InputKind.SCRAM), file=name)
 
 
 def _on_secrets(given: dict[str, Any]) -> list[Finding]:

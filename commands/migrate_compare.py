@@ -148,7 +148,7 @@ def _version(observation: Observation, named: str | None) -> Any:
 def _tree_before(path: str) -> Any:
     from pathlib import Path
 
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.adapters.migration_files import ZNODES
     from kafkactl.errors import InputError
     from kafkactl.migration.tree_parse import parse_saved_tree
@@ -156,7 +156,7 @@ def _tree_before(path: str) -> Any:
     file = Path(path)
     if file.is_dir():
         file = next((file / name for name in ZNODES if (file / name).exists()), file / ZNODES[0])
-    tree, findings = parse_saved_tree(read_input(file, "saved tree"), file=str(file))
+    tree, findings = parse_saved_tree(read_input(file, "saved tree", InputKind.SAVED_TREE), file=str(file))
     for one in findings:  # from a part of a tree only a part of the copy can be foretold
         raise InputError(f"{one.subject}: {one.message}", id=one.id, next_step=one.next_step)
     return tree

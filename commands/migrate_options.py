@@ -142,11 +142,11 @@ def read_inventory(path: str) -> Inventory:
     from pathlib import Path
 
     from kafkactl.adapters.exposure import inventory_exposure
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.commands.exposure import tell_exposure
     from kafkactl.migration.inventory import parse_inventory
 
-    inventory = parse_inventory(read_input(Path(path), "inventory"), file=path)
+    inventory = parse_inventory(read_input(Path(path), "inventory", InputKind.INVENTORY), file=path)
     tell_exposure(inventory_exposure(inventory))
     return inventory
 

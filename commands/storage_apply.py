@@ -73,7 +73,7 @@ def command(
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
     from kafkactl.adapters.fleet_apply import Context, apply_nodes, look_at, names_of_this_host, whole_outcome
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.adapters.plan_files import receipts_folder
     from kafkactl.commands.confirmation import confirm
     from kafkactl.commands.format_observation import observe_for_format
@@ -86,7 +86,7 @@ def command(
         raise click.UsageError("--reformat and --reason go together.")
     if not (node_ids or local or hosts):
         raise click.UsageError("Say which nodes: --node ID, --local, or --host NAME.")
-    plan, plan_sha256 = parse_plan(read_input(Path(plan_file), "the plan"), file=plan_file)
+    plan, plan_sha256 = parse_plan(read_input(Path(plan_file), "the plan", InputKind.DOCUMENT), file=plan_file)
     nodes = choose_nodes(plan, node_ids, hosts, names_of_this_host() if local else frozenset())
     request = ApplyRequest(
         overrides=build_overrides(given), reformats=requested_reformats(reformats), owner=build_owner(given)

@@ -31,11 +31,12 @@ def command(files: tuple[str, ...], show_secrets: bool) -> None:
     """
     from pathlib import Path
 
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.storage.dump import dump_file
 
     dumped = [
-        dump_file(path, read_input(Path(path), "the file"), show_secrets=show_secrets) for path in dict.fromkeys(files)
+        dump_file(path, read_input(Path(path), "the file", InputKind.DUMPED), show_secrets=show_secrets)
+        for path in dict.fromkeys(files)
     ]
     findings = [finding for file in dumped for finding in file.findings]
     emit(

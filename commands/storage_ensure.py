@@ -37,7 +37,7 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.commands.format_observation import observe_for_format
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.storage.ensure import plan_ensure
@@ -46,7 +46,7 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     del given["yes"]  # an entry point has nobody to ask
     release = find_release(kafka_version) if kafka_version else newest_release()
     request, said = build_request(given, ignore_formatted=True)
-    data = read_input(Path(config), "the node's configuration")
+    data = read_input(Path(config), "the node's configuration", InputKind.NODE_CONFIG)
     node = read_node_config(data, file=config, release=release, resolve=resolve)
     observed = observe_for_format(node, request.overrides)
     plan = plan_ensure(request, node, observed, release, SystemSource())

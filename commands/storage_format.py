@@ -41,7 +41,7 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.entropy import SystemSource
     from kafkactl.adapters.filesystem import OsFilesystem
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.commands.format_observation import observe_for_format
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.storage.format_plan import plan_format
@@ -50,7 +50,7 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     del given["yes"]  # like Kafka's tool this one never asks
     release = find_release(kafka_version) if kafka_version else newest_release()
     request, said = build_request(given, ignore_formatted=ignore_formatted)
-    data = read_input(Path(config), "the node's configuration")
+    data = read_input(Path(config), "the node's configuration", InputKind.NODE_CONFIG)
     node = read_node_config(data, file=config, release=release, resolve=resolve)
     observed = observe_for_format(node, request.overrides)
     plan = plan_format(request, node, observed, release, SystemSource())

@@ -33,13 +33,13 @@ def command(config: str, kafka_version: str | None) -> None:
 
     from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.directories import observe_node
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.storage.info import describe_node, render_info
     from kafkactl.storage.node_config import read_node_config
 
     release = find_release(kafka_version) if kafka_version else newest_release()
-    data = read_input(Path(config), "the configuration")
+    data = read_input(Path(config), "the configuration", InputKind.NODE_CONFIG)
     node = read_node_config(data, file=config, release=release, resolve=resolve)
     info = describe_node(node, observe_node(node), release)
 

@@ -55,14 +55,14 @@ def command(
     from kafkactl.adapters.config_providers import resolve
     from kafkactl.adapters.directories import observe_node
     from kafkactl.adapters.filesystem import OsFilesystem
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.plan import Outcome
     from kafkactl.storage.node_config import read_node_config
     from kafkactl.storage.unformat_plan import plan_unformat
 
     release = find_release(kafka_version) if kafka_version else newest_release()
-    data = read_input(Path(config), "the node's configuration")
+    data = read_input(Path(config), "the node's configuration", InputKind.NODE_CONFIG)
     node = read_node_config(data, file=config, release=release, resolve=resolve)
     plan = plan_unformat(node, observe_node(node), only=only)
     if dry_run or plan.outcome is not Outcome.PLANNED:

@@ -46,14 +46,14 @@ def command(config: str, kafka_version: str | None) -> None:
     from pathlib import Path
 
     from kafkactl.adapters.config_providers import resolve
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.features.releases import find_release, newest_release
     from kafkactl.plan import blockers
     from kafkactl.storage.node_config import ConfigError, read_node_config
     from kafkactl.storage.verify import verify_refused_config
 
     release = find_release(kafka_version) if kafka_version else newest_release()
-    data = read_input(Path(config), "the configuration")
+    data = read_input(Path(config), "the configuration", InputKind.NODE_CONFIG)
     try:
         node = read_node_config(data, file=config, release=release, resolve=resolve)
     except ConfigError as error:

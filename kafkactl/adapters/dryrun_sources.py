@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kafkactl.adapters.dryrun_clusters import Cluster
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.log_source import LogSource
 from kafkactl.dryrun.facts import facts_of
 from kafkactl.dryrun.fetched import fetched_folder
@@ -150,4 +150,6 @@ def read_static(path: str | None) -> dict[str, str] | None:
     """The settings of a controller's properties file; None where none was named."""
     if path is None:
         return None
-    return dict(parse_properties(read_input(Path(path), "configuration file"), file=path).mapping)
+    return dict(
+        parse_properties(read_input(Path(path), "configuration file", InputKind.NODE_CONFIG), file=path).mapping
+    )

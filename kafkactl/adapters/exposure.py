@@ -56,7 +56,7 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
     Settings that cannot be read are left out: whoever opens them says so.
     """
     from kafkactl.adapters.client_config import load_client_config
-    from kafkactl.adapters.input_files import read_input
+    from kafkactl.adapters.input_files import InputKind, read_input
     from kafkactl.errors import KafkactlError
     from kafkactl.protocol.properties import parse_properties
 
@@ -71,7 +71,9 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
     if inventory.zookeeper.config is not None:
         path = folder / inventory.zookeeper.config
         try:
-            settings = parse_properties(read_input(path, "ZooKeeper settings"), file=str(path)).mapping
+            settings = parse_properties(
+                read_input(path, "ZooKeeper settings", InputKind.CLIENT_CONFIG), file=str(path)
+            ).mapping
         except KafkactlError:
             return each_once(found)
         found += zookeeper_exposure(settings, str(path))

@@ -16,7 +16,7 @@ from kafkactl.adapters.apply_format import apply_plan
 from kafkactl.adapters.config_providers import resolve
 from kafkactl.adapters.directories import observe_directory, observe_node
 from kafkactl.adapters.filesystem import Filesystem
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.plan_files import read_receipt, write_receipt
 from kafkactl.errors import FailedError, InputError
 from kafkactl.features.releases import Release
@@ -62,7 +62,7 @@ def _look_at(
 
 def _read_config(planned: PlannedNode, release: Release) -> NodeConfig | InputError:
     try:
-        data = read_input(Path(planned.config), f"the configuration of node {planned.id}")
+        data = read_input(Path(planned.config), f"the configuration of node {planned.id}", InputKind.NODE_CONFIG)
         return read_node_config(data, file=planned.config, release=release, resolve=resolve)
     except InputError as error:
         return error

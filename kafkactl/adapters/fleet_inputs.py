@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.errors import InputError
 from kafkactl.storage.fleet import ConfigFile, FleetRequest
 from kafkactl.storage.inventory import InventoryNode, parse_inventory
@@ -19,12 +19,12 @@ def read_fleet(path: Path, *, new_cluster_id: Uuid) -> FleetRequest:
     A configuration that cannot be read is told in the plan, with all other problems. Raises InputError for the
     inventory itself and for its file of credentials.
     """
-    inventory = parse_inventory(read_input(path, "the inventory"), file=str(path))
+    inventory = parse_inventory(read_input(path, "the inventory", InputKind.INVENTORY), file=str(path))
     folder = path.absolute().parent
     scram: tuple[str, ...] = ()
     if inventory.scram_file is not None:
         secrets = folder / inventory.scram_file
-        scram = read_scram_lines(read_input(secrets, "the file of credentials"), file=str(secrets))
+        scram = read_scram_lines(read_input(secrets, "the file of credentials", InputKind.SCRAM), file=str(secrets))
     return FleetRequest(
         inventory=inventory,
         configs=tuple(_read_config(folder, node) for node in inventory.nodes),
@@ -40,6 +40,6 @@ def _read_config(folder: Path, node: InventoryNode) -> ConfigFile:
     if node.root is not None:
         seen_at = folder / node.root / node.config.lstrip("/")
     try:
-        return ConfigFile(path=on_host, data=read_input(seen_at, "the configuration"))
+        return ConfigFile(path=on_host, data=read_input(seen_at, "the configuration", InputKind.NODE_CONFIG))
     except InputError as error:
         return ConfigFile(path=str(seen_at), data=None, error=error.message)

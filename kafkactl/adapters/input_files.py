@@ -28,35 +28,42 @@ _KINDS = {
 }
 
 
-class InputKind(Enum):
-    """What is read whole: (its name in errors, the most bytes that are read of it)."""
+# What values are made of where a text is parsed: each may take a hundred times the bytes that it has in the file.
+_OF_JSON = (b",", b"[", b"{")
+_OF_LINES = (b"\n", b"\r", b",", b"[", b"{", b".")
+_MOST_OF_JSON = 2_000_000  # a reassignment of 200,000 partitions has 1.4 million
+_MOST_OF_LINES = 200_000  # 100 times an inventory, or the longest configuration, of anybody
 
-    NAMED = "an input file", 256 * _MIB  # a plan of 5,000 nodes has about 15 MB, a saved ZooKeeper tree about 100 MB
-    CLIENT_CONFIG = "a client's configuration", 16 * _MIB
-    NODE_CONFIG = "a node's configuration", 16 * _MIB
+
+class InputKind(Enum):
+    """What is read whole: its name in errors, the most bytes that are read of it, and the most parts of a text."""
+
+    DUMPED = "a file that is dumped", 32 * _MIB
+    SAVED_TREE = "a saved ZooKeeper tree", 256 * _MIB
+    DOCUMENT = "a JSON document", 64 * _MIB, _OF_JSON, _MOST_OF_JSON  # a plan of 5,000 nodes has about 15 MB
+    INVENTORY = "an inventory or other TOML file", 8 * _MIB, _OF_LINES, _MOST_OF_LINES
+    SCRAM = "a file of credentials", 8 * _MIB, (b"\n", b"\r"), _MOST_OF_LINES
+    CLIENT_CONFIG = "a client's configuration", 16 * _MIB, _OF_LINES, _MOST_OF_LINES
+    NODE_CONFIG = "a node's configuration", 16 * _MIB, _OF_LINES, _MOST_OF_LINES
     STORE = "a key store, trust store or private key", 64 * _MIB
     LOGIN = "a token or login file", _MIB
     ARGUMENTS = "an argument file", 16 * _MIB
-    CONTEXTS = "a contexts file", _MIB
-    META_PROPERTIES = "a meta.properties", _MIB
+    CONTEXTS = "a contexts file", _MIB, _OF_LINES, _MOST_OF_LINES
+    META_PROPERTIES = "a meta.properties", _MIB, _OF_LINES, _MOST_OF_LINES
     PARTITION_METADATA = "a partition.metadata", 64 * _KIB
     QUORUM_STATE = "a quorum-state", _MIB
     # Far above what a format writes: Kafka cuts a bootstrap batch at 8 MiB.
     OF_LOG_DIRECTORY = "such a file in a log directory", 32 * _MIB
     RENDERED = "a rendered file", 16 * _MIB
-    MANIFEST = "a manifest", 64 * _MIB
-    JOURNAL = "a journal", 256 * _MIB
+    MANIFEST = "a manifest", 64 * _MIB, _OF_JSON, _MOST_OF_JSON
+    JOURNAL = "a journal", 64 * _MIB, _OF_JSON, _MOST_OF_JSON
     KEPT = "a file that a journal keeps", 256 * _MIB
 
-    @property
-    def words(self) -> str:
-        """Its name in errors."""
-        return self.value[0]
-
-    @property
-    def most_bytes(self) -> int:
-        """The most bytes that are read."""
-        return self.value[1]
+    def __init__(self, words: str, most_bytes: int, parts: tuple[bytes, ...] = (), most_parts: int = 0) -> None:
+        self.words = words
+        self.most_bytes = most_bytes
+        self.parts = parts
+        self.most_parts = most_parts
 
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True, at: int | None = None) -> int:
@@ -113,7 +120,17 @@ def read_open(descriptor: int, kind: InputKind, path: str) -> bytes:
     if not left:  # it grew meanwhile, or its file system does not know sizes (/proc)
         words = f"longer than the {kind.most_bytes} bytes that are read of {kind.words}"
         raise OSError(errno.EFBIG, words, path)
-    return b"".join(parts)
+    data = b"".join(parts)
+    _check_parts(data, kind, path)
+    return data
+
+
+def _check_parts(data: bytes, kind: InputKind, path: str) -> None:
+    count = sum(data.count(part) for part in kind.parts)
+    if count > kind.most_parts:
+        signs = "commas and brackets" if kind.parts == _OF_JSON else "lines, commas, dots and brackets"
+        words = f"it has {count} {signs}, at most {kind.most_parts} are read of {kind.words}"
+        raise OSError(errno.EFBIG, words, path)
 
 
 def read_whole(path: str | os.PathLike[str], kind: InputKind) -> bytes:
@@ -125,10 +142,10 @@ def read_whole(path: str | os.PathLike[str], kind: InputKind) -> bytes:
         os.close(descriptor)
 
 
-def read_input(path: Path, what: str) -> bytes:
+def read_input(path: Path, what: str, kind: InputKind) -> bytes:
     """A file that the operator named. `what` says what it should be. Raises InputError `input-file-unreadable`."""
     try:
-        return read_whole(path, InputKind.NAMED)
+        return read_whole(path, kind)
     except OSError as error:
         raise unreadable_input(path, what, error.strerror or str(error)) from error
 

@@ -62,7 +62,7 @@ def read_copy_source(
         secrets = shown_secrets(one for one in seen if one.role is NodeRole.CONTROLLER)
         path = next((path / name for name in ZNODES if (path / name).exists()), path / ZNODES[0])
     if path.exists() or not _is_connect(source):
-        saved = decode_znodes(read_input(path, "saved ZooKeeper tree"), file=str(path))
+        saved = decode_znodes(read_input(path, "saved ZooKeeper tree", InputKind.SAVED_TREE), file=str(path))
         if chroot is None and raw is not None:
             chroot = chroot_seen(raw, (one.path for one in saved.znodes))
         tree = tree_of(saved.znodes, chroot)
@@ -73,7 +73,9 @@ def read_copy_source(
 def _observed(folder: Path) -> RawObservation | None:
     """What observation.json says; a file that cannot be read says nothing."""
     try:
-        return parse_observation(read_whole(folder / OBSERVATION, InputKind.NAMED), file=str(folder / OBSERVATION))[0]
+        return parse_observation(read_whole(folder / OBSERVATION, InputKind.DOCUMENT), file=str(folder / OBSERVATION))[
+            0
+        ]
     except (OSError, InputError):
         return None
 

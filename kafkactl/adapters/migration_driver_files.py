@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from kafkactl.adapters import migration_apply as apply
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.migration_apply import Place
 from kafkactl.adapters.migration_driver_port import World
 from kafkactl.adapters.migration_driver_steps import Files, phase_of
@@ -165,7 +165,11 @@ class RenderedFiles:
         """By its hook, else the copy that the inventory names."""
         current, _ = apply.read_file(self._world, Place(node=node.id, name=node.name, phase="original", seq=0))
         if current is None and node.copy is not None:
-            return read_input(Path(self._inventory.file).parent / node.copy, f"the copy of {node.name}'s configuration")
+            return read_input(
+                Path(self._inventory.file).parent / node.copy,
+                f"the copy of {node.name}'s configuration",
+                InputKind.NODE_CONFIG,
+            )
         return current
 
     def _originals(self, node: InventoryNode, own: bytes) -> Iterable[tuple[InventoryNode, bytes]]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kafkactl.adapters.client_config import load_client_config
 from kafkactl.adapters.entropy import random_uuid
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.migration_driver_files import RenderedFiles
 from kafkactl.adapters.migration_driver_live import LiveWorld, read_beside
 from kafkactl.adapters.migration_driver_port import Patience, Tell
@@ -117,7 +117,9 @@ def _settings(inventory: Inventory) -> ZooKeeperSettings:
     properties: Mapping[str, str] = {}
     if inventory.zookeeper.config is not None:
         path = Path(read_beside(inventory, inventory.zookeeper.config))
-        properties = parse_properties(read_input(path, "ZooKeeper settings"), file=str(path)).mapping
+        properties = parse_properties(
+            read_input(path, "ZooKeeper settings", InputKind.CLIENT_CONFIG), file=str(path)
+        ).mapping
     return zookeeper_settings(properties)
 
 

@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.log_image import Point, history_files, load_image
 from kafkactl.adapters.log_source import CHECKPOINT, LogSource, open_source
 from kafkactl.adapters.migration_mirror import mirror_of
@@ -80,7 +80,7 @@ def load_captured(folder: str) -> Captured:
     raw = RawObservation()
     if OBSERVATION in names:
         path = place / OBSERVATION
-        raw, troubles = parse_observation(read_input(path, "observation"), file=str(path))
+        raw, troubles = parse_observation(read_input(path, "observation", InputKind.DOCUMENT), file=str(path))
         findings += troubles
     else:
         text = "it is not there, so nothing is known of the nodes themselves"
@@ -88,7 +88,7 @@ def load_captured(folder: str) -> Captured:
     znodes = None
     if znodes_file is not None:
         path = place / znodes_file
-        saved = decode_znodes(read_input(path, "saved tree"), file=str(path))
+        saved = decode_znodes(read_input(path, "saved tree", InputKind.SAVED_TREE), file=str(path))
         # Much is told by what is not there (/migration, a broker's znode): of a part of a tree that would be guessing.
         znodes = saved.znodes if saved.is_whole else None
         findings += saved.findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.journal_lines import read_journal
 from kafkactl.adapters.migration_journal import SUBJECT, Memory, kept_file, kept_folder, remembered
 from kafkactl.frozen import frozen
@@ -31,7 +31,7 @@ def look_into_journal(given: str | None, inventory: Inventory | None) -> Journal
     path = Path(given) if given is not None else _newest(inventory)
     if path is None:
         return None
-    content = read_input(path, "journal")
+    content = read_input(path, "journal", InputKind.JOURNAL)
     entries = read_journal(content, file=str(path), subject=SUBJECT, cluster_id=None).entries
     return JournalView(file=str(path), memory=remembered(entries))
 

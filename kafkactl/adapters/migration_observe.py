@@ -16,7 +16,7 @@ from kafkactl.adapters.client_config import load_client_config
 from kafkactl.adapters.clock import Clock, Deadline, SystemClock
 from kafkactl.adapters.cluster_view import Role
 from kafkactl.adapters.connection import Access
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.log_source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.adapters.migration_files import Captured
 from kafkactl.adapters.migration_observe_nodes import NodeAnswers, ask_nodes
@@ -132,7 +132,9 @@ class _Looking:
         properties: Mapping[str, str] = {}
         if place.config is not None:
             path = self._folder / place.config
-            properties = parse_properties(read_input(path, "ZooKeeper settings"), file=str(path)).mapping
+            properties = parse_properties(
+                read_input(path, "ZooKeeper settings", InputKind.CLIENT_CONFIG), file=str(path)
+            ).mapping
         settings = zookeeper_settings(properties, read_only=True)
         try:
             with open_zookeeper(

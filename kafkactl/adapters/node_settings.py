@@ -14,7 +14,7 @@ from kafkactl.adapters.client import Client
 from kafkactl.adapters.cluster_view import Role as Listener
 from kafkactl.adapters.feature_places import Seat
 from kafkactl.adapters.feature_view import PATIENCE_MS, FeatureView
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.transport import Address
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.features.node_settings import NodeSettings, asked_keys, of_answer, of_file
@@ -83,7 +83,9 @@ def read_settings_file(path: str) -> tuple[NodeSettings, ...]:
     """
     given = {
         key: value.strip()
-        for key, value in parse_properties(read_input(Path(path), "configuration file"), file=path).mapping.items()
+        for key, value in parse_properties(
+            read_input(Path(path), "configuration file", InputKind.NODE_CONFIG), file=path
+        ).mapping.items()
     }
     node_id = parse_int(given.get("node.id", ""))
     roles = [Role(one) for one in split_list(given.get("process.roles", "")) if one in set(Role)]

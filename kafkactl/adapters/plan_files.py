@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from kafkactl.adapters.filesystem import Filesystem
-from kafkactl.adapters.input_files import read_input, unreadable_input
+from kafkactl.adapters.input_files import InputKind, read_input, unreadable_input
 from kafkactl.adapters.whole_file import write_whole
 from kafkactl.errors import FailedError, InputError, RefusedError
 from kafkactl.storage.plan_file import PLAN_FILE_MODE
@@ -72,7 +72,7 @@ def read_receipt(folder: Path, node_id: int) -> Receipt | None:
         return None
     except OSError as error:
         raise unreadable_input(path, "the receipt", error.strerror or str(error)) from error
-    receipt = parse_receipt(read_input(path, "the receipt"), file=str(path))
+    receipt = parse_receipt(read_input(path, "the receipt", InputKind.DOCUMENT), file=str(path))
     if receipt.node_id != node_id:
         raise InputError(
             f"{path} is the receipt of node {receipt.node_id}",

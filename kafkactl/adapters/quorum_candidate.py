@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafkactl.adapters.config_providers import resolve
-from kafkactl.adapters.input_files import read_input
+from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.errors import InputError
 from kafkactl.features.releases import Release, known_releases
 from kafkactl.frozen import frozen
@@ -39,7 +39,7 @@ def read_candidate(file: str) -> Candidate:
     Raises InputError `not-a-controller`, `controller-not-formatted`, `input-file-unreadable`, those of
     `read_node_config`, and DecodeError for a meta.properties that no node would read.
     """
-    config = _read(read_input(Path(file), "the controller's configuration"), file)
+    config = _read(read_input(Path(file), "the controller's configuration", InputKind.NODE_CONFIG), file)
     if "controller" not in config.roles or not config.controller_endpoints:
         raise InputError(
             f"{file} is not the configuration of a controller: process.roles is {','.join(config.roles) or 'not set'}",
@@ -47,7 +47,9 @@ def read_candidate(file: str) -> Candidate:
             next_step="Name the server.properties of the controller that is to vote.",
         )
     path = Path(config.metadata_log_dir) / META_PROPERTIES
-    meta = parse_meta_properties(read_input(path, "the controller's meta.properties"), file=str(path))
+    meta = parse_meta_properties(
+        read_input(path, "the controller's meta.properties", InputKind.META_PROPERTIES), file=str(path)
+    )
     if meta.directory_id in (None, ZERO_UUID) or meta.stored_id != config.node_id:
         found = f"node {meta.stored_id}, directory id {meta.directory_id or 'none'}"
         raise InputError(

@@ -23,6 +23,8 @@ from kafkactl.protocol.properties import parse_properties
 KIND: Final = "migrate.observation"
 SCHEMA_VERSION: Final = 1
 CLOSED: Final = "closed"
+_MOST_LISTED: Final = 10_000  # nodes, findings
+_MOST_NOTED: Final = 100
 _AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
 T = TypeVar("T")
 
@@ -150,6 +152,8 @@ def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[
     """
     table = _parsed(data, file)
     reading = _Reading(file)
+    reading.check_count(table.get("nodes"), "nodes")
+    reading.check_count(table.get("findings"), "findings")
     zookeeper = reading.table(table, "zookeeper", "") or {}
     nodes = reading.nodes(table.get("nodes"))
     raw = RawObservation(
@@ -192,7 +196,20 @@ class _Reading:
         self.findings: list[Finding] = []
         self._file = file
 
+    def check_count(self, value: object, what: str) -> None:
+        """Raise InputError for a list that is longer than any cluster makes it."""
+        if isinstance(value, list) and len(value) > _MOST_LISTED:
+            raise InputError(
+                f"{self._file} holds {len(value)} {what}; at most {_MOST_LISTED} are read",
+                id="invalid-observation",
+                next_step=_AGAIN,
+            )
+
     def note(self, where: str, expected: str) -> None:
+        if len(self.findings) > _MOST_NOTED:
+            return
+        if len(self.findings) == _MOST_NOTED:
+            where, expected = f"what follows {where}", "observation as kafkactl writes it, and more is not listed"
         self.findings.append(
             warning(
                 "observation-field-unreadable",

@@ -256,8 +256,8 @@ def _load(data: bytes, file: str) -> dict[str, Any]:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        met: set[str] = set()
+        twice = next(name for name, _ in pairs if name in met or met.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {twice!r} stands twice in one object")
     return table
 

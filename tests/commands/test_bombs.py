@@ -1,0 +1,123 @@
+"""Small inputs that stand for much more: each ends in a typed error or an answer, in 512 MB and 30 s of computing.
+
+Each command runs in a process of its own, whose address space and computing time are limited, so that a reader without
+a bound fails the test and not the machine.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.commands.test_bounded_inputs import CODE, MOST_BYTES, SEGMENT
+from tests.protocol.batches import batch, gzipped, record
+
+CPU_SECONDS = 30
+NO_OP = b"\x01\x14\x00\x00"
+
+
+class Bomb(NamedTuple):
+    """A file, the words of the command that reads it (`{}` is its path, or its folder's), and how that ends."""
+
+    name: str
+    content: Callable[[], bytes]
+    words: str
+    exit_code: int
+    error_id: str | None
+
+
+def tiny_records(count: int, value: bytes | None) -> bytes:
+    return b"".join(record(None, value, delta=delta) for delta in range(count))
+
+
+def many_gzips() -> bytes:
+    """Batches of 8 kB, each of which would become 8 MB."""
+    held = gzipped(record(None, NO_OP + bytes(8_000_000)))
+    return b"".join(batch(held, count=1, base_offset=offset, attributes=1) for offset in range(500))
+
+
+def claiming() -> bytes:
+    """Batches that say that they have as many records as there can be."""
+    body = tiny_records(1, NO_OP)
+    good = b"".join(batch(body, base_offset=offset) for offset in range(40))
+    return good + b"".join(batch(body, base_offset=40 + offset * (2**31 - 1), count=2**31 - 1) for offset in range(40))
+
+
+def zipped_lines(line: Callable[[int], bytes], count: int) -> bytes:
+    return gzip.compress(b"".join(map(line, range(count))), 6)
+
+
+def wide(count: int) -> bytes:
+    return b"{" + b",".join(b'"%d":[]' % number for number in range(count)) + b"}"
+
+
+LOG, TREE = f"log/__cluster_metadata-0/{SEGMENT}", "zk.jsonl.gz"
+FOLDER = "{folder}/log"
+OBSERVED = "observation/observation.json"
+PLAN = "storage apply {} --node 1 --yes"
+BOMBS = [
+    Bomb(LOG, lambda: batch(gzipped(tiny_records(100_000, b"")), count=100_000, attributes=1), "log dump {}", 2, None),
+    Bomb(LOG, many_gzips, f"log verify {FOLDER}", 7, None),
+    Bomb(LOG, many_gzips, f"dryrun replay {FOLDER}", 6, None),
+    Bomb(LOG, claiming, f"log verify {FOLDER}", 7, None),
+    Bomb(LOG, claiming, f"log dump {FOLDER}", 7, None),
+    Bomb(LOG, claiming, f"dryrun replay {FOLDER}", 6, None),
+    Bomb(LOG, lambda: batch(tiny_records(800_000, NO_OP), count=800_000), f"log dump {FOLDER}", 0, None),
+    Bomb(LOG, lambda: batch(tiny_records(800_000, NO_OP), count=800_000), f"log image {FOLDER}", 0, None),
+    Bomb(LOG, lambda: batch(tiny_records(800_001, NO_OP), count=800_001), f"log image {FOLDER}", 7, None),
+    Bomb(TREE, lambda: zipped_lines(lambda number: b'{"path":"/%d"}\n' % number, 500_000),
+         "dryrun zk-migration {}", 2, "saved-tree-too-large"),
+    Bomb(TREE, lambda: zipped_lines(lambda _: b"\n", 17 << 20), "dryrun zk-migration {}", 2, "saved-tree-too-large"),
+    Bomb(TREE, lambda: zipped_lines(lambda _: b"[" * 4_000_000 + b"\n", 4), "dryrun zk-migration {}", 6, None),
+    Bomb("observation/zk.jsonl.gz", lambda: gzip.compress(bytes(1 << 30)),
+         "migrate status --observation {folder}/observation", 2, "saved-tree-too-large"),
+    Bomb(OBSERVED, lambda: b'{"nodes":[' + b"{}," * 500_000 + b"{}]}",
+         "migrate status --observation {folder}/observation", 2, "invalid-observation"),
+    Bomb("plan.json", lambda: wide(900_000), PLAN, 2, "not-a-plan-file"),
+    Bomb("plan.json", lambda: wide(3_000_000), PLAN, 2, "input-file-unreadable"),
+    Bomb("plan.json", lambda: b"[" * 1_900_000, PLAN, 2, "not-a-plan-file"),
+    Bomb("after.json", lambda: wide(3_000_000), "dryrun broker-loss {folder} --brokers 1 --after {}", 2, None),
+    Bomb("fleet.toml", lambda: b"a" + b".a" * 190_000 + b"=1\n", "storage plan {} --out {folder}/plan", 2, None),
+    Bomb("fleet.toml", lambda: b"a=1\n" * 1_000_000, "storage plan {} --out {folder}/plan", 2, "input-file-unreadable"),
+    Bomb("server.properties", lambda: b"a\n" * 4_000_000, "storage verify -c {}", 2, "input-file-unreadable"),
+    Bomb("client.properties", lambda: b"a\r" * 4_000_000,
+         "quorum describe --bootstrap-controller 127.0.0.1:1 --command-config {}", 2, "unreadable-client-config"),
+]  # fmt: skip
+
+
+def _identified() -> Iterator[Any]:
+    for number, bomb in enumerate(BOMBS):
+        yield pytest.param(bomb, id=f"{number}-{Path(bomb.name).suffix[1:]}-{bomb.words.split()[1]}")
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bomb", list(_identified()))
+def test_a_bomb(bomb: Bomb, tmp_path: Path) -> None:
+    file = tmp_path / bomb.name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(bomb.content())
+    words = [word.replace("{}", str(file)).replace("{folder}", str(tmp_path)) for word in bomb.words.split()]
+    run = subprocess.run(
+        [sys.executable, "-c", CODE], input=json.dumps([words]), capture_output=True, text=True, timeout=600,
+        cwd=tmp_path, check=False, preexec_fn=_limited,
+    )  # fmt: skip
+    assert run.returncode == 0, (run.returncode, run.stderr)
+    found = json.loads(run.stdout)
+    said = found["stderr"]
+    assert found["code"] == bomb.exit_code, said
+    assert "internal-error" not in said
+    if bomb.error_id is not None:
+        assert json.loads(said[said.index("{") :])["id"] == bomb.error_id
+    assert found["bytes"] <= MOST_BYTES
