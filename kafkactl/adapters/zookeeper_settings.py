@@ -19,6 +19,7 @@ from kafkactl.adapters.transport import Address
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.jaas import JaasEntry, parse_jaas
+from kafkactl.protocol.java_text import parse_int
 
 DEFAULT_PORT: Final = 2181
 SESSION_TIMEOUT_MS: Final = 18_000  # Kafka's default
@@ -115,9 +116,10 @@ def zookeeper_settings(properties: Mapping[str, str], *, read_only: bool = False
 
 def _session_timeout(properties: Mapping[str, str]) -> int:
     text = properties.get("zookeeper.session.timeout.ms", str(SESSION_TIMEOUT_MS)).strip()
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
+    number = parse_int(text)
+    if number is None or number <= 0:
         raise _wrong("zookeeper.session.timeout.ms", text, "a number of milliseconds")
-    return int(text)
+    return number
 
 
 def _tls(properties: Mapping[str, str]) -> TlsSettings | None:

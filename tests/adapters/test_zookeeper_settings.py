@@ -150,3 +150,10 @@ def test_children_of_many():
 def test_an_answer_that_is_none(answer):
     with pytest.raises((ValueError, struct.error)):
         MultiRead(GET_DATA, ["/a"]).deserialize(answer, 0)
+
+
+@pytest.mark.parametrize("value", ["1" * 6_000, "0", "-5", "2147483648", "x", ""])
+def test_a_session_timeout_that_is_no_number_of_milliseconds(value: str):
+    with pytest.raises(InputError) as caught:
+        zookeeper_settings({"zookeeper.session.timeout.ms": value})
+    assert caught.value.id == "invalid-zookeeper-setting"
