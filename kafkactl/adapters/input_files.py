@@ -73,7 +73,10 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True, at: int |
     Raises OSError, for anything that is no regular file with words that say what it is.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
-    descriptor = os.open(path, flags, dir_fd=at)
+    try:
+        descriptor = os.open(path, flags, dir_fd=at)
+    except ValueError:  # a zero byte: no file system has such a name
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path) from None
     try:
         check_regular(os.fstat(descriptor), str(path))
     except BaseException:

@@ -157,3 +157,9 @@ def test_a_session_timeout_that_is_no_number_of_milliseconds(value: str):
     with pytest.raises(InputError) as caught:
         zookeeper_settings({"zookeeper.session.timeout.ms": value})
     assert caught.value.id == "invalid-zookeeper-setting"
+
+
+def test_a_login_file_whose_name_no_file_can_have():
+    with pytest.raises(InputError) as caught:
+        zookeeper_settings({"java.security.auth.login.config": "a\0b"})
+    assert caught.value.id == "zookeeper-login-unreadable"
