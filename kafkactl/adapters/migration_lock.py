@@ -8,53 +8,20 @@ same journal file knows that it is gone, for it holds that file's lock, and take
 
 from __future__ import annotations
 
-import datetime
-import json
 import os
 import pwd
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from kafkactl.adapters.zookeeper import ZooKeeper
 from kafkactl.adapters.zookeeper_link import LostError
 from kafkactl.errors import RefusedError
-from kafkactl.frozen import frozen
+from kafkactl.migration.driver_lock import PATH, UNKNOWN, Holder, LockSeen, holder_in
 from kafkactl.migration.znode import Znode
 
-PATH: Final = "/kafkactl-migration-driver"
 _TRIES: Final = 20
-_UNKNOWN: Final = "unknown"
-
-
-@frozen
-class Holder:
-    """Who drives a migration. `file` is the journal's device and inode, by which the same file is known again."""
-
-    user: str
-    host: str
-    pid: int
-    since_ms: int
-    journal: str
-    file: str
-
-    @property
-    def words(self) -> str:
-        """As a message names it."""
-        since = datetime.datetime.fromtimestamp(self.since_ms / 1000, datetime.UTC)
-        when = since.strftime("%Y-%m-%d %H:%M:%S UTC")
-        return f"{self.user}@{self.host} (process {self.pid}) since {when} with the journal {self.journal}"
-
-    def is_predecessor_of(self, other: Holder) -> bool:
-        """Whether this held the same journal file on the same host: two at a time are not possible there."""
-        return (self.host, self.file) == (other.host, other.file) and self.file != _UNKNOWN
-
-    def to_bytes(self) -> bytes:
-        """The content of the znode."""
-        table = {"user": self.user, "host": self.host, "pid": self.pid, "since_ms": self.since_ms,
-                 "journal": self.journal, "journal_file": self.file}  # fmt: skip
-        return json.dumps(table).encode()
 
 
 def this_driver(journal: str, *, now_ms: int) -> Holder:
@@ -68,23 +35,10 @@ def this_driver(journal: str, *, now_ms: int) -> Holder:
         found = path.stat()
         file = f"{found.st_dev}:{found.st_ino}"
     except OSError:
-        file = _UNKNOWN
+        file = UNKNOWN
     return Holder(
         user=user, host=socket.gethostname(), pid=os.getpid(), since_ms=now_ms, journal=str(path), file=file
     )  # fmt: skip
-
-
-def holder_in(data: bytes | None) -> Holder:
-    """Who stands in the znode; what cannot be read is unknown."""
-    try:
-        table: Any = json.loads(data or b"")
-    except ValueError:
-        table = None
-    known: dict[str, Any] = table if isinstance(table, dict) else {}
-    numbers = {name: known.get(name) for name in ("pid", "since_ms")}
-    pid, since_ms = (one if type(one) is int and 0 <= one < 2**52 else 0 for one in numbers.values())
-    user, host, journal, file = (str(known.get(one) or _UNKNOWN) for one in ("user", "host", "journal", "journal_file"))
-    return Holder(user=user, host=host, pid=pid, since_ms=min(since_ms, 2**45), journal=journal, file=file)
 
 
 class ZooKeeperLock:
@@ -123,6 +77,12 @@ class ZooKeeperLock:
             found = self._zookeeper.read(PATH)
         if found is None or found.ephemeral_owner != self._zookeeper.session_id:
             raise _lost(found)
+
+
+def observe_lock(zookeeper: ZooKeeper) -> LockSeen:
+    """Which driver holds the lock now. Raises UnreachableError."""
+    found = zookeeper.read(PATH)
+    return LockSeen(holder=None if found is None else holder_in(found.data))
 
 
 def take_lock(open_session: Callable[[], ZooKeeper], me: Holder) -> ZooKeeperLock:

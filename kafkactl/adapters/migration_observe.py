@@ -6,6 +6,7 @@ whose own files cannot be read is an error.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,11 +20,13 @@ from kafkactl.adapters.connection import Access
 from kafkactl.adapters.input_files import InputKind, read_input
 from kafkactl.adapters.log_source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.adapters.migration_files import Captured
+from kafkactl.adapters.migration_lock import observe_lock
 from kafkactl.adapters.migration_observe_nodes import NodeAnswers, ask_nodes
 from kafkactl.adapters.migration_observe_places import PlaceFacts, look_at_places
 from kafkactl.adapters.transport import parse_addresses
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import changed, frozen
+from kafkactl.migration.driver_lock import LockSeen
 from kafkactl.migration.identity import identities_of
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observation import NodeRole, Observation, ServerSeen
@@ -34,6 +37,7 @@ from kafkactl.migration.tree_json import BrokenError, parse_json
 from kafkactl.migration.znode import Znode
 from kafkactl.plan import Finding, blocker, note, warning
 from kafkactl.protocol.properties import parse_properties
+from kafkactl.wording import some
 
 _PATIENCE_MS: Final = 15_000.0  # for what hooks answer and logs hold, so that a slow one does not eat all of the time
 _SILENT_MS: Final = 10_000.0  # for who takes a connection and says nothing: a node, or ZooKeeper before a session
@@ -75,6 +79,7 @@ def observe(
         zxid_before=None if tree is None else tree.zxid_before,
         zxid_after=None if tree is None else tree.zxid_after,
         servers=looking.servers,
+        lock=looking.lock,
         nodes=nodes,
         findings=(*looking.findings, *(told for one in places.values() for told in one.findings)),
     )
@@ -103,11 +108,12 @@ class _Unmet:
 
 
 class _Looking:
-    """One look at a cluster; `findings` are what it could not see, `servers` those of ZooKeeper, once `tree` is."""
+    """One look at a cluster. `findings` are what it could not see; `servers` and `lock` are known once `tree` is."""
 
     def __init__(self, inventory: Inventory, timeout_ms: float, clock: Clock) -> None:
         self.findings: list[Finding] = []
         self.servers: tuple[ServerSeen, ...] | None = None
+        self.lock: LockSeen | None = None
         self._inventory = inventory
         self._folder = Path(inventory.file).parent
         self._clock = clock
@@ -145,6 +151,8 @@ class _Looking:
                 clock=self._clock,
             ) as zookeeper:
                 tree = zookeeper.read_tree()
+                with contextlib.suppress(KafkactlError):  # one that may not be read is unknown, and its tree is not
+                    self.lock = observe_lock(zookeeper)
                 self.servers = tuple(
                     ServerSeen(address=str(one.address), mode=one.mode, version=one.version)
                     for one in zookeeper.members()
@@ -194,6 +202,7 @@ class _Looking:
             meta_properties=places.meta_properties,
             metrics=places.metrics,
             strays=places.strays,
+            directories=places.directories,
         )
         if isinstance(answer, _Unmet):
             self._note_unmet(node, answer.error)
@@ -212,6 +221,11 @@ class _Looking:
             quorum_error=answer.quorum_error,
         )
         seen, _ = node_seen(met)
+        if node.role is NodeRole.CONTROLLER and seen.has_empty_disk:
+            paths = some(directory.path for directory in places.directories or ())
+            text = f"{node.name} answers, and the log directories that the inventory names for it are empty: {paths}"
+            step = "Correct log_dirs, config or hooks in the inventory: they are another node's, or another machine's."
+            self.findings.append(warning("node-place-unreadable", node.name, text, step))
         return changed(met, kafka_version=seen.kafka_version, mode=seen.mode)
 
     def _note_unmet(self, node: InventoryNode, error: KafkactlError) -> None:

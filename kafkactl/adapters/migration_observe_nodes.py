@@ -19,7 +19,8 @@ from kafkactl.adapters.transport import Address
 from kafkactl.errors import EncodeError, KafkactlError, UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.migration.observation import IdentitySeen
-from kafkactl.migration.observation_raw import CLOSED, RawAnswer
+from kafkactl.migration.observation_fields import RawAnswer
+from kafkactl.migration.observation_raw import CLOSED
 from kafkactl.migration.observation_reading import DESCRIBE_QUORUM
 from kafkactl.protocol.api_versions import request_body
 from kafkactl.protocol.codec import encode_message

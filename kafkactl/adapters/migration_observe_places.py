@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from kafkactl.adapters.input_files import InputKind, read_whole
 from kafkactl.adapters.log_source import LogSource, open_source
@@ -22,7 +22,7 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.hook_words import Value, Verb, directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.observation import NodeRole
+from kafkactl.migration.observation import DirectorySeen, NodeRole
 from kafkactl.plan import Finding, warning
 from kafkactl.protocol.properties import parse_properties
 from kafkactl.storage.model import META_PROPERTIES
@@ -37,6 +37,10 @@ MBEANS: Final[Mapping[str, str]] = {
 """What is asked of a node's `jmx` hook, one at a time: the last number that it prints is the value."""
 _AT_ONCE: Final = 8
 _STRAY: Final = "-stray"
+_ELSEWHERE: Final = ""  # what a hook printed that is in none of the directories
+Listed: TypeAlias = Mapping[str, tuple[str, ...] | None]
+"""By log directory the paths in it; None for one that does not exist."""
+_OF_THE_FILESYSTEM: Final = frozenset({"lost+found"})
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _LOG_DIR_KEYS: Final = ("metadata.log.dir", "log.dirs", "log.dir")
 
@@ -49,6 +53,7 @@ class PlaceFacts:
     meta_properties: Mapping[str, str] | None
     metrics: Mapping[str, float] | None
     strays: tuple[str, ...] | None
+    directories: tuple[DirectorySeen, ...] | None
     log: LogSource | None
     findings: tuple[Finding, ...]
 
@@ -59,12 +64,14 @@ def look_at_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, Plac
     def look(node: InventoryNode) -> tuple[int, PlaceFacts]:
         places = Places(inventory, timeout_ms)
         config = places.config(node)
+        listed = places.listed(node, config)
         return node.id, PlaceFacts(
             config=config,
             meta_properties=places.meta_properties(node, config),
             metrics=places.metrics(node),
-            strays=places.strays(node, config),
-            log=places.log(node) if node.role is NodeRole.CONTROLLER else None,
+            strays=None if listed is None else strays_in(listed),
+            directories=None if listed is None else places.directories(node, listed),
+            log=places.log(node, listed) if node.role is NodeRole.CONTROLLER else None,
             findings=tuple(places.findings),
         )
 
@@ -106,12 +113,20 @@ class Places:
                 self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
         return None
 
-    def log(self, node: InventoryNode) -> LogSource | None:
-        """Its metadata log, or a copy of it, where the inventory names one."""
+    def log(self, node: InventoryNode, listed: Listed | None) -> LogSource | None:
+        """Its metadata log, or a copy of it, where the inventory names one.
+
+        A directory that was listed and has no log in it is known, and no finding: the controller never started there.
+        """
         if node.log is None:
             return None
+        place = self._folder / node.log
+        folder = place.parent if place.name == METADATA_LOG else place
+        for path, paths in (listed or {}).items():
+            if path and Path(path).resolve() == folder.resolve() and not _has_log(paths or ()):
+                return None
         try:
-            return open_source(str(self._folder / node.log))
+            return open_source(str(place))
         except (InputError, FailedError) as error:
             self._note(node, f"its metadata log is not there: {error.message}")
             return None
@@ -128,31 +143,58 @@ class Places:
                 found[name] = float(numbers[-1])
         return found
 
-    def strays(self, node: InventoryNode, config: str | None) -> tuple[str, ...] | None:
-        """Partition directories that the node has put aside as strays, sorted; None where nobody can look."""
+    def listed(self, node: InventoryNode, config: str | None) -> Listed | None:
+        """The paths in each of its log directories, None for one that does not exist; None where none can be listed."""
         folders = self._folders(node, config)
-        if Verb.FS_PROBE in node.hooks.commands and folders:
-            data = self._by_hook(node, Verb.FS_PROBE, log_dirs=tuple(map(os.path.abspath, folders)))
-            lines = None if data is None else data.decode("utf-8", "replace").splitlines()
-        elif node.hooks.is_local and folders:
-            lines = self._listed(node, folders)
-        else:
+        if not folders:
             return None
-        return None if lines is None else tuple(sorted(one.strip() for one in lines if one.strip().endswith(_STRAY)))
-
-    def _listed(self, node: InventoryNode, folders: Iterable[str]) -> list[str] | None:
-        lines, is_there = [], False
+        if Verb.FS_PROBE in node.hooks.commands:
+            return self._probed(node, tuple(map(os.path.abspath, folders)))
+        if not node.hooks.is_local:
+            return None
+        found: dict[str, tuple[str, ...] | None] = {}
         for folder in folders:
-            place = Path(folder)
             try:
-                lines += [str(place / name) for name in os.listdir(place)]  # noqa: PTH208  # names, not paths
-                is_there = True
+                found[folder] = tuple(str(Path(folder) / name) for name in os.listdir(folder))  # noqa: PTH208
             except FileNotFoundError:
-                continue
+                found[folder] = None
             except OSError as error:
-                self._note(node, f"{place} cannot be listed: {error.strerror}")
+                self._note(node, f"{folder} cannot be listed: {error.strerror}")
                 return None
-        return lines if is_there else None
+        return found
+
+    def _probed(self, node: InventoryNode, folders: tuple[str, ...]) -> Listed | None:
+        """By the hook, which prints a path a line; a directory that no line names was not listed."""
+        data = self._by_hook(node, Verb.FS_PROBE, log_dirs=folders)
+        if data is None:
+            return None
+        lines = [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
+        found: dict[str, tuple[str, ...] | None] = {}
+        for folder in folders:
+            inside = tuple(line for line in lines if line.startswith(f"{folder}/"))
+            if inside or folder in lines:
+                found[folder] = inside
+        listed = {line for paths in found.values() for line in paths or ()}
+        return {**found, _ELSEWHERE: tuple(line for line in lines if line not in listed)}
+
+    def directories(self, node: InventoryNode, listed: Listed) -> tuple[DirectorySeen, ...] | None:
+        """What its log directories hold; None where none of them was listed."""
+        found = []
+        for folder, paths in listed.items():
+            if folder == _ELSEWHERE:
+                continue
+            held = [path for path in paths or () if Path(path).name not in _OF_THE_FILESYSTEM]
+            id = self._directory_id(Path(folder) / META_PROPERTIES) if node.hooks.is_local and held else None
+            found.append(DirectorySeen(path=folder, is_empty=not held, directory_id=id))
+        return tuple(found) or None
+
+    @staticmethod
+    def _directory_id(path: Path) -> str | None:
+        try:
+            keys = parse_properties(read_whole(path, InputKind.META_PROPERTIES), file=str(path)).mapping
+        except (OSError, DecodeError):  # `meta_properties` reports it
+            return None
+        return keys.get("directory.id", "").strip() or None
 
     def _folders(self, node: InventoryNode, config: str | None) -> tuple[str, ...]:
         """The log directories of a node: those of the inventory, else those that its own file names and that are fit
@@ -203,6 +245,16 @@ class Places:
         text = f"{words}; what it would tell is unknown"
         step = "Correct the path or the hook in the inventory, or go on without."
         self.findings.append(warning("node-place-unreadable", node.name, text, step))
+
+
+def _has_log(paths: Iterable[str]) -> bool:
+    return any(Path(path).name == METADATA_LOG for path in paths)
+
+
+def strays_in(listed: Listed) -> tuple[str, ...] | None:
+    """Partition directories that the node has put aside as strays, sorted; None where no directory exists."""
+    known = [paths for paths in listed.values() if paths is not None]
+    return tuple(sorted(path for paths in known for path in paths if path.endswith(_STRAY))) if known else None
 
 
 def _text(data: bytes) -> str:

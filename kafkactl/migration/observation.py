@@ -12,6 +12,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from kafkactl.frozen import frozen
+from kafkactl.migration.driver_lock import LockSeen
 from kafkactl.migration.log_facts import LogFacts, Mirror
 from kafkactl.migration.tree import Tree
 from kafkactl.plan import Finding
@@ -108,12 +109,25 @@ class ServerSeen:
 
 
 @frozen
+class DirectorySeen:
+    """A log directory of a node that was listed. `is_empty`: nothing is in it, or it does not exist yet.
+
+    `directory_id` is that of its meta.properties (KIP-858); None where the file has none or was not read.
+    """
+
+    path: str
+    is_empty: bool
+    directory_id: str | None = None
+
+
+@frozen
 class NodeSeen:
     """A node. `config` is `config_text` read as Java reads properties; passwords in it may be `<redacted>`.
 
     `alive` says whether it answered, `mode` as its own answers show it. `metrics` are by name, as in
     `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where somebody could look. `address` is
     where it was asked, and `identity` who answered there: None where the observation was made without that question.
+    `directories` are its log directories that were listed, None where none could be: an empty disk is a known one.
     """
 
     id: int
@@ -130,11 +144,17 @@ class NodeSeen:
     quorum: QuorumSeen | None = None
     metrics: Mapping[str, float] | None = None
     strays: tuple[str, ...] | None = None
+    directories: tuple[DirectorySeen, ...] | None = None
 
     @property
     def name(self) -> str:
         """As findings name it: `broker 2`."""
         return f"{self.role} {self.id}"
+
+    @property
+    def has_empty_disk(self) -> bool | None:
+        """Whether its log directories were listed and nothing is in any of them; None where they were not listed."""
+        return None if not self.directories else all(directory.is_empty for directory in self.directories)
 
 
 @frozen
@@ -144,7 +164,8 @@ class Observation:
     `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
     of the controller whose disk they are from. `cluster_id` is the one that the inventory names. `servers` are those of
     zookeeper.connect, None where they were not asked. `mirror` is known where the dual write was seen behind changes in
-    the log. `findings` tell what of the observation could not be read.
+    the log. `lock` is that of the migration's driver, None where it was not read. `findings` say what of the
+    observation could not be read.
     """
 
     time_ms: int
@@ -156,6 +177,7 @@ class Observation:
     logs: Mapping[int, LogFacts] = field(default_factory=dict, repr=False)
     cluster_id: str | None = None
     mirror: Mirror | None = field(default=None, repr=False)
+    lock: LockSeen | None = None
     findings: tuple[Finding, ...] = ()
 
     @property

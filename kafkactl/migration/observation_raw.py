@@ -7,18 +7,35 @@ file that is no observation at all is an error. Unknown keys are of a newer kafk
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, TypeVar
 
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
-from kafkactl.migration.observation import IdentitySeen, Mode, NodeRole, ServerSeen
-from kafkactl.plan import Finding, Severity, warning
-from kafkactl.protocol.properties import parse_properties
+from kafkactl.migration.driver_lock import LockSeen
+from kafkactl.migration.observation import DirectorySeen, IdentitySeen, Mode, NodeRole, ServerSeen
+from kafkactl.migration.observation_fields import (
+    RawAnswer,
+    read_answer,
+    read_boolean,
+    read_directories,
+    read_endpoints,
+    read_finding,
+    read_lock,
+    read_meta_properties,
+    read_mode,
+    read_node_id,
+    read_number,
+    read_role,
+    read_servers,
+    read_table,
+    read_text,
+    read_texts,
+    read_whole,
+)
+from kafkactl.plan import Finding, warning
 
 KIND: Final = "migrate.observation"
 SCHEMA_VERSION: Final = 1
@@ -27,14 +44,6 @@ _MOST_LISTED: Final = 10_000  # nodes, findings
 _MOST_NOTED: Final = 100
 _AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
 T = TypeVar("T")
-
-
-@frozen
-class RawAnswer:
-    """The body of a response, and the version that it was asked in."""
-
-    version: int
-    body: bytes = field(repr=False)
 
 
 @frozen
@@ -55,6 +64,7 @@ class RawNode:
     quorum_error: str | None = None
     metrics: Mapping[str, float] | None = None
     strays: tuple[str, ...] | None = None
+    directories: tuple[DirectorySeen, ...] | None = None
 
 
 @frozen
@@ -71,6 +81,7 @@ class RawObservation:
     zxid_before: int | None = None
     zxid_after: int | None = None
     servers: tuple[ServerSeen, ...] | None = None
+    lock: LockSeen | None = None
     nodes: tuple[RawNode, ...] = ()
     findings: tuple[Finding, ...] = ()
 
@@ -91,6 +102,7 @@ def render_observation(raw: RawObservation) -> bytes:
             "zxid_before": raw.zxid_before,
             "zxid_after": raw.zxid_after,
             "members": None if raw.servers is None else [_server_table(one) for one in raw.servers],
+            "driver_lock": _lock_table(raw.lock),
         },
         "nodes": [_node_table(one) for one in raw.nodes],
         "findings": [one.to_dict() for one in raw.findings],
@@ -100,6 +112,14 @@ def render_observation(raw: RawObservation) -> bytes:
 
 def _server_table(server: ServerSeen) -> dict[str, Any]:
     return {"address": server.address, "mode": server.mode, "version": server.version}
+
+
+def _lock_table(lock: LockSeen | None) -> dict[str, Any] | None:
+    return None if lock is None else {"holder": None if lock.holder is None else lock.holder.to_table()}
+
+
+def _directory_table(directory: DirectorySeen) -> dict[str, Any]:
+    return {"path": directory.path, "empty": directory.is_empty, "directory_id": directory.directory_id}
 
 
 def _node_table(node: RawNode) -> dict[str, Any]:
@@ -119,6 +139,7 @@ def _node_table(node: RawNode) -> dict[str, Any]:
         else {"error": node.quorum_error},
         "metrics": None if node.metrics is None else dict(node.metrics),
         "stray_directories": None if node.strays is None else list(node.strays),
+        "directories": None if node.directories is None else [_directory_table(one) for one in node.directories],
     }
 
 
@@ -157,13 +178,14 @@ def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[
     zookeeper = reading.table(table, "zookeeper", "") or {}
     nodes = reading.nodes(table.get("nodes"))
     raw = RawObservation(
-        time_ms=reading.value(table, "time_ms", "", _whole) or 0,
-        cluster_id=reading.value(table, "cluster_id", "", _text),
-        connect=reading.value(zookeeper, "connect", "zookeeper.", _text),
-        chroot=reading.value(zookeeper, "chroot", "zookeeper.", _text),
-        zxid_before=reading.value(zookeeper, "zxid_before", "zookeeper.", _whole),
-        zxid_after=reading.value(zookeeper, "zxid_after", "zookeeper.", _whole),
-        servers=reading.value(zookeeper, "members", "zookeeper.", _servers),
+        time_ms=reading.value(table, "time_ms", "", read_whole) or 0,
+        cluster_id=reading.value(table, "cluster_id", "", read_text),
+        connect=reading.value(zookeeper, "connect", "zookeeper.", read_text),
+        chroot=reading.value(zookeeper, "chroot", "zookeeper.", read_text),
+        zxid_before=reading.value(zookeeper, "zxid_before", "zookeeper.", read_whole),
+        zxid_after=reading.value(zookeeper, "zxid_after", "zookeeper.", read_whole),
+        servers=reading.value(zookeeper, "members", "zookeeper.", read_servers),
+        lock=reading.value(zookeeper, "driver_lock", "zookeeper.", read_lock),
         nodes=nodes,
         findings=reading.told(table.get("findings")),
     )
@@ -230,7 +252,7 @@ class _Reading:
             return None
 
     def table(self, table: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any] | None:
-        return self.value(table, name, where, _table)
+        return self.value(table, name, where, read_table)
 
     def told(self, value: object) -> tuple[Finding, ...]:
         """What the observer had to say, in the one shape of findings."""
@@ -240,7 +262,7 @@ class _Reading:
         found = []
         for number, one in enumerate(value or ()):
             try:
-                found.append(_finding(one))
+                found.append(read_finding(one))
             except ValueError as error:
                 self.note(f"findings[{number}]", str(error))
         return tuple(found)
@@ -264,7 +286,7 @@ class _Reading:
         if not isinstance(table, dict):
             self.note(where, "table")
             return None
-        id, role = self.value(table, "id", f"{where}.", _node_id), self.value(table, "role", f"{where}.", _role)
+        id, role = self.value(table, "id", f"{where}.", read_node_id), self.value(table, "role", f"{where}.", read_role)
         if id is None or role is None:
             self.note(where, "node with an id and the role broker or controller")
             return None
@@ -274,18 +296,19 @@ class _Reading:
         return RawNode(
             id=id,
             role=role,
-            address=self.value(table, "address", at, _text),
+            address=self.value(table, "address", at, read_text),
             identity=self._identity(table, at),
-            alive=self.value(table, "alive", at, _boolean),
-            kafka_version=self.value(table, "kafka_version", at, _text),
-            mode=self.value(table, "mode", at, _mode),
-            config=self.value(table, "config", at, _text),
-            meta_properties=self.value(table, "meta_properties", at, _meta_properties),
-            api_versions=self.value(table, "api_versions", at, _answer),
-            describe_quorum=None if quorum else self.value(table, "describe_quorum", at, _answer),
-            quorum_error=self.value(quorum, "error", f"{at}describe_quorum.", _text),
+            alive=self.value(table, "alive", at, read_boolean),
+            kafka_version=self.value(table, "kafka_version", at, read_text),
+            mode=self.value(table, "mode", at, read_mode),
+            config=self.value(table, "config", at, read_text),
+            meta_properties=self.value(table, "meta_properties", at, read_meta_properties),
+            api_versions=self.value(table, "api_versions", at, read_answer),
+            describe_quorum=None if quorum else self.value(table, "describe_quorum", at, read_answer),
+            quorum_error=self.value(quorum, "error", f"{at}describe_quorum.", read_text),
             metrics=self._metrics(table, at),
-            strays=self.value(table, "stray_directories", at, _texts),
+            strays=self.value(table, "stray_directories", at, read_texts),
+            directories=self.value(table, "directories", at, read_directories),
         )
 
     def _identity(self, table: Mapping[str, Any], at: str) -> IdentitySeen | None:
@@ -294,138 +317,18 @@ class _Reading:
             return None
         inside = f"{at}identity."
         return IdentitySeen(
-            role=self.value(known, "role", inside, _role),
-            cluster_id=self.value(known, "cluster_id", inside, _text),
-            asked_cluster_id=self.value(known, "asked_cluster_id", inside, _text),
-            is_of_asked=self.value(known, "is_of_asked", inside, _boolean),
-            node_id=self.value(known, "node_id", inside, _node_id),
-            endpoints=self.value(known, "endpoints", inside, _endpoints) or {},
-            denied=self.value(known, "denied", inside, _texts) or (),
+            role=self.value(known, "role", inside, read_role),
+            cluster_id=self.value(known, "cluster_id", inside, read_text),
+            asked_cluster_id=self.value(known, "asked_cluster_id", inside, read_text),
+            is_of_asked=self.value(known, "is_of_asked", inside, read_boolean),
+            node_id=self.value(known, "node_id", inside, read_node_id),
+            endpoints=self.value(known, "endpoints", inside, read_endpoints) or {},
+            denied=self.value(known, "denied", inside, read_texts) or (),
         )
 
     def _metrics(self, table: Mapping[str, Any], at: str) -> dict[str, float] | None:
         metrics = self.table(table, "metrics", at)
         if metrics is None:
             return None
-        read = {name: self.value(metrics, name, f"{at}metrics.", _number) for name in metrics}
+        read = {name: self.value(metrics, name, f"{at}metrics.", read_number) for name in metrics}
         return {name: value for name, value in read.items() if value is not None}
-
-
-# --- values: each raises ValueError with what was expected ------------------------------------------------------------
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("table")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("text")
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ValueError("list of texts")
-    return tuple(value)
-
-
-def _boolean(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false")
-    return value
-
-
-def _whole(value: object) -> int:
-    if type(value) is not int or not -(2**63) <= value < 2**63:
-        raise ValueError("whole number")
-    return value
-
-
-def _node_id(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 2**31:
-        raise ValueError("node id")
-    return value
-
-
-def _endpoints(value: object) -> Mapping[int, str]:
-    table = _table(value)
-    if not all(id.isascii() and id.isdigit() and isinstance(address, str) for id, address in table.items()):
-        raise ValueError("table of addresses by node id")
-    return {int(id): address for id, address in table.items()}
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("number")
-    return value
-
-
-def _role(value: object) -> NodeRole:
-    if value not in NodeRole.__members__.values():
-        raise ValueError(f"role ({', '.join(NodeRole)})")
-    return NodeRole(str(value))
-
-
-def _mode(value: object) -> Mode:
-    if value not in Mode.__members__.values():
-        raise ValueError(f"mode ({', '.join(Mode)})")
-    return Mode(str(value))
-
-
-def _servers(value: object) -> tuple[ServerSeen, ...]:
-    if not isinstance(value, list):
-        raise ValueError("list of servers")
-    return tuple(_server(_table(one)) for one in value)
-
-
-def _server(table: Mapping[str, Any]) -> ServerSeen:
-    address, mode, version = (table.get(name) for name in ("address", "mode", "version"))
-    if not isinstance(address, str) or not all(one is None or isinstance(one, str) for one in (mode, version)):
-        raise ValueError("list of servers")
-    return ServerSeen(address=address, mode=mode, version=version)
-
-
-def _finding(value: object) -> Finding:
-    table = _table(value)
-    words = {name: table.get(name) or "" for name in ("id", "subject", "message", "next_step")}
-    if not words["id"] or not all(isinstance(word, str) for word in words.values()):
-        raise ValueError("finding")
-    if table.get("severity") not in Severity.__members__.values():
-        raise ValueError("finding of a known severity")
-    evidence = table.get("evidence")
-    return Finding(
-        severity=Severity(table["severity"]), evidence=evidence if isinstance(evidence, dict) else {}, **words
-    )
-
-
-def _answer(value: object) -> RawAnswer:
-    table = _table(value)
-    version, body = table.get("version"), table.get("body")
-    if type(version) is not int or not 0 <= version < 2**15:
-        raise ValueError("answer with the version that it was asked in")
-    if not isinstance(body, str):
-        raise ValueError("answer with a body in base64")
-    try:
-        return RawAnswer(version=version, body=base64.b64decode("".join(body.split()).encode("ascii"), validate=True))
-    except (binascii.Error, UnicodeEncodeError):
-        raise ValueError("answer with a body in base64") from None
-
-
-def _meta_properties(value: object) -> Mapping[str, str]:
-    """A table of texts; the text of the file will do, and of several directories the first one."""
-    if isinstance(value, list):
-        value = value[0] if value else {}
-    if isinstance(value, str):
-        try:
-            return dict(parse_properties(value.encode("utf-8", "surrogatepass")).mapping)
-        except DecodeError:
-            raise ValueError("file of properties") from None
-    table = _table(value)
-    if table and all(isinstance(one, dict) for one in table.values()):
-        table = next(iter(table.values()))
-    if any(isinstance(one, dict | list) or one is None for one in table.values()):
-        raise ValueError("table of texts")
-    return {name: one if isinstance(one, str) else json.dumps(one) for name, one in table.items()}

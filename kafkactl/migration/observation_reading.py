@@ -23,7 +23,8 @@ from kafkactl.migration.observation import (
     QuorumSeen,
     ReplicaSeen,
 )
-from kafkactl.migration.observation_raw import CLOSED, RawAnswer, RawNode, RawObservation
+from kafkactl.migration.observation_fields import RawAnswer
+from kafkactl.migration.observation_raw import CLOSED, RawNode, RawObservation
 from kafkactl.migration.tree import Tree, find_chroots, tree_of
 from kafkactl.migration.znode import Znode
 from kafkactl.plan import Finding, blocker, blockers, warning
@@ -82,6 +83,7 @@ def observation_of(
         nodes=tuple(nodes),
         tree=tree,
         servers=raw.servers,
+        lock=raw.lock,
         logs=known,
     )
     quorum = observation.quorum
@@ -145,6 +147,7 @@ def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
         quorum=quorum,
         metrics=raw.metrics,
         strays=raw.strays,
+        directories=raw.directories,
     )
     return node, tuple(findings)
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration_lock import PATH, Holder, holder_in, take_lock, this_driver
+from kafkactl.adapters.migration_lock import take_lock, this_driver
 from kafkactl.adapters.zookeeper_read import ROOTS
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.frozen import changed
+from kafkactl.migration.driver_lock import PATH, Holder, holder_in
 from kafkactl.migration.znode import Znode
 
 

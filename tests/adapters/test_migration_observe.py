@@ -20,10 +20,12 @@ from kafkactl.adapters.zookeeper import Member
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.migration.checks import check
+from kafkactl.migration.driver_lock import PATH, Holder, LockSeen
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observation import Mode, NodeRole, Observation
 from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.migration.tree import Tree, tree_of
+from kafkactl.migration.znode import Znode
 from kafkactl.plan import Severity
 from tests.conftest import Run
 from tests.fakes.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
@@ -38,8 +40,9 @@ SHORT_MS = 6_000
 class FakeZooKeeper:
     """What `open_zookeeper` gives, with a tree of its own."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, lock: bytes | None = None) -> None:
         self.tree = tree
+        self.lock = lock
 
     def __enter__(self) -> FakeZooKeeper:
         return self
@@ -49,6 +52,10 @@ class FakeZooKeeper:
 
     def read_tree(self) -> Tree:
         return self.tree
+
+    def read(self, path: str) -> Znode | None:
+        assert path == PATH
+        return None if self.lock is None else Znode(path=path, data=self.lock, ephemeral_owner=5)
 
     def members(self) -> tuple[Member, ...]:
         return tuple(
@@ -228,6 +235,27 @@ def _one(folder: Path, more: str = "", each: str = "") -> Observation:
         return seen(inventory, with_logs=False)
 
 
+def test_which_driver_holds_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    tree = changed(tree_of(znodes(small()), ""), chroot="/kafka")
+    holder = Holder(user="ann", host="h1", pid=7, since_ms=5, journal="/j", file="1:2")
+    for content, expected in ((holder.to_bytes(), holder), (None, None)):
+        fake = FakeZooKeeper(tree, content)
+        monkeypatch.setattr("kafkactl.adapters.zookeeper.open_zookeeper", lambda *_, fake=fake, **__: fake)
+        found = _one(tmp_path)
+        assert found.lock == LockSeen(holder=expected)
+
+
+def test_a_lock_that_may_not_be_read_costs_itself_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    class Closed(FakeZooKeeper):
+        def read(self, path: str) -> Znode | None:
+            raise UnreachableError("no permission", id="zookeeper-no-permission")
+
+    fake = Closed(changed(tree_of(znodes(small()), ""), chroot="/kafka"))
+    monkeypatch.setattr("kafkactl.adapters.zookeeper.open_zookeeper", lambda *_, **__: fake)
+    found = _one(tmp_path)
+    assert found.tree is not None and found.lock is None
+
+
 def test_files_of_this_machine(tmp_path: Path, zookeeper: None):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -259,6 +287,64 @@ def test_strays_by_hook(tmp_path: Path, zookeeper: None):
     more = f"[hooks]\nfs_probe = ['{sys.executable}', '-c', \"{code}\", '{{log_dirs*}}']"
     found = _one(tmp_path, more=more, each='log_dirs = ["/d1", "/d2"]')
     assert found.brokers[0].strays == ("/d1/a-0.1-stray", "/d2/a-0.1-stray")
+
+
+def controllers_down(folder: Path, disk: Path, more: str = "") -> Observation:
+    """A broker and two controllers that were never started, whose metadata log is to be on a disk of this machine."""
+    each = f'log_dirs = ["{disk}"]\nlog = "{disk}"\n'
+    for id in (11, 1, 2):
+        (folder / f"{id}.properties").write_text(f"log.dirs={disk}\n")
+    with cluster(folder, zookeeper_broker(), more=more or '[hooks]\ntemplate = "local"', each=each) as inventory:
+        nodes = [changed(one, address=f"127.0.0.1:{one.id}") if one.id < 11 else one for one in inventory.nodes]
+        return seen(changed(inventory, nodes=tuple(nodes)))
+
+
+def unreadable(found: Observation) -> list[str]:
+    return [one.subject for one in found.findings if one.id == "node-place-unreadable"]
+
+
+@pytest.mark.parametrize("names", [None, (), ("lost+found",), ("meta.properties",)])
+def test_a_disk_that_is_seen_empty_is_no_open_question(tmp_path: Path, zookeeper: None, names: tuple[str, ...] | None):
+    """Not there yet, empty, freshly mounted, formatted and never started: known, each of them."""
+    disk = tmp_path / "disk"
+    for name in names or ():
+        disk.mkdir(exist_ok=True)
+        (disk / name).write_text("node.id=1\ndirectory.id=J8qXRwI-Qyi2G0guFTiuYw\n")
+    if names == ():
+        disk.mkdir()
+    found = controllers_down(tmp_path, disk)
+    assert unreadable(found) == []
+    node = found.controllers[0]
+    assert node.has_empty_disk is (names != ("meta.properties",))
+    assert node.directories is not None
+    assert node.directories[0].directory_id == (None if node.has_empty_disk else "J8qXRwI-Qyi2G0guFTiuYw")
+
+
+def test_a_disk_that_was_not_looked_at_is_not_empty(tmp_path: Path, zookeeper: None):
+    found = controllers_down(tmp_path, tmp_path / "disk", more='[hooks]\ntemplate = "manual"')
+    assert found.controllers[0].directories is None
+    assert found.controllers[0].has_empty_disk is None
+    assert unreadable(found) == ["broker 11", "controller 1", "controller 2"][1:]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_empty"), [("print(d)", True), ("print(d, d + '/a-0', sep=chr(10))", False), ("0", None)]
+)
+def test_an_empty_disk_by_hook(tmp_path: Path, zookeeper: None, said: str, is_empty: bool | None):
+    code = f"import sys; d = sys.argv[1]; {said}"
+    more = f"[hooks]\nfs_probe = ['{sys.executable}', '-c', \"{code}\", '{{log_dirs*}}']"
+    found = _one(tmp_path, more=more, each='log_dirs = ["/d1"]')
+    assert found.brokers[0].has_empty_disk is is_empty
+    assert found.brokers[0].strays == ()
+
+
+def test_a_controller_that_answers_has_no_empty_disk(tmp_path: Path, zookeeper: None):
+    (tmp_path / "disk").mkdir()
+    for id in (11, 1, 2):
+        (tmp_path / f"{id}.properties").write_text("log.dirs=disk\n")
+    found = _one(tmp_path, more='[hooks]\ntemplate = "local"')
+    assert unreadable(found) == ["controller 1", "controller 2"]
+    assert "are empty" in found.findings[0].message
 
 
 def test_a_copy_and_a_log(tmp_path: Path, zookeeper: None):
