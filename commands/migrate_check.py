@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -95,18 +95,13 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     )
 
 
-def _edited(inventory: Inventory | None, observation: Observation) -> Iterator[Finding]:
+def _edited(inventory: Inventory | None, observation: Observation) -> tuple[Finding, ...]:
     """Files that were edited since the driver read or wrote them; only where its journal is at hand."""
-    from kafkactl.adapters.migration_driver_files import hand_edits_seen
+    from kafkactl.adapters.migration_driver_files import hand_edit_findings
     from kafkactl.adapters.migration_journal_view import look_into_journal
-    from kafkactl.frozen import changed
-    from kafkactl.migration.hand_edits import HandEdits, edit_finding
 
     journal = None if inventory is None else look_into_journal(None, inventory)
-    for edit in () if inventory is None or journal is None else hand_edits_seen(inventory, journal, observation):
-        found = edit_finding(edit, HandEdits.REFUSE)
-        if found is not None:
-            yield changed(found, evidence={"check": "C-22", **found.evidence})
+    return () if inventory is None or journal is None else hand_edit_findings(inventory, journal, observation)
 
 
 # --- for people -----------------------------------------------------------------------------------------------------

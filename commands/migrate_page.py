@@ -119,6 +119,7 @@ def _facts(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("log end", None if seen["log"] is None else f"{seen['log']['end_offset']}, epoch {seen['log']['epoch']}"),
         ("ZooKeeper behind", None if lag["lag"] is None or answer["state"] == _LAST else f"{lag['lag']} records"),
         ("controllers", seen["quorum"]),
+        ("driver's lock", None if answer["driver_lock"] is None else answer["driver_lock"]["words"]),
         ("all on KRaft for", None if seen["soak"] is None else seen["soak"]["words"]),
     ]
 

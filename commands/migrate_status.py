@@ -20,9 +20,11 @@ from kafkactl.commands.options import Duration
 from kafkactl.commands.output import emit
 
 if TYPE_CHECKING:
+    from kafkactl.adapters.migration_journal_view import JournalView
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observation import Observation
     from kafkactl.migration.state import Situation
+    from kafkactl.plan import Finding
 
 KIND = "migrate.status"
 _ALARM = "finalization-begun"  # a controller without the flag, while ZooKeeper is written still
@@ -102,7 +104,9 @@ class _Look:
             situation.state, evidence, checked=checked, earlier=self._earlier.before(observation, situation.state)
         )
         alarms = [one for one in checked if one.id == _ALARM]
-        remembered = _remembered(self._journal, self._inventory)
+        journal = _journal(self._journal, self._inventory)
+        remembered = None if journal is None else _remembered(journal)
+        edits = self._edits(journal, observation)
         going_back = remembered is not None and remembered["goal"] == _BACK and remembered["outcome"] != _DONE
         back = rollback_of(evidence, situation, self._inventory).pending if going_back else ()
         step = next(iter(back), None) or next_step(evidence, situation, self._inventory)
@@ -116,14 +120,25 @@ class _Look:
             "observed": {"state": state.value, **observed_view(evidence)},
             "journal": remembered,
             "agrees": _agrees(remembered, state.value),
-            "gates": (*gates, *alarms),
+            "driver_lock": None if observation.lock is None else observation.lock.to_dict(),
+            "gates": (*gates, *alarms, *edits),
             "next_action": None if step is None else step.to_dict(),
             "findings": each_once((*observation.findings, *situation.findings, *situation.leftovers, *then)),
         }
         is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
-        code = _exit_code(situation, gates, is_alarm=is_alarm)
+        code = _exit_code(situation, (*gates, *edits), is_alarm=is_alarm)
         lacking = code_without_evidence(self._source, observation, state)
         return payload, code if code or lacking is None else lacking
+
+    def _edits(self, journal: JournalView | None, observation: Observation) -> tuple[Finding, ...]:
+        """Files that were edited since the driver read or wrote them. A saved file without its comments and secrets
+        differs from the one on the node, so only a live look compares them.
+        """
+        from kafkactl.adapters.migration_driver_files import hand_edit_findings
+
+        if journal is None or self._inventory is None or self._source.observation is not None:
+            return ()
+        return hand_edit_findings(self._inventory, journal, observation)
 
 
 class _Earlier:
@@ -171,15 +186,15 @@ def _exit_code(situation: Situation, gates: Any, *, is_alarm: bool) -> int:
 # --- the journal ----------------------------------------------------------------------------------------------------
 
 
-def _remembered(given: str | None, inventory: Inventory | None) -> dict[str, Any] | None:
-    """What the journal says; None where none was given and the inventory's does not exist."""
+def _journal(given: str | None, inventory: Inventory | None) -> JournalView | None:
+    """The journal; None where none was given and the inventory's does not exist."""
     from kafkactl.adapters.migration_journal_view import look_into_journal
 
-    if given is None and inventory is None:
-        return None
-    found = look_into_journal(given, inventory)
-    if found is None:
-        return None
+    return None if given is None and inventory is None else look_into_journal(given, inventory)
+
+
+def _remembered(found: JournalView) -> dict[str, Any]:
+    """What the journal says."""
     memory = found.memory
     pending = memory.pending
     return {

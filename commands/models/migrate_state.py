@@ -134,6 +134,24 @@ class Remembered(Shape):
     outcome: str | None = Field(description="How the last run ended.")
 
 
+class LockHolder(Shape):
+    """The driver that holds the lock, as it wrote it there."""
+
+    user: str
+    host: str
+    pid: int = Field(description="0 where the lock does not say.")
+    since_ms: int
+    journal: str
+    journal_file: str = Field(description="Device and inode of the journal, by which the same file is recognized.")
+
+
+class DriverLock(Shape):
+    """The lock of `run`, `rollback` and `finalize`, the znode /kafkactl-migration-driver."""
+
+    holder: LockHolder | None = Field(description="Null: no driver is at work.")
+    words: str
+
+
 class MigrateStatus(Answer):
     """`migrate status`."""
 
@@ -145,6 +163,7 @@ class MigrateStatus(Answer):
     observed: Observed
     journal: Remembered | None = Field(description="Null where no journal was given, or none is there.")
     agrees: bool | None = Field(description="Whether journal and cluster tell the same state; null without a journal.")
+    driver_lock: DriverLock | None = Field(description="Null where ZooKeeper's lock was not read.")
     gates: list[Finding] = Field(
         description="What stands between this state and the next; only info: the gate is open."
     )

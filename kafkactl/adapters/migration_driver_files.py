@@ -14,6 +14,7 @@ from kafkactl.adapters.migration_driver_steps import Files, phase_of
 from kafkactl.adapters.migration_journal import Memory, MigrationJournal
 from kafkactl.adapters.migration_rendered import FromFolder, from_folder, told_of
 from kafkactl.errors import KafkactlError
+from kafkactl.frozen import changed
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.hand_edits import HandEdit, HandEdits, edit_finding, hand_edit
 from kafkactl.migration.inventory import Inventory, InventoryNode
@@ -200,6 +201,12 @@ def hand_edits_seen(inventory: Inventory, journal: Kept, seen: Observation) -> t
         if all(one is not None for one in edits):
             found.append(edits[0])
     return tuple(one for one in found if one is not None)
+
+
+def hand_edit_findings(inventory: Inventory, journal: Kept, seen: Observation) -> tuple[Finding, ...]:
+    """The same as the findings at which a run stops, each under the number of its check."""
+    found = (edit_finding(edit, HandEdits.REFUSE) for edit in hand_edits_seen(inventory, journal, seen))
+    return tuple(changed(finding, evidence={"check": "C-22", **finding.evidence}) for finding in found if finding)
 
 
 def _as_bytes(text: str) -> tuple[bytes, ...]:

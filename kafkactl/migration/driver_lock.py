@@ -82,3 +82,9 @@ class LockSeen:
     """The lock as it was observed; `holder` None: no driver holds it."""
 
     holder: Holder | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `migrate status` reports it."""
+        holder = self.holder
+        words = "free: no driver is at work" if holder is None else f"held by {holder.words}"
+        return {"holder": None if holder is None else holder.to_table(), "words": words}

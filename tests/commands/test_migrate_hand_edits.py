@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.commands import migrate_check, migrate_render
+from kafkactl.commands import migrate_check, migrate_render, migrate_status
 from kafkactl.migration.render_facts import node_file
 from tests.commands.test_migrate_drive import ACCEPTED, migrate  # noqa: F401  # a fixture
 from tests.fakes.migration_world import FakeCluster
@@ -69,6 +69,16 @@ def test_check_and_render_see_the_edit_as_run_does(migrate, edited: FakeCluster,
     )
     changes = {(one["id"], one["phase"]): one for one in run.json["files"]}
     assert "process.roles" in changes[2, "kraft"]["set"] and changes[2, "original"]["sha256"] is not None
+
+
+def test_status_sees_the_edit_as_run_does(migrate, edited: FakeCluster, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.setattr(migrate_status, "open_observation", lambda _: edited.observe())
+    run = migrate(edited, "status")
+    found = [one["subject"] for one in run.json["gates"] if one["id"] == "config-edited-by-hand"]
+    assert (run.code, run.json["state"], found) == (7, "M6", ["broker 2"])
+    assert "num.io.threads (absent) -> 5" in migrate(edited, "status", output="table").stdout
+    edited.nodes[2].file = (edited.nodes[2].file or "").removesuffix(EDIT)
+    assert "config-edited-by-hand" not in migrate(edited, "status").stdout
 
 
 def folder_of(cluster: FakeCluster, migrate, monkeypatch, place: Path) -> Path:  # noqa: F811

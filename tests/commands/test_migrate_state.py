@@ -14,6 +14,7 @@ from kafkactl.commands.migrate_page import board_page
 from kafkactl.commands.migrate_status import _Earlier
 from kafkactl.commands.page import Page
 from kafkactl.frozen import changed
+from kafkactl.migration.driver_lock import Holder, LockSeen
 from tests.migration.saved_folder import save
 from tests.migration.states_seen import HEALTHY, MIG, ZK, Seen
 from tests.migration.test_rollback import WAYS
@@ -52,6 +53,29 @@ def test_the_witnesses_stand_side_by_side(migrate) -> None:
     assert (second["mode"], second["registered"], second["tag"], second["observer"]) == ("zk", False, False, False)
     assert seen["controller"] == {"held_by": "zookeeper", "id": 1, "kraft_epoch": None, "ephemeral": True}
     assert seen["zk_migration_state"] == "PRE_MIGRATION"
+
+
+_HOLDER = Holder(user="ann", host="ops1", pid=7, since_ms=1_700_000_000_000, journal="/j.jsonl", file="1:2")
+
+
+@pytest.mark.parametrize(
+    ("lock", "words"),
+    [
+        (LockSeen(holder=_HOLDER), "held by ann@ops1 (process 7) since 2023-11-14 22:13:20 UTC"),
+        (LockSeen(holder=None), "free: no driver is at work"),
+        (None, None),
+    ],
+)
+def test_who_holds_the_lock_of_the_driver(kafkactl, tmp_path, lock: LockSeen | None, words: str | None) -> None:
+    save(tmp_path / "seen", changed(_M4.observation(), lock=lock))
+    asked = ("migrate", "status", "--observation", str(tmp_path / "seen"))
+    found = kafkactl(*asked, "-o", "json").json["driver_lock"]
+    if lock is None:
+        assert found is None
+        return
+    assert found["holder"] == (None if lock.holder is None else lock.holder.to_table())
+    assert found["words"].startswith(words)
+    assert words in kafkactl(*asked, "-o", "table").stdout
 
 
 def test_the_gate_and_what_is_next(migrate) -> None:

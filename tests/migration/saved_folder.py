@@ -20,11 +20,16 @@ API_VERSION, QUORUM_VERSION = 3, 1
 def save(place: Path, observation: Observation) -> Path:
     """All of an observation that a log of a few records can say."""
     place.mkdir(parents=True)
+    lock = observation.lock
     told = {
         "kind": "migrate.observation",
         "schema_version": 1,
         "time_ms": observation.time_ms,
-        "zookeeper": {"connect": observation.connect, "chroot": observation.chroot},
+        "zookeeper": {
+            "connect": observation.connect,
+            "chroot": observation.chroot,
+            "driver_lock": None if lock is None else {"holder": lock.holder and lock.holder.to_table()},
+        },
         "nodes": [_node(one) for one in observation.nodes],
     }
     (place / "observation.json").write_text(json.dumps(told))
