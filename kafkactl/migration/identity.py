@@ -16,17 +16,20 @@ from typing import Final
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.image import LOST, MIGRATING, UNASSIGNED
 from kafkactl.migration.check_settings import VOTERS, given, is_hidden
 from kafkactl.migration.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.tree_values import KafkaTree
 from kafkactl.plan import Finding, blocker
 from kafkactl.quorum.voters import parse_static_voters
+from kafkactl.wording import some
 
 _INVENTORY: Final = (
     "First see whether the inventory names another cluster's node: correct its address, and config, log_dirs and hooks"
     " with it. Nothing was done to the node."
 )
 _CONNECT: Final = " Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
+_NO_ID: Final = {str(one) for one in (LOST, MIGRATING, UNASSIGNED)}
 _TOLD_BY_OBSERVER: Final = frozenset({"node-of-another-cluster", "node-of-another-role"})
 
 
@@ -61,6 +64,7 @@ def identities_of(observation: Observation, tree: KafkaTree | None) -> Identitie
     doubts = (
         *_disks(kept, expected),
         *_directory_ids(kept),
+        *_broker_directories(kept),
         *_addresses(kept, tree),
         *_voters(kept),
     )
@@ -241,6 +245,39 @@ def _directory_ids(observation: Observation) -> Iterator[Finding]:
                 found=on_disk,
                 expected=str(held[node.id]),
             )
+
+
+def _broker_directories(observation: Observation) -> Iterator[Finding]:
+    """A registration names the directories of its broker (KIP-858). A disk with a directory of another broker is that
+    broker's; one without any of its own is a wrong one, if the broker runs: stopped, it may be formatted again.
+    """
+    log = observation.log
+    if log is None:
+        return
+    held = {id: {str(directory) for directory in one.directories} - _NO_ID for id, one in log.registrations.items()}
+    for node in observation.brokers:
+        listed = {one.directory_id for one in node.directories or () if one.directory_id}
+        own = held.get(node.id, set())
+        named = _on_disk(node, "directory.id")
+        for other, theirs in held.items():
+            swapped = (listed | ({named} if named else set())) & (theirs - own)
+            if other != node.id and swapped:
+                text = f"its disk has the directory {some(sorted(swapped))}, which broker {other} registered"
+                yield _swapped(node, text, swapped, own)
+        if node.alive is True and listed and own and not listed & set().union(*held.values()):
+            text = f"the quorum has the directory {some(sorted(own))} for it, and its disk {some(sorted(listed))}"
+            yield _swapped(node, text, listed, own)
+
+
+def _swapped(node: NodeSeen, text: str, found: set[str], expected: set[str]) -> Finding:
+    return blocker(
+        "disk-of-another-node",
+        node.name,
+        text,
+        _INVENTORY + " If the disks of two brokers were swapped, stop both and swap them back.",
+        found=sorted(found),
+        expected=sorted(expected),
+    )
 
 
 def _on_disk(node: NodeSeen, key: str) -> str | None:

@@ -7,7 +7,7 @@ import pytest
 from kafkactl.frozen import changed
 from kafkactl.migration.checks import check
 from kafkactl.migration.identity import identities_of
-from kafkactl.migration.observation import NodeRole, NodeSeen, Observation
+from kafkactl.migration.observation import DirectorySeen, NodeRole, NodeSeen, Observation
 from kafkactl.migration.observation_raw import RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.migration.procedure import next_step, plan_forward
 from kafkactl.migration.rollback import plan_rollback
@@ -16,6 +16,7 @@ from kafkactl.migration.state_evidence import evidence_of
 from kafkactl.migration.state_names import State
 from kafkactl.plan import Outcome, blockers
 from kafkactl.schema.explanations import explanations
+from tests.migration.observations import uuid
 from tests.migration.states_seen import HEALTHY, KR, MIG, Seen, answering, properties
 from tests.migration.zk_trees import CLUSTER_ID
 
@@ -136,6 +137,37 @@ def test_an_observation_without_the_question_is_judged_by_the_disks() -> None:
 def test_disks_of_other_nodes() -> None:
     refused_everywhere(but(three("M6"), "controller 3002", meta_properties={"node.id": "3"}), "disk-of-another-node")
     refused_everywhere(but(three("M6"), "broker 2", meta_properties={"broker.id": "3"}), "disk-of-another-node")
+
+
+def disk(*ids: str) -> tuple[DirectorySeen, ...]:
+    return tuple(DirectorySeen(path=f"/d{at}", is_empty=False, directory_id=id) for at, id in enumerate(ids))
+
+
+def registered() -> Observation:
+    """The brokers have registered a directory each."""
+    seen = three("M6")
+    known = {id: changed(one, directories=(uuid(100 + id),)) for id, one in seen.logs[3001].registrations.items()}
+    logs = {id: changed(log, registrations=known) for id, log in seen.logs.items()}
+    return changed(seen, logs=logs)
+
+
+def test_disks_of_two_brokers_that_were_swapped() -> None:
+    first, second = (str(uuid(100 + id)) for id in (1, 2))
+    for seen in (
+        but(registered(), "broker 1", directories=disk(second)),
+        but(registered(), "broker 1", directories=disk(second), alive=False),
+        but(registered(), "broker 1", meta_properties={"directory.id": second}),
+        but(registered(), "broker 1", directories=disk(str(uuid(777)))),
+    ):
+        assert [one.subject for one in identities_of(seen, None).doubts] == ["broker 1"]
+        refused_everywhere(seen, "disk-of-another-node")
+    for directories in (disk(first), disk(first, str(uuid(777))), disk(), None):
+        assert identities_of(but(registered(), "broker 1", directories=directories), None).doubts == ()
+
+
+def test_a_stopped_broker_with_a_new_disk_is_no_other_node() -> None:
+    seen = but(registered(), "broker 1", directories=disk(str(uuid(777))), alive=False)
+    assert identities_of(seen, None).doubts == ()
 
 
 def test_addresses_that_were_swapped() -> None:
