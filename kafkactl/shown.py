@@ -85,3 +85,11 @@ def _in_yaml(found: re.Match[str]) -> str:
     """`\\u` and four digits, or `\\U` and eight (YAML 1.1, section 5.6)."""
     code = ord(found[0])
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def if_plain(text: str, otherwise: str) -> str:
+    """A path or an address from a file for a message, or other words for it.
+
+    What holds quotation marks, blanks, `=` or `;` may be a part of a login that lost its place, and is not repeated.
+    """
+    return text if re.fullmatch(r"[\w./:,%+\[\]-]{1,400}", text) and re.search(r"[/:.]", text) else otherwise

@@ -144,7 +144,7 @@ def client_config_of(given: Mapping[str, str], *, file: str) -> ClientConfig:
     name = properties.get("security.protocol", "PLAINTEXT").upper()
     if name not in SecurityProtocol.__members__:
         raise InputError(
-            f"{file}: security.protocol {name!r} is none of {', '.join(SecurityProtocol.__members__)}",
+            f"{file}: the value of security.protocol is none of {', '.join(SecurityProtocol.__members__)}",
             id="invalid-client-property",
             next_step="Set it to the protocol of the listener.",
         )

@@ -111,7 +111,7 @@ def authenticator(properties: ClientProperties) -> Sasl:
     make = _MECHANISMS.get(name)
     if make is None:
         raise InputError(
-            f"sasl.mechanism {name!r} is none of {', '.join(_MECHANISMS)}",
+            f"the value of sasl.mechanism is none of {', '.join(_MECHANISMS)}",
             id="sasl-mechanism-not-supported",
             next_step="Use a listener with one of these; where none is set, Kafka's default is GSSAPI (Kerberos).",
         )

@@ -107,7 +107,7 @@ def _signer(algorithm: str, file: str, passphrase: str | None) -> Sign:
             return b"".join(number.to_bytes(_COORDINATE_BYTES, "big") for number in numbers)
 
         return sign
-    raise _invalid(f"{_PREFIX}.algorithm {algorithm!r} does not go with the key in {file}: expected RS256 or ES256")
+    raise _invalid(f"{_PREFIX}.algorithm does not go with the key in {file}: expected RS256 or ES256")
 
 
 def _private_key(file: str, passphrase: str | None) -> Any:

@@ -50,7 +50,7 @@ def read_login(entry: JaasEntry, properties: ClientProperties) -> Login:
     if entry.short_name != "Krb5LoginModule":
         raise _invalid(
             f"sasl.mechanism is GSSAPI (or not set, which is the same), so a Krb5LoginModule is needed, and "
-            f"sasl.jaas.config names {entry.short_name}"
+            f"sasl.jaas.config names {entry.shown_module}"
         )
     options = entry.options
     login = Login(

@@ -81,7 +81,7 @@ def _retriever(properties: ClientProperties) -> str:
     name = str(properties.get(f"{_OAUTH}.jwt.retriever.class") or "DefaultJwtRetriever")
     short = name.rpartition(".")[2]
     if short not in _RETRIEVERS:
-        raise _invalid(f"{_OAUTH}.jwt.retriever.class {name!r} is none of {', '.join(_RETRIEVERS)}")
+        raise _invalid(f"{_OAUTH}.jwt.retriever.class is none of {', '.join(_RETRIEVERS)}")
     return short
 
 

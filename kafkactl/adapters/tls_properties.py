@@ -22,7 +22,7 @@ def tls_settings(properties: ClientProperties) -> TlsSettings:
     identification = properties.get("ssl.endpoint.identification.algorithm", "https").lower()
     if identification not in ("https", ""):
         _refuse(
-            f"ssl.endpoint.identification.algorithm is {identification!r}",
+            "ssl.endpoint.identification.algorithm is neither https nor empty",
             "Leave it out to have host names checked; an empty value switches that off.",
         )
     return TlsSettings(
@@ -65,7 +65,7 @@ def _store(properties: ClientProperties, name: str, inline: str | None, key: str
     kind = properties.get(f"{prefix}.type", "JKS").upper()
     location, password = properties.get(f"{prefix}.location") or None, properties.get(f"{prefix}.password")
     if kind not in _TYPES:
-        _refuse(f"{prefix}.type is {kind!r}", f"It is one of {', '.join(_TYPES)}.")
+        _refuse(f"{prefix}.type is no type of a store", f"It is one of {', '.join(_TYPES)}.")
     if inline is not None and kind != "PEM":
         _refuse(f"{key} is given, and {prefix}.type is {kind}", f"Set {prefix}.type=PEM.")
     if inline is not None and location:

@@ -20,6 +20,7 @@ from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.jaas import JaasEntry, parse_jaas
 from kafkactl.protocol.java_text import parse_int
+from kafkactl.shown import if_plain
 
 DEFAULT_PORT: Final = 2181
 SESSION_TIMEOUT_MS: Final = 18_000  # Kafka's default
@@ -91,7 +92,7 @@ def _server(part: str, whole: str) -> Address:
 
 def _invalid(text: str) -> InputError:
     return InputError(
-        f"{text!r} does not name a ZooKeeper: expected host:port,host:port/chroot",
+        f"{if_plain(text, 'zookeeper.connect')} does not name a ZooKeeper: expected host:port,host:port/chroot",
         id="invalid-zookeeper-connect",
         next_step="Take it as it stands in zookeeper.connect of a broker's server.properties.",
     )
@@ -118,22 +119,22 @@ def _session_timeout(properties: Mapping[str, str]) -> int:
     text = properties.get("zookeeper.session.timeout.ms", str(SESSION_TIMEOUT_MS)).strip()
     number = parse_int(text)
     if number is None or number <= 0:
-        raise _wrong("zookeeper.session.timeout.ms", text, "a number of milliseconds")
+        raise _wrong("zookeeper.session.timeout.ms", "a number of milliseconds")
     return number
 
 
 def _tls(properties: Mapping[str, str]) -> TlsSettings | None:
     enabled = properties.get(f"{_TLS}client.enable", "false").strip().lower()
     if enabled not in ("true", "false"):
-        raise _wrong(f"{_TLS}client.enable", enabled, "true or false")
+        raise _wrong(f"{_TLS}client.enable", "true or false")
     if enabled == "false":
         return None
     socket = properties.get("zookeeper.clientCnxnSocket", _NETTY).strip()
     if not socket.endswith("Netty"):
-        raise _wrong("zookeeper.clientCnxnSocket", socket, f"{_NETTY}, for with any other there is no TLS")
+        raise _wrong("zookeeper.clientCnxnSocket", f"{_NETTY}, for with any other there is no TLS")
     identification = properties.get(f"{_TLS}endpoint.identification.algorithm", "HTTPS").strip().lower()
     if identification not in ("https", ""):
-        raise _wrong(f"{_TLS}endpoint.identification.algorithm", identification, "HTTPS or nothing")
+        raise _wrong(f"{_TLS}endpoint.identification.algorithm", "HTTPS or nothing")
     if others := [key for key, same in _SAME.items() if properties.get(key, "").strip().lower() not in same]:
         raise not_supported(others)
     protocols = properties.get(f"{_TLS}enabled.protocols") or "TLSv1.2,TLSv1.3"
@@ -153,9 +154,10 @@ def _store(properties: Mapping[str, str], name: str) -> Store | None:
     return Store(name=name, location=location, password=properties.get(f"{_TLS}{name}.password"))
 
 
-def _wrong(key: str, value: str, expected: str) -> InputError:
+def _wrong(key: str, expected: str) -> InputError:
+    """Without the value: behind a lost line break it holds the login line that follows."""
     return InputError(
-        f"{key} is {value!r}; expected {expected}",
+        f"{key} has a value that is not understood; expected {expected}",
         id="invalid-zookeeper-setting",
         next_step="Take the zookeeper.* lines as they stand in a broker's server.properties.",
     )
@@ -175,7 +177,8 @@ def _login(properties: Mapping[str, str]) -> Login | None:
     try:
         text = read_whole(file.strip(), InputKind.LOGIN).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _no_login(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+        place = if_plain(file, "the file of java.security.auth.login.config")
+        raise _no_login(f"{place} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
     return _digest(parse_jaas(_section(text, section, file)))
 
 
@@ -188,7 +191,9 @@ def _section(text: str, name: str, file: str) -> str:
         if _SECTION_END.match(text, body.end()):
             return body[0].strip()
         at = body.end()  # what a section without an end holds is not read again
-    raise _no_login(f"{file} has no section {name}")
+    place = if_plain(file, "the file of java.security.auth.login.config")
+    named = name if name == "Client" else "that zookeeper.sasl.clientconfig names"
+    raise _no_login(f"{place} has no section {named}")
 
 
 def _no_login(words: str) -> InputError:
@@ -203,7 +208,7 @@ def _no_login(words: str) -> InputError:
 def _digest(entry: JaasEntry) -> Login:
     if entry.short_name != _MODULE:
         raise InputError(
-            f"the login module for ZooKeeper is {entry.short_name}; only {_MODULE} (DIGEST-MD5) is spoken here",
+            f"the login module for ZooKeeper is {entry.shown_module}; only {_MODULE} (DIGEST-MD5) is spoken here",
             id="zookeeper-sasl-not-supported",
             next_step="Use a DIGEST-MD5 user that may read the tree, or observe from where one is allowed.",
         )

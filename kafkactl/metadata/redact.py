@@ -166,7 +166,10 @@ def _has_login(text: str) -> bool:
 
 _TEXT_SECRET: Final = re.compile(
     r"""(?i)\b(\w*(?:password|passwd|pwd|passphrase|secret|token|credential|api_?key|access_?key|account_?key|private_?key))"""
-    r"""(?:["']\s*:|\s*=)\s*("[^"\n]*"?|'[^'\n]*'?|[^\s,;\]]+)"""
+    r"""(?:\\*["']\s*[:=]|\s*=)\s*"""
+    # Quoted, by marks that the text around it may have escaped. A quotation that does not end as one hides the line.
+    r"""(?:(\\{0,8}["'])(?:(?!\2)(?:\\.|[^\\\n]))*\2(?=\\{0,8}["']?(?:[\s,;:.&)}\]]|\Z))|\\*["'][^\n]*"""
+    r"""|[,;\]]*[^\s,;\]]+(?:[,;\]]+(?![\w.-]+=)[^\s,;\]]+)*)"""
 )
 _TEXT_LOGIN: Final = re.compile(r"://[^/\s]*@")
 _TEXT_PEM: Final = re.compile(r"-----BEGIN.*?(?:-----END[^-\n]{0,80}-----|\Z)", re.DOTALL)

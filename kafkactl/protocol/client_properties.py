@@ -2,13 +2,15 @@
 
 The law: which keys there are, and of what type, is data (schemas/config/client.json, checked against the jars); values
 are read as clients' `ConfigDef.parseType` reads them: blanks around them go, passwords included. A key that Kafka does
-not know is a warning, as there; so is one that Kafka heeds and kafkactl cannot. No error shows a password's value.
+not know is a warning, as there; so is one that Kafka heeds and kafkactl cannot. No error shows a value: where a line
+break or a quotation mark is lost, any of them holds a login.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
@@ -20,6 +22,7 @@ from kafkactl.protocol.java_text import LONG_BITS, parse_boolean, parse_double, 
 from kafkactl.schema.source import read_data
 
 _PROVIDERS = "config.providers."
+_KEY = re.compile(r"[A-Za-z][\w-]{0,40}(?:\.[\w-]{1,40})+")
 
 
 @frozen
@@ -78,8 +81,9 @@ def read_client_properties(given: Mapping[str, str], *, file: str) -> ClientProp
             continue
         value = _PARSERS[key.type](text)
         if value is None or (key.min is not None and value < key.min):
-            shown = "" if key.type == "PASSWORD" else f" {trim(text)!r}"
-            wrong.append(f"{name}{shown} is no {key.type.lower()}" + ("" if key.min is None else f" from {key.min} on"))
+            wrong.append(
+                f"the value of {name} is no {key.type.lower()}" + ("" if key.min is None else f" from {key.min} on")
+            )
         values[name] = value
     if wrong:
         raise InputError(
@@ -111,8 +115,8 @@ def _findings(given: Mapping[str, str], file: str) -> Iterator[Finding]:
                 id="unknown-client-property",
                 severity=Severity.WARNING,
                 subject=file,
-                message=f"{name} is no property of Kafka's admin client; it has no effect",
-                evidence={"key": name},
+                message=f"{_shown(name)} is no property of Kafka's admin client; it has no effect",
+                evidence={"key": _shown(name)},
                 next_step=_near(name) or "Leave it out, or correct its name.",
             )
         elif key is not None and key.use == "not-supported":
@@ -124,6 +128,11 @@ def _findings(given: Mapping[str, str], file: str) -> Iterator[Finding]:
                 evidence={"key": name},
                 next_step="See that the connection is as safe as it must be without it.",
             )
+
+
+def _shown(name: str) -> str:
+    """A key that Kafka does not know: the rest of a login line that was broken in two is read as a key, too."""
+    return name if _KEY.fullmatch(name) or _near(name) else "a key that may be a part of a login"
 
 
 def _near(name: str) -> str:

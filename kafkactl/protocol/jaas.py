@@ -37,6 +37,11 @@ class JaasEntry:
         """The class without its package: `ScramLoginModule`."""
         return self.login_module.rpartition(".")[2]
 
+    @property
+    def shown_module(self) -> str:
+        """The class for a message, if its name is one of a login module: a secret may stand at the wrong place."""
+        return self.short_name if re.fullmatch(r"\w{1,40}LoginModule", self.short_name) else "another one"
+
 
 def parse_jaas(text: str) -> JaasEntry:
     """Read a client's login line.

@@ -182,14 +182,20 @@ def _warnings(data: bytes, entries: tuple[Entry, ...]) -> Iterator[PropertyWarni
             yield PropertyWarning(
                 line=entry.line,
                 id="duplicate-property-key",
-                key=entry.key,
-                message=f"{entry.key} stands in line {seen[entry.key]} and again in line {entry.line}: the last counts",
+                key=_shown(entry.key),
+                message=f"{_shown(entry.key)} stands in line {seen[entry.key]} and again in line {entry.line}:"
+                " the last counts",
                 next_step="Keep one of the two.",
             )
         seen[entry.key] = entry.line
         for find in (_trailing_blank, _control_character):
             if warning := find(entry):
                 yield warning
+
+
+def _shown(key: str) -> str:
+    """A key for a message: one with marks of a login line is the rest of such a line, broken in two."""
+    return "a key that may be a part of a login" if any(mark in key for mark in "\"';") else key
 
 
 def _mark_warnings(data: bytes) -> Iterator[PropertyWarning]:
@@ -215,7 +221,7 @@ def _encoding_warnings(data: bytes) -> Iterator[PropertyWarning]:
         yield PropertyWarning(
             line=line,
             id="non-ascii-property",
-            key=_split(text)[0],
+            key=_shown(_split(text)[0]),
             message=f"line {line} holds text {kind}; Java reads every byte of it as one ISO-8859-1 character",
             next_step="Write such characters as \\u and four hexadecimal digits.",
         )
@@ -236,8 +242,8 @@ def _trailing_blank(entry: Entry) -> PropertyWarning | None:
     return PropertyWarning(
         line=entry.line,
         id="trailing-blank-in-value",
-        key=entry.key,
-        message=f"the value of {entry.key} in line {entry.line} ends with a blank, and the blank is part of it",
+        key=_shown(entry.key),
+        message=f"the value of {_shown(entry.key)} in line {entry.line} ends with a blank, and the blank is part of it",
         next_step="Remove the blank at the end of the line.",
     )
 
@@ -251,7 +257,7 @@ def _control_character(entry: Entry) -> PropertyWarning | None:
     return PropertyWarning(
         line=entry.line,
         id="control-character-in-property",
-        key=re.sub(_CONTROL, "?", entry.key),
+        key=re.sub(_CONTROL, "?", _shown(entry.key)),
         message=f"line {entry.line} holds the control character U+{ord(match[0]):04X}",
         next_step="Remove it; an editor that shows control characters (`cat -v`) helps to find it.",
     )
