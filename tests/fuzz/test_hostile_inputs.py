@@ -232,8 +232,8 @@ KINDS = (*OF_THE_LIBRARY, *OF_COMMANDS)
 # Whose sound samples are refusals themselves, or need a server that goes on.
 _REFUSED = ("scram", "refusal of a token", "client properties", "zookeeper properties")
 # How many of a few, and of many: what takes a socket or a command is played less often.
-_SLOW = {"scram": (25, 800), "zookeeper answers": (2, 100), "answer with a token": (15, 800)}
-_FEW, _MANY, _COMMANDS = 40, 2_000, (4, 250)
+_SLOW = {"scram": (15, 800), "zookeeper answers": (2, 100), "answer with a token": (10, 800)}
+_FEW, _MANY, _COMMANDS = 20, 2_000, (4, 250)
 
 
 @pytest.fixture
