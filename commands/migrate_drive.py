@@ -108,7 +108,7 @@ def perform(kind: str, inventory: Inventory, arguments: DriveArguments, drive: D
     from kafkactl.migration.hand_edits import HandEdits
 
     talk = Talk()
-    world = live_world(inventory, lambda text: talk.line(f"to do: {text}", "warn"))
+    world = live_world(inventory, talk.by_hand)
     seen = world.observe()
     crew = open_crew(
         inventory, world, seen, patience=patience_of(arguments, seen), tell=talk,
@@ -244,6 +244,14 @@ class Talk:
         """A line with its time."""
         since_s = int((self._clock.now_ms() - self._began_ms) // 1000)
         output.say(f"{time.strftime('%H:%M:%S')} +{since_s // 60}:{since_s % 60:02}  {text}", tone)
+        sys.stderr.flush()
+
+    def by_hand(self, text: str) -> None:
+        """What the operator is asked for; the commands below its first line are alone on theirs, to be pasted whole."""
+        asked, *commands = text.split("\n")
+        self.line(f"to do: {asked}", "warn")
+        for command in commands:
+            output.say(command, "warn")
         sys.stderr.flush()
 
     def _wait(self, event: Event) -> None:

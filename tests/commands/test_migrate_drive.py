@@ -189,3 +189,19 @@ def test_a_wait_is_told_again_from_time_to_time(capsys, is_terminal: bool, every
     assert f"waiting since {every_s} s for broker 2 to come back; seen last: look {every_s // 2}" in lines[1]
     assert len(lines) == 2 + 120 // every_s
     assert "+2:02  restart-node broker 2: done" in lines[-1]
+
+
+def test_a_command_to_be_pasted_is_alone_on_its_line(migrate, kafkactl, tmp_path: Path, monkeypatch) -> None:
+    cluster = FakeCluster()
+    world = FakeWorld(cluster)
+
+    def asks(_inventory, say) -> FakeWorld:
+        say("restart broker 1 (on 127.0.0.1)\n    kafka-server-stop.sh\n    kafka-server-start.sh k\x1b.properties")
+        return world
+
+    migrate(cluster, "run", "--dry-run")  # writes the inventory
+    monkeypatch.setattr(migration_driver_open, "live_world", asks)
+    run = kafkactl("migrate", "run", "--inventory", tmp_path / "migration.toml", "--yes", "--until", "M3", *ACCEPTED)
+    first, *commands = run.stderr.splitlines()[:3]
+    assert re.fullmatch(r"[\d:]{8} \+0:00  to do: restart broker 1 \(on 127\.0\.0\.1\)", first)
+    assert commands == ["    kafka-server-stop.sh", "    kafka-server-start.sh k\\x1b.properties"]
