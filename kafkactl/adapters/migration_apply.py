@@ -178,17 +178,6 @@ def wipe_disk(world: World, place: Place, *, metadata_dir: str, cluster_id: str 
     )
 
 
-def strays_of(world: World, place: Place, log_dirs: Iterable[str]) -> tuple[str, ...] | None:
-    """Partition directories that a broker has put aside as strays, sorted; None where no hook can look."""
-    if not world.has_hook(Verb.FS_PROBE, place.node):
-        return None
-    run = world.ask(_request(place, Verb.FS_PROBE, "", log_dirs=tuple(log_dirs)))
-    if not run.is_done or run.truncated:
-        return None
-    lines = run.stdout.decode("utf-8", "surrogateescape").splitlines()
-    return tuple(sorted(one.strip() for one in lines if one.strip().endswith("-stray")))
-
-
 # --- controllers ----------------------------------------------------------------------------------------------------
 
 

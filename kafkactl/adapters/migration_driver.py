@@ -318,7 +318,7 @@ class _Drive:
                 return stuck
             if found and (until.passed or route.state in STOP_AT_ONCE):
                 return found[0]
-            if (strays := new_strays(self.crew, step)) is not None:
+            if (strays := new_strays(seen, step)) is not None:
                 return strays
             told = found or ([] if stuck is None else [stuck])
             closed = tuple(one.message for one in told) or why_closed(self.crew, step, route, seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.adapters.migration_apply import Place, is_running, strays_of
+from kafkactl.adapters.migration_apply import Place, is_running
 from kafkactl.adapters.migration_driver_port import Patience
 from kafkactl.adapters.migration_driver_steps import Crew, Route
 from kafkactl.adapters.migration_driver_stops import isr_incomplete, not_caught_up, strays_found
@@ -57,14 +57,12 @@ def is_blind(crew: Crew, step: Step, *, asked: bool) -> bool:
     return asked and is_file and not crew.world.has_hook(Verb.GET_CONFIG, step.node)
 
 
-def new_strays(crew: Crew, step: Step) -> Finding | None:
+def new_strays(seen: Observation, step: Step) -> Finding | None:
     """No `*-stray` may be there once a broker was started with its KRaft file."""
     if step.action is not Move.RESTART_NODE or step.role is not NodeRole.BROKER or step.file is not File.KRAFT:
         return None
-    assert step.node is not None
-    node = crew.node(step.node)
-    found = strays_of(crew.world, crew.place(step, crew.journal.next_seq), node.log_dirs)
-    return strays_found(node.name, found) if found else None
+    node = None if step.node is None else seen.node(step.node, NodeRole.BROKER)
+    return strays_found(node.name, node.strays) if node is not None and node.strays else None
 
 
 def boot_left_ms(crew: Crew, step: Step, place: Place, up_ms: int) -> int:

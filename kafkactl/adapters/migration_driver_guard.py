@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from kafkactl.adapters.migration_apply import Place, strays_of
 from kafkactl.adapters.migration_driver_files import missing_files
 from kafkactl.adapters.migration_driver_port import World
 from kafkactl.adapters.migration_driver_steps import Crew, Files, Route
@@ -19,7 +18,6 @@ from kafkactl.migration.check_numbers import accept_word, is_accepted
 from kafkactl.migration.checks import check
 from kafkactl.migration.compare import compare_observation
 from kafkactl.migration.gate import gates_of
-from kafkactl.migration.hook_words import Verb
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.liveness import majority_at_risk, replicas_at_risk
 from kafkactl.migration.observation import Observation
@@ -189,9 +187,7 @@ class ForwardGuard:
         found = [
             one
             for one in check(seen, accepted=self._accepted)
-            if not self._looked_for_strays(one)
-            and not _is_brought_by(seen, step, one)
-            and not is_cured_by_first_steps(route, one)
+            if not _is_brought_by(seen, step, one) and not is_cured_by_first_steps(route, one)
         ]
         if not is_milestone:
             return tuple(one for one in found if one.severity is Severity.BLOCKER or one.id in _WAITED_FOR)
@@ -202,7 +198,7 @@ class ForwardGuard:
             gates = gates_of(State(route.state), seen, earlier)
             wanted += self._not_accepted(one for one in gates if one.id != _SEEN_ONCE)
         if name == "kraft":
-            wanted += self._not_accepted(self._strays_unseen())
+            wanted += self._not_accepted(self._strays_unseen(seen))
         if name in _COPIED:
             wanted += self._not_accepted(_compared(seen, step))
         if name == _FINALIZE:
@@ -217,25 +213,15 @@ class ForwardGuard:
         if earlier is not None:
             yield from election_between(evidence_of(earlier), evidence)
 
-    def _looked_for_strays(self, finding: Finding) -> bool:
-        """The one thing that no observation shows, and the driver sees for itself where it has the hook."""
-        brokers = self._crew.inventory.brokers
-        if finding.evidence.get("check") != _STRAYS or not all(
-            self._crew.world.has_hook(Verb.FS_PROBE, one.id) for one in brokers
-        ):
-            return False
-        places = [Place(node=one.id, name=one.name, phase="kraft", seq=0) for one in brokers]
-        found = [strays_of(self._crew.world, place, one.log_dirs) for place, one in zip(places, brokers, strict=True)]
-        return all(one == () for one in found)
-
-    def _strays_unseen(self) -> Iterable[Finding]:
-        for one in self._crew.inventory.brokers:
-            if not self._crew.world.has_hook(Verb.FS_PROBE, one.id):
+    def _strays_unseen(self, seen: Observation) -> Iterable[Finding]:
+        for one in seen.brokers:
+            if one.strays is None:
                 yield warning(
                     "strays-not-looked-for",
                     one.name,
-                    f"no fs_probe hook lists the log directories of {one.name}, so partitions that it puts aside as "
-                    "*-stray after its restart are not seen",
+                    f"the log directories of {one.name} were not listed: it has no fs_probe hook, or the hook failed,"
+                    " or neither the inventory nor its own file names them; partitions that it puts aside as *-stray"
+                    " after its restart are not seen",
                     "Give the hook, or look for *-stray directories yourself after each restart.",
                     check=_STRAYS,
                 )

@@ -197,11 +197,3 @@ def test_no_disk_is_wiped_under_a_process(copied: FakeWorld) -> None:
     apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
     assert apply.wipe_disk(copied, place(3001), metadata_dir="/meta").finding is None
     assert copied.cluster.harm == []
-
-
-def test_strays_are_seen(world: FakeWorld) -> None:
-    assert apply.strays_of(world, place(1), ["/data"]) == ()
-    world.cluster.nodes[1].strays = True
-    assert apply.strays_of(world, place(1), ["/data"]) == ("/data/orders-0-stray",)
-    world.verbs = frozenset()
-    assert apply.strays_of(world, place(1), ["/data"]) is None

@@ -161,10 +161,17 @@ def test_a_file_where_there_is_none(template: str, clients: Clients, tmp_path: P
 def test_what_lies_in_the_log_directories(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)
     logs = [str(folder_of(tmp_path) / name) for name in ("data 1", "data 2")]
-    assert apply.strays_of(world, PLACE, logs) == ()
+    assert listed(world, logs) == []
     stray = Path(logs[1], "orders-0.b2a3-stray")
     stray.mkdir()
-    assert apply.strays_of(world, PLACE, logs) == (str(stray),)
+    assert listed(world, logs) == [str(stray)]
+
+
+def listed(world: LiveWorld, logs: list[str]) -> list[str]:
+    """The stray directories among what the hook prints."""
+    run = world.ask(Request(verb=Verb.FS_PROBE, node=PLACE.node, phase="", seq=0, told="", extra={"log_dirs": logs}))
+    assert run.is_done
+    return [line for line in run.stdout.decode().splitlines() if line.endswith("-stray")]
 
 
 @pytest.mark.parametrize("template", WITH_FILES)

@@ -9,8 +9,9 @@ from kafkactl.adapters.migration_apply import sha256
 from kafkactl.adapters.migration_driver_port import Request
 from kafkactl.adapters.migration_hooks import HookEnd, HookRun
 from kafkactl.errors import RefusedError, UnreachableError
+from kafkactl.frozen import changed
 from kafkactl.migration.hook_words import Verb
-from kafkactl.migration.observation import NodeRole, Observation
+from kafkactl.migration.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.tree import Tree
 from kafkactl.migration.znode import Znode
 from tests.fakes.migration_world import FakeCluster
@@ -83,7 +84,14 @@ class FakeWorld:
     def observe(self) -> Observation:
         self.on_act()
         self._pass()
-        return self.cluster.observe()
+        seen = self.cluster.observe()
+        return changed(seen, nodes=tuple(self._listed(one) for one in seen.nodes))
+
+    def _listed(self, node: NodeSeen) -> NodeSeen:
+        """With what an fs_probe hook shows of a broker's disks."""
+        if node.role is not NodeRole.BROKER or Verb.FS_PROBE not in self.verbs:
+            return node
+        return changed(node, strays=("/data/orders-0-stray",) if self.cluster.nodes[node.id].strays else ())
 
     def tree(self) -> Tree:
         self._pass()
@@ -155,8 +163,6 @@ class FakeWorld:
                 return self._format(request)
             case Verb.WIPE:
                 self.cluster.wipe(request.node)
-            case Verb.FS_PROBE:
-                return _out(f"/data/orders-0{'-stray' if node.strays else ''}\n")
         return DONE
 
     def _swap(self, request: Request) -> HookRun:
