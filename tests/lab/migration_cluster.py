@@ -37,7 +37,7 @@ from kafkactl.storage.model import FormatRequest, VoterMode
 from kafkactl.storage.node_config import read_node_config
 from tests.lab import migration_chores, migration_log
 from tests.lab.errors import LabError
-from tests.lab.migration_configs import Plan
+from tests.lab.migration_configs import LOGIN, Plan
 from tests.lab.node import KafkaNode, write_config
 from tests.lab.ports import HOST, free_port, release_port
 from tests.lab.zookeeper import ZooKeeperEnsemble, ZooKeeperNode
@@ -295,6 +295,12 @@ class MigrationCluster:
     def fill(self) -> str:
         """Every kind of metadata (see `MigrationChores.java`); what was done and what was refused, a line each."""
         return self.chores("fill")
+
+    def administrator(self) -> dict[str, str]:
+        """The client properties of one who may do everything, and make delegation tokens."""
+        ports = ",".join(f"{HOST}:{sasl}" for _, sasl in self.plan.brokers.values())
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f"{LOGIN};"}
+        return {"bootstrap.servers": ports} | login
 
     def chores(self, *words: str) -> str:
         """Run an administrator's words; its lines. Raises LabError where one failed."""

@@ -117,8 +117,11 @@ class Driven:
 
     # --- the hooks ---
 
+    def hook(self, verb: str) -> list[str]:
+        """The command of a verb, which asks this process: `stop`, `start`, `restart` or `is_running`."""
+        return [sys.executable, str(HOOK), self._path, verb, "{node_id}"]
+
     def _inventory(self) -> str:
-        hook = [sys.executable, str(HOOK), self._path]
         lines = [
             f"journal = {json.dumps(str(self.cluster.workdir / 'journal'))}",
             "[zookeeper]",
@@ -126,7 +129,7 @@ class Driven:
             "[hooks]",
             'template = "local"',
             "timeout_s = 120",
-            *(f"{verb} = {json.dumps([*hook, verb, '{node_id}'])}" for verb in ("stop", "start", "is_running")),
+            *(f"{verb} = {json.dumps(self.hook(verb))}" for verb in ("stop", "start", "is_running")),
         ]
         ports = {id: plain for id, (plain, _) in self.cluster.plan.brokers.items()} | dict(
             self.cluster.plan.controllers
@@ -155,9 +158,9 @@ class Driven:
             node = self.cluster.node(asked["node"])
             answer = {"exit": 0, "out": "", "err": ""}
             try:
-                if asked["verb"] == "stop":
+                if asked["verb"] in ("stop", "restart"):
                     self.cluster.stop(asked["node"])
-                elif asked["verb"] == "start" and not node.alive:
+                if asked["verb"] == "restart" or (asked["verb"] == "start" and not node.alive):
                     self.cluster.start(asked["node"], wait=False)
                 elif asked["verb"] == "is_running":
                     answer["out"] = "running" if node.alive else "gone"
@@ -169,12 +172,17 @@ class Driven:
 class Canary:
     """A producer that writes as long as the block lasts, and then reads what was acked. `result` has its counts."""
 
+    source = CANARY
+
     def __init__(self, cluster: MigrationCluster, topic: str, *, interval_ms: int = 40) -> None:
-        class_path = maven.class_path(cluster.release)
-        classes = compiled(f"canary-{cluster.release}", [CANARY], class_path=class_path)
+        self._runs(cluster, topic, str(interval_ms))
+
+    def _runs(self, cluster: MigrationCluster, *arguments: str) -> None:
+        class_path, name = maven.class_path(cluster.release), self.source.stem
+        classes = compiled(f"{name.lower()}-{cluster.release}", [self.source], class_path=class_path)
         options = [*JVM_OPTIONS, *logging_options("tools"), "-cp", f"{classes}:{class_path}"]
-        self._command = [str(java.java_binary()), *map(str, options), "kafkactl.lab.Canary",
-                         cluster.bootstrap_server, topic, str(interval_ms)]  # fmt: skip
+        self._command = [str(java.java_binary()), *map(str, options), f"kafkactl.lab.{name}",
+                         cluster.bootstrap_server, *arguments]  # fmt: skip
         self.result: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -197,3 +205,12 @@ class Canary:
             raise
         pairs = (pair.partition("=") for pair in out.split())
         self.result = {name: int(value) for name, _, value in pairs if value.isdigit()}
+
+
+class Reader(Canary):
+    """A member of a group that reads a topic as long as the block lasts, and then to its end."""
+
+    source = CANARY.with_name("Reader.java")
+
+    def __init__(self, cluster: MigrationCluster, topic: str, *, group: str = "readers") -> None:
+        self._runs(cluster, topic, group)

@@ -1,31 +1,25 @@
-"""A cluster as its operators have it before they know of a migration, and a person who does what the driver asks for.
+"""A cluster as its operators have it before they know of a migration.
 
 Brokers with two log directories each below a chroot, clients over TLS, controllers with SASL/PLAIN among them. The
-controllers' files are ordinary: nothing in them is of a migration. `ByHand` reads what `migrate run` prints with the
-template `manual`, and does it: the printed commands are carried out as they stand.
+controllers' files are ordinary: nothing in them is of a migration. Who drives it is in `migration_operator`.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
-import shutil
-import subprocess
-import sys
-import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.adapters.certificates import Authority
 from tests.lab.config import Config
 from tests.lab.migration_cluster import MigrationCluster
 from tests.lab.migration_configs import Plan
-from tests.lab.pool import shared_pool
 from tests.lab.ports import HOST
 
 _PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ctl" password="ctl-s3cret"'
+IBP = {"3.9.2": "3.8"}
+"""Releases that the brokers were brought to without a new inter.broker.protocol.version."""
 CREDENTIALS = "listener.name.controller.plain.sasl.jaas.config"
 _ROLES = {"process.roles", "node.id", "listeners", "log.dirs", "controller.quorum.voters", "controller.listener.names"}
 
@@ -66,11 +60,23 @@ class FirstPlan(Plan):
         }
 
 
+def _settings(brokers: int) -> Mapping[str, str]:
+    """What keeps data on as many brokers as there are: brokers decide it here, controllers from the copy on."""
+    return {
+        "default.replication.factor": str(brokers),
+        "min.insync.replicas": str(max(1, brokers - 1)),
+        "offsets.topic.replication.factor": str(brokers),
+    }
+
+
 class FirstCluster(MigrationCluster):
     """See the module."""
 
     def __init__(self, release: str, workdir: Path, *, brokers: int = 3, controllers: int = 3) -> None:
-        super().__init__(release, workdir, brokers=brokers, controllers=controllers, chroot="/kafka/prod", ibp="3.8")
+        super().__init__(
+            release, workdir, brokers=brokers, controllers=controllers, chroot="/kafka/prod",
+            ibp=IBP.get(release), broker_settings=_settings(brokers),
+        )  # fmt: skip
         authority = Authority()
         authority.save(workdir)
         authority.identity("node").save(workdir, "node")
@@ -90,91 +96,28 @@ class FirstCluster(MigrationCluster):
             with self.config_file(node_id).open("a") as file:
                 file.write(f"{CREDENTIALS}={_PLAIN};\n")
 
-    def inventory(self, template: str) -> Path:
-        """An inventory with `manual` hooks, whose files can be read from here."""
+    def administrator(self) -> dict[str, str]:
+        """See MigrationCluster; nobody logs in at these brokers."""
+        return {"bootstrap.servers": self.bootstrap_server}
+
+    def inventory(self, template: str, hooks: Mapping[str, Sequence[str]] | None = None) -> Path:
+        """The inventory as docs/first-migration.md has it; with `manual` the files can be read from here."""
         lines = [
             'command_config = "client.properties"',
             'controller_command_config = "controllers.properties"',
             f'[zookeeper]\nconnect = "{self.connect}"\n[hooks]\ntemplate = "{template}"',
+            *(f"{verb} = {json.dumps(list(words))}" for verb, words in (hooks or {}).items()),
         ]
         ports = {id: tls for id, (_, tls) in self.plan.brokers.items()} | dict(self.plan.controllers)
         for id, port in ports.items():
             role = "controller" if id in self.plan.controllers else "broker"
             file = json.dumps(str(self.config_file(id)))
             lines += ["[[nodes]]", f'id = {id}\nrole = "{role}"\naddress = "{HOST}:{port}"', f"config = {file}"]
-            lines += [f'copy = {file}\nkafka_version = "{self.release}"']
-            if role == "controller":
+            lines.append(f'kafka_version = "{self.release}"')
+            if template == "manual":
+                lines.append(f"copy = {file}")
+            if template == "manual" and role == "controller":
                 lines.append(f"log = {json.dumps(str(self.plan.log_dir(id)))}")
         path = self.workdir / "migration.toml"
         path.write_text("\n".join(lines) + "\n")
         return path
-
-
-class ByHand:
-    """`migrate run` with somebody who reads its lines. `lines` is what was printed, `did` the commands."""
-
-    def __init__(self, cluster: FirstCluster) -> None:
-        self.cluster = cluster
-        self.inventory = cluster.inventory("manual")
-        self.lines: list[str] = []
-        self.did: list[str] = []
-        self._owner = threading.get_ident()
-
-    def kafkactl(self, verb: str, *words: str, code: int | None = 0, output: str = "json") -> Any:
-        """Run a verb of `migrate`; its answer, or its text for the output `table`."""
-        command = [sys.executable, "-m", "kafkactl", "migrate", verb, "--inventory", str(self.inventory), *words]
-        process = subprocess.Popen(
-            [*command, "-o", output],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
-        assert process.stderr is not None and process.stdout is not None
-        reader = threading.Thread(target=self._obey, args=(process.stderr,), daemon=True)
-        reader.start()
-        out = process.stdout.read()
-        ended = process.wait(timeout=600)
-        reader.join(10)
-        assert code is None or ended == code, (ended, out, self.lines[-30:])
-        return json.loads(out) if output == "json" else out
-
-    def _obey(self, stream: Any) -> None:
-        shared_pool().act_for(self._owner)  # the nodes are those of the test, which has room for them
-        for line in stream:
-            self.lines.append(line.rstrip("\n"))
-            if line.startswith("    "):
-                self._do(line.strip())
-
-    def _do(self, text: str) -> None:
-        self.did.append(text)
-        words = shlex.split(text.partition("    #")[0])
-        match words[0]:
-            case "cp":
-                shutil.copyfile(words[1], words[2])
-            case "kafka-storage.sh":
-                # As that release does it: a first snapshot of 4.x keeps a quorum from migrating.
-                tool = [
-                    sys.executable,
-                    "-m",
-                    "kafkactl",
-                    "storage",
-                    *words[1:],
-                    "--kafka-version",
-                    self.cluster.release,
-                ]
-                subprocess.run(tool, check=True, capture_output=True)
-            case "kafka-server-stop.sh":
-                found = re.search(r"of (?:broker|controller) (\d+)", text)
-                assert found is not None, text
-                self.cluster.stop(int(found[1]))
-            case "kafka-server-start.sh":
-                named = Path(words[-1])
-                node_id = next(
-                    one
-                    for one in (*self.cluster.broker_ids, *self.cluster.controller_ids)
-                    if self.cluster.config_file(one) == named
-                )
-                self.cluster.start(node_id, wait=False)
-            case _:
-                raise AssertionError(text)
