@@ -18,7 +18,7 @@ from tests.lab.migration_driven import ROOT
 from tests.lab.migration_first import FirstCluster
 from tests.lab.migration_operator import PROGRAM, Operator
 
-_ACCEPT = re.compile(r"--accept ([\w.@-]*\w)")
+_ACCEPT = re.compile(r"--accept ([\w.@,-]*\w)")
 
 
 class Walk:
@@ -98,10 +98,18 @@ class Walk:
         return bool(partitions) and all(len(one["IsrNodes"]) == len(one["ReplicaNodes"]) for one in partitions)
 
     def raise_levels(self, level: str) -> None:
-        """`features upgrade` as docs/migration.md has it."""
-        answer = self.plain("features", "upgrade", "--release-version", level, "--yes")
+        """`features upgrade` as docs/migration.md has it; a setting that its user may not read is accepted by value."""
+        words = ["features", "upgrade", "--release-version", level, "--yes"]
+        answer = self.plain(*words, code=None)
+        if "elr-min-insync-unknown" in {one["id"] for one in answer["findings"]}:
+            assert answer["outcome"] == "refused", answer
+            self.says(
+                f"`{' '.join(words)}` refused: elr-min-insync-unknown, the client has no login for the controllers"
+            )
+            words += ["--accept-min-insync-replicas", self.cluster.plan.broker_settings["min.insync.replicas"]]
+            answer = self.plain(*words)
         assert answer["outcome"] == "done", answer
-        self.says(f"`features upgrade --release-version {level}` done")
+        self.says(f"`{' '.join(words)}` done")
 
     def settings_agree(self) -> None:
         """No controller decides otherwise than the brokers' files said before the migration."""
