@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _one_node(folder: Path) -> None:
-    from tests.lab import java, maven
+    from tests.lab.harness import java, maven
 
     program = str(installed_bin() / "kafkactl")
     config = folder / "server.properties"

@@ -23,9 +23,9 @@ from typing import Any
 from bench.installed import ROOT
 from bench.side_by_side import circumstances
 from kafkactl.errors import DecodeError, InputError
-from kafkactl.metadata.checkpoint import decode_checkpoint
-from kafkactl.metadata.frame import decode_record
-from kafkactl.metadata.quorum_state import decode_quorum_state
+from kafkactl.metadata.log.checkpoint import decode_checkpoint
+from kafkactl.metadata.log.frame import decode_record
+from kafkactl.metadata.log.quorum_state import decode_quorum_state
 from kafkactl.protocol.batch_scan import scan_batches
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.compiled import decoder
@@ -33,8 +33,8 @@ from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.form import Form, default_value
 from kafkactl.protocol.primitives import base128
-from kafkactl.protocol.properties import parse_properties
 from kafkactl.protocol.record_batch import decode_batches
+from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.schema.spec import FieldSpec, MessageSpec
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.values import ZERO_UUID

@@ -33,10 +33,10 @@ from bench.fuzz_decoders import (
 )
 from bench.side_by_side import circumstances
 from kafkactl.errors import DecodeError
-from kafkactl.metadata.dump_lines import LineMaker, Wanted
-from kafkactl.metadata.dump_records import log_records
-from kafkactl.metadata.frame import encode_record
-from kafkactl.metadata.replay import replay
+from kafkactl.metadata.dump.lines import LineMaker, Wanted
+from kafkactl.metadata.dump.records import log_records
+from kafkactl.metadata.log.frame import encode_record
+from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlType, encode_control_record

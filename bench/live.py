@@ -24,7 +24,7 @@ _PAIRS = {
 
 def main() -> None:
     """Start a node, measure, print and record."""
-    from tests.lab.cluster import KafkaCluster
+    from tests.lab.harness.cluster import KafkaCluster
 
     with (
         tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder,
@@ -40,8 +40,8 @@ def main() -> None:
 
 def _measured(address: tuple[str, str]) -> dict[str, tuple[Figures, Figures]]:
     """By command: what Kafka's took, and what ours took."""
-    from tests.lab import java, maven
-    from tests.lab.storage_tool import logging_options
+    from tests.lab.harness import java, maven
+    from tests.lab.harness.storage_tool import logging_options
 
     quick = ["-XX:TieredStopAtLevel=1", "-Xshare:auto", *logging_options("tools"), "-cp", maven.class_path(KAFKA)]
     runs: dict[str, Callable[[], Sample]] = {}

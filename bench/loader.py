@@ -51,7 +51,7 @@ def main() -> None:
         taken = [(_kafkas(file, partitions), _ours(file, partitions)) for _ in range(runs)]
     kafkas, ours = (statistics.median(one) / 1000 for one in zip(*taken, strict=True))
     ratio = statistics.median(theirs / mine for theirs, mine in taken)
-    from tests.lab import releases
+    from tests.lab.harness import releases
 
     text = [
         f"{described(expected)}; Kafka {releases.VERSIONS[-1]}; CPU time, medians"
@@ -75,9 +75,9 @@ def _goal(records: int, ratio: float) -> str:
 
 
 def _kafkas(file: Path, partitions: int) -> int:
-    from tests.lab import java, maven, releases
-    from tests.lab.compiler import compiled
-    from tests.lab.image_oracle import ImageOracle
+    from tests.lab.harness import java, maven, releases
+    from tests.lab.harness.compiler import compiled
+    from tests.lab.oracles.images import ImageOracle
 
     jars = maven.class_path(releases.VERSIONS[-1])
     classes = compiled(ImageOracle.source.stem, [ImageOracle.source], class_path=jars)

@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> None:
 
 def commands(segment: Path) -> Mapping[str, list[str]]:
     """The command lines that are compared: Kafka's first, ours second."""
-    from tests.lab import java, maven, releases
+    from tests.lab.harness import java, maven, releases
 
     row = releases.release(_newest())
     tool = [str(java.java_binary()), *JVM, "-cp", maven.class_path(row.version), row.dump_class]
@@ -66,7 +66,7 @@ def commands(segment: Path) -> Mapping[str, list[str]]:
 
 
 def _newest() -> str:
-    from tests.lab import releases
+    from tests.lab.harness import releases
 
     return releases.NEWEST_WITH_TOOLS
 

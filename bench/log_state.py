@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.metadata.image import Image
+from kafkactl.metadata.image.model import Image
 
 
 def expected_of(image: Image) -> dict[str, Any]:

@@ -19,14 +19,14 @@ from bench.log_shape import described, reference_shape
 from bench.log_state import expected_of
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, measure, record
-from kafkactl.metadata.batch_runs import walk_runs
-from kafkactl.metadata.image import Image
-from kafkactl.metadata.image_json import image_sha256
-from kafkactl.metadata.lint import lint
-from kafkactl.metadata.replay import Replay
-from kafkactl.metadata.replay_batches import replay_runs
-from kafkactl.metadata.replay_fast import replay_fast
-from kafkactl.metadata.snapshot_writer import snapshot_batches
+from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.lint import lint
+from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.image.snapshot_writer import snapshot_batches
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.replay.batches import replay_runs
+from kafkactl.metadata.replay.fast import replay_fast
+from kafkactl.metadata.replay.reference import Replay
 
 GOALS = {"plain": 40.0, "columns": 20.0, "command": 16.0}
 GOAL_OF_TEN_MILLION = 8.0

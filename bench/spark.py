@@ -25,10 +25,10 @@ from unittest import mock
 from bench.log_shape import Expected, described, reference_shape
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, record
-from kafkactl.adapters.log_source import LogSource, open_source
-from kafkactl.metadata.batch_runs import walk_runs
-from kafkactl.metadata.image_json import image_sha256
-from kafkactl.metadata.replay_batches import BatchReplaying
+from kafkactl.adapters.logs.source import LogSource, open_source
+from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.replay.batches import BatchReplaying
 
 GOALS = {1_000_000: 2.8, 10_000_000: 0.75}  # of Spark's time to that of the local replay
 FEW_RECORDS = 1_000_000  # up to which three rounds are affordable
@@ -43,14 +43,14 @@ def _crc_pass(log: LogSource) -> None:
 
 def _plain(log: LogSource) -> str:
     """The local engine with the fold that everything is checked against."""
-    from kafkactl.dryrun import local
+    from kafkactl.dryrun.engine import local
 
     with mock.patch.object(local.Reading, "REPLAYING", BatchReplaying):
         return image_sha256(local.load(log.segments, log.checkpoints).image)
 
 
 def _local(log: LogSource) -> str:
-    from kafkactl.dryrun.local import load
+    from kafkactl.dryrun.engine.local import load
 
     return image_sha256(load(log.segments, log.checkpoints).image)
 
@@ -79,10 +79,10 @@ def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
         columns, again = _timed("local, by columns", lambda: _local(log))
         assert sha == again
         return {**crc, **plain, **columns, "sha": sha}
-    from kafkactl.adapters.spark_session import spark_context
-    from kafkactl.dryrun.local import Loaded
-    from kafkactl.dryrun.spark_engine import load_logs
-    from kafkactl.dryrun.spark_plan import ClusterLog
+    from kafkactl.adapters.spark.session import spark_context
+    from kafkactl.dryrun.engine.local import Loaded
+    from kafkactl.dryrun.engine.spark.engine import load_logs
+    from kafkactl.dryrun.engine.spark.plan import ClusterLog
 
     def loaded(spark: Any) -> str:
         (found,) = load_logs(spark, [ClusterLog(segments=log.segments, checkpoints=log.checkpoints)])

@@ -25,8 +25,8 @@ PLAN_GOAL_S = 60.0
 
 def main(arguments: list[str]) -> None:
     """Measure, print and record; the number of partitions and of runs can be given."""
-    from tests.lab.zookeeper import ZooKeeperNode
-    from tests.lab.zookeeper_seed import seeded
+    from tests.lab.harness.zookeeper import ZooKeeperNode
+    from tests.lab.migration.zookeeper_seed import seeded
 
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     partitions = int(arguments[0]) if arguments else PARTITIONS
@@ -88,7 +88,7 @@ def _one_by_one(connect: str) -> int:
 
 
 def _snapshot(connect: str) -> int:
-    from kafkactl.adapters.zookeeper import open_zookeeper
+    from kafkactl.adapters.zookeeper.client import open_zookeeper
 
     with open_zookeeper(connect, timeout_ms=600_000) as zookeeper:
         return len(zookeeper.read_tree(acls=False).znodes)
@@ -96,11 +96,11 @@ def _snapshot(connect: str) -> int:
 
 def _plan(connect: str) -> tuple[float, float]:
     """Seconds for the tree, and for what its copy would write."""
-    from kafkactl.adapters.zookeeper import open_zookeeper
-    from kafkactl.features.releases import KafkaVersion
-    from kafkactl.migration.copy_forecast import forecast_copy
-    from kafkactl.migration.copy_rules import copy_rules
-    from kafkactl.migration.tree_parse import parse_tree
+    from kafkactl.adapters.zookeeper.client import open_zookeeper
+    from kafkactl.features.catalog.releases import KafkaVersion
+    from kafkactl.migration.copy.forecast import forecast_copy
+    from kafkactl.migration.copy.rules import copy_rules
+    from kafkactl.migration.zktree.parse import parse_tree
 
     started = time.perf_counter()
     with open_zookeeper(connect, timeout_ms=600_000) as zookeeper:

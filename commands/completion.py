@@ -8,10 +8,10 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from kafkactl.commands import output
-from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.options import Choice
-from kafkactl.commands.page import Page
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import Choice
+from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.page import Page
 
 
 @leaf_command(

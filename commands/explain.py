@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from kafkactl.commands import output
-from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.page import Page
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.schema.explanations import Explanation
@@ -34,7 +34,7 @@ def command(id: str | None, all_ids: bool) -> None:
 
     A number of `migrate check` (C-13d) stands for its finding, the number of a check (C-13) for all of them.
     """
-    from kafkactl.migration.check_numbers import ids_of
+    from kafkactl.migration.checks.numbers import ids_of
     from kafkactl.schema.explanations import explain, explanations
 
     if all_ids == (id is not None):

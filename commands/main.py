@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kafkactl._version import __version__
-from kafkactl.commands.lazy_group import Entry, LazyGroup
-from kafkactl.commands.settings import Invocation, peek_settings
+from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
+from kafkactl.commands.framework.settings import Invocation, peek_settings
 
 PROGRAM = "kafkactl"
 CONTEXT = {
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
     try:
         result = cli.main(args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=invocation)
     except (Exception, KeyboardInterrupt) as error:
-        from kafkactl.commands import failure
+        from kafkactl.commands.framework import failure
 
         return failure.report(error, invocation.settings or peek_settings(arguments))
     return result if isinstance(result, int) else 0

@@ -10,11 +10,11 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from kafkactl.commands import output
-from kafkactl.commands.lazy_group import did_you_mean
-from kafkactl.commands.leaf import leaf_command
+from kafkactl.commands.framework.lazy_group import did_you_mean
+from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.models import KINDS
-from kafkactl.commands.page import Page
+from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.page import Page
 from kafkactl.errors import InputError
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _demo(*, with_kafka: bool) -> None:
-    from tests.lab.ports import free_ports
+    from tests.lab.harness.ports import free_ports
 
     fleet = write_fleet(HOME, free_ports(len(NODES)))
     _plan(fleet)
@@ -59,8 +59,8 @@ def _demo(*, with_kafka: bool) -> None:
 
 def _kafka_is_there() -> bool:
     """Whether released Kafka can be had; says what is missing if not."""
-    from tests.lab import java, maven
-    from tests.lab.errors import LabError
+    from tests.lab.harness import java, maven
+    from tests.lab.harness.errors import LabError
 
     try:
         java.java_home()
@@ -142,8 +142,8 @@ def _described(tool: Callable[[str, list[str]], list[str]], fleet: Fleet) -> lis
 
 @contextmanager
 def _running(fleet: Fleet) -> Iterator[None]:
-    from tests.lab.errors import LabError
-    from tests.lab.node import KafkaNode
+    from tests.lab.harness.errors import LabError
+    from tests.lab.harness.node import KafkaNode
 
     started = monotonic()
     (HOME / "logs").mkdir()
@@ -168,7 +168,7 @@ def _running(fleet: Fleet) -> Iterator[None]:
 @contextmanager
 def _tools() -> Iterator[Callable[[str, list[str]], list[str]]]:
     """Kafka's own command-line tools, all in one JVM."""
-    from tests.lab.storage_tool import StorageToolServer
+    from tests.lab.harness.storage_tool import StorageToolServer
 
     with StorageToolServer() as server:
 

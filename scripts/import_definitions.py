@@ -11,7 +11,7 @@ scripts/definitions.toml in our own words, which also says which messages are ta
 Releases are merged by one rule. The newest release that has a message gives its definition. Versions that only
 older releases have (KIP-896 dropped some in 4.0) are added to its valid versions, and of the newest release that
 still has such a version, every field that the newest definition has lost is put back for those versions alone.
-tests/lab/test_definitions.py proves the result against every release.
+tests/lab/metadata/test_definitions.py proves the result against every release.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python scripts/import_error_codes.py ~/.cache/kafkactl-lab/kafka-4.4.0
 
-Needs a JDK: the codes are an enum in the client library, which tests/lab/KafkaFacts.java lists.
+Needs a JDK: the codes are an enum in the client library, which tests/lab/java/KafkaFacts.java lists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(jars: Path) -> None:
 
 def error_codes(java: str, jars: Path) -> list[tuple[int, str, bool]]:
     """Every code of the release in the folder: number, name, retriable."""
-    command = [java, "-Xmx128m", "-cp", f"{jars}/*", str(ROOT / "tests" / "lab" / "KafkaFacts.java")]
+    command = [java, "-Xmx128m", "-cp", f"{jars}/*", str(ROOT / "tests" / "lab" / "java" / "KafkaFacts.java")]
     run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     lines = (line.split() for line in run.stdout.splitlines() if line.startswith("error "))
     return [(int(code), name, retriable == "true") for _, code, name, retriable in lines]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from kafkactl.commands.exit_codes import MEANINGS
-from kafkactl.commands.lazy_group import LazyGroup
-from kafkactl.commands.leaf import LeafCommand
+from kafkactl.commands.framework.exit_codes import MEANINGS
+from kafkactl.commands.framework.lazy_group import LazyGroup
+from kafkactl.commands.framework.leaf import LeafCommand
+from kafkactl.commands.framework.options import CommonOption, ConnectionOption
 from kafkactl.commands.main import CONTEXT, PROGRAM, cli
-from kafkactl.commands.options import CommonOption, ConnectionOption
 from kafkactl.schema.explanations import explanations
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"

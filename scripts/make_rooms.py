@@ -79,7 +79,7 @@ def _floor(rooms: list[str], y: int) -> str:
 
 
 def _room(name: str, x: int, y: int, width: int) -> str:
-    fill, line = {"commands": FACE, "adapters": WORLD}.get(name, PURE)
+    fill, line = {"commands": FACE, "operations": WORLD, "adapters": WORLD}.get(name, PURE)
     offset = 132 if width > WIDTH // 2 else 84
     purpose = _purpose(name, most=(width - offset) // 7)
     return (

@@ -11,7 +11,7 @@ cache=${KAFKACTL_LAB_CACHE:-$HOME/.cache/kafkactl-lab}
 
 has_java() {
     "$python" - <<'PROBE' >/dev/null 2>&1
-from tests.lab.java import java_home
+from tests.lab.harness.java import java_home
 java_home()
 PROBE
 }

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.commands.settings import peek_settings
+from kafkactl.commands.framework.settings import peek_settings
 from tests.answers import check_answer
 from tests.hypothesis_profiles import load
 from tests.secrets_scan import (

@@ -11,34 +11,34 @@ from typing import Any
 
 import pytest
 
-LIVE = ("tests/lab/", "tests/adapters/test_log_places.py")
+LIVE = ("tests/lab/", "tests/adapters/logs/test_places.py")
 # Tests of the lab that ask Kafka's classes, and start no node: they compute, so they go with the other tests.
 WITHOUT_NODES = frozenset(
     {
-        "tests/lab/test_client_keys.py",
-        "tests/lab/test_codec_oracle.py",
-        "tests/lab/test_definitions.py",
-        "tests/lab/test_dump_equality.py",
-        "tests/lab/test_facts.py",
-        "tests/lab/test_format_differential.py",
-        "tests/lab/test_generated_log.py",
-        "tests/lab/test_image_oracle.py",
-        "tests/lab/test_info_differential.py",
-        "tests/lab/test_inputs.py",
-        "tests/lab/test_lab_cache.py",
-        "tests/lab/test_lab_maven.py",
-        "tests/lab/test_lab_storage_tool.py",
-        "tests/lab/test_levels_and_tool.py",
-        "tests/lab/test_loader_oracle.py",
-        "tests/lab/test_log_dump_equality.py",
-        "tests/lab/test_node_config.py",
-        "tests/lab/test_partition_changes.py",
-        "tests/lab/test_poisoned_folder.py",
-        "tests/lab/test_quorum_state_oracle.py",
-        "tests/lab/test_record_types.py",
-        "tests/lab/test_release_rules.py",
-        "tests/lab/test_secret_configs.py",
-        "tests/lab/test_tokens.py",
+        "tests/lab/client/test_client_keys.py",
+        "tests/lab/metadata/test_codec_oracle.py",
+        "tests/lab/metadata/test_definitions.py",
+        "tests/lab/metadata/test_dump_equality.py",
+        "tests/lab/features/test_facts.py",
+        "tests/lab/storage/test_format_differential.py",
+        "tests/lab/metadata/test_generated_log.py",
+        "tests/lab/metadata/test_image_oracle.py",
+        "tests/lab/storage/test_info_differential.py",
+        "tests/lab/storage/test_inputs.py",
+        "tests/lab/itself/test_cache.py",
+        "tests/lab/itself/test_maven.py",
+        "tests/lab/itself/test_storage_tool.py",
+        "tests/lab/features/test_levels_and_tool.py",
+        "tests/lab/dryrun/test_loader_oracle.py",
+        "tests/lab/metadata/test_log_dump_equality.py",
+        "tests/lab/storage/test_node_config.py",
+        "tests/lab/dryrun/test_partition_changes.py",
+        "tests/lab/dryrun/test_poisoned_folder.py",
+        "tests/lab/metadata/test_quorum_state_oracle.py",
+        "tests/lab/features/test_record_types.py",
+        "tests/lab/features/test_release_rules.py",
+        "tests/lab/client/test_secret_configs.py",
+        "tests/lab/client/test_tokens.py",
     }
 )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kafkactl.dryrun.appended import records_of
-from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.controller.appended import records_of
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.controller.rules import rules_of
 from kafkactl.dryrun.prediction import Prediction
-from kafkactl.dryrun.rules import rules_of
 from kafkactl.kafka_names import MIGRATION_ENABLE
-from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.image import Image
-from kafkactl.metadata.replay import Replaying
+from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.replay.reference import Replaying
 
 
 def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:

@@ -7,10 +7,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
-from kafkactl.dryrun.appended import Appended, Operation, measured
-from kafkactl.dryrun.facts import Facts
+from kafkactl.dryrun.controller.appended import Appended, Operation, measured
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding
 from kafkactl.schema.error_codes import error_code
 
 SHOWN_CHANGES: Final = 1_000

@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
-from kafkactl.migration.hook_templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
-from kafkactl.migration.hook_words import Verb, check_template, parse_template
-from kafkactl.migration.observation import NodeRole
-from kafkactl.storage.inventory_tables import (
+from kafkactl.migration.hooks.templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
+from kafkactl.migration.hooks.words import Verb, check_template, parse_template
+from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.storage.fleet.inventory_tables import (
     Key,
     a_node_id,
     a_text,

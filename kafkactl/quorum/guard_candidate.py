@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.plan import Finding, blocker, warning
+from kafkactl.findings import Finding, blocker, warning
 from kafkactl.quorum.state import NodeFacts, Probe, QuorumState, Replica, endpoint_text
 from kafkactl.values import Endpoint, ReplicaKey
 

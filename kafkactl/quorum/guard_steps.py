@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from kafkactl.features.releases import Release
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import METADATA_VERSION
-from kafkactl.plan import Finding, blocker, warning
 from kafkactl.quorum.guard import Circumstances, life_words, release_of_node
 from kafkactl.quorum.majority import arithmetic, shown
 from kafkactl.quorum.order import VoterKeys

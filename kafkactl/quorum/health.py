@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.plan import Finding, Severity, each_once, warning
+from kafkactl.findings import Finding, Severity, each_once, warning
 from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.majority import arithmetic

@@ -22,8 +22,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Protocol
 
+from kafkactl.findings import blocker
 from kafkactl.frozen import changed, frozen
-from kafkactl.plan import blocker
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, FETCH_TIMEOUT_MS, NodeFacts, Progress, QuorumState, Replica, progress
 from kafkactl.values import ReplicaKey
 

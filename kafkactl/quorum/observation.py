@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import KRAFT_VERSION, NO_LEADER
-from kafkactl.metadata.registrations import Registrations
-from kafkactl.metadata.voters import Voter
-from kafkactl.plan import Finding, Severity
+from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.liveness import at_a_glance
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, Mode, NodeFacts, Probe, QuorumState, Replica

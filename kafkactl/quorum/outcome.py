@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
+from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity
 from kafkactl.quorum.majority import shown
 from kafkactl.quorum.state import Mode, Progress, QuorumState, ids_of, is_committed, progress
 from kafkactl.quorum.step import Action, Step, StepState

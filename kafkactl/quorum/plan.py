@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from kafkactl.features.update_rules import update_rules
+from kafkactl.features.catalog.update_rules import update_rules
+from kafkactl.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.kafka_names import KRAFT_VERSION
-from kafkactl.plan import Finding, Severity, blocker, blockers, warning
 from kafkactl.quorum.guard import Circumstances, check_situation, release_of_node, weigh
 from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
 from kafkactl.quorum.guard_steps import check_removals, check_steps, check_target, check_two_voters, last_voter

@@ -13,10 +13,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.registrations import Registrations
-from kafkactl.plan import Finding
+from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.majority import majority, tolerates
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid

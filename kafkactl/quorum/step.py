@@ -7,8 +7,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
+from kafkactl.findings import Finding, Outcome, blockers
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Outcome, blockers
 from kafkactl.quorum.majority import arithmetic, tolerates
 from kafkactl.quorum.order import Move, Turn, VoterKeys
 from kafkactl.quorum.state import ids_of

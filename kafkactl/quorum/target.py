@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.errors import InputError
+from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.state import QuorumState, Replica
 from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
-from kafkactl.protocol.java_text import hash_map_order, parse_int, split_at, trim
+from kafkactl.protocol.text.java_text import hash_map_order, parse_int, split_at, trim
 from kafkactl.values import Uuid
 
 GRAMMAR = "id@host:port:directory-id"

@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image import Image
+from kafkactl.metadata.image.model import Image
 
 # Places of a PartitionState.
 _REPLICAS: Final = 0

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
-from kafkactl.metadata.batch_runs import walk_runs
-from kafkactl.metadata.frame import MetadataRecord, decode_record
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import decode_header, decode_records
 

@@ -13,13 +13,13 @@ from dataclasses import field
 from typing import Any
 
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.metadata.checkpoint import Checkpoint, decode_checkpoint
-from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.quorum_state import decode_quorum_state
-from kafkactl.metadata.redact import redacted
-from kafkactl.metadata.voters import Voter
-from kafkactl.plan import Finding, Severity
+from kafkactl.metadata.image.redact import redacted
+from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.log.quorum_state import decode_quorum_state
+from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
 from kafkactl.schema.definitions import message

@@ -15,11 +15,11 @@ from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from kafkactl.errors import DecodeError
-from kafkactl.features.releases import Release
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.plan import Finding, Severity
-from kafkactl.protocol.java_text import parse_int
-from kafkactl.protocol.properties import parse_properties
+from kafkactl.protocol.text.java_text import parse_int
+from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.meta_properties import (
     BROKER_ID,
     CLUSTER_ID,

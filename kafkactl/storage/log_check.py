@@ -1,7 +1,7 @@
 """Is a metadata log whole, and what would a restart cut from it?
 
 `storage/verify*.py` predict the start of a node, for which they need its configuration. Here only the log is known: its
-files as `adapters/metadata_log.py` scans them, and an index of its batches, by which `log_compare` compares nodes.
+files as `adapters/logs/metadata_log.py` scans them, and an index of its batches, by which `log_compare` compares nodes.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.metadata.lineage import BatchIndex
-from kafkactl.metadata.log_scan import Contents, Stop
-from kafkactl.plan import Finding, Severity
-from kafkactl.storage.verify_files import checkpoint_problem
-from kafkactl.storage.verify_log import LEADER_EPOCH_CHECKPOINT, MetadataLogFacts, SegmentFacts, SnapshotFacts
+from kafkactl.metadata.log.lineage import BatchIndex
+from kafkactl.metadata.log.scan import Contents, Stop
+from kafkactl.storage.verify.files import checkpoint_problem
+from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, MetadataLogFacts, SegmentFacts, SnapshotFacts
 
 _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")

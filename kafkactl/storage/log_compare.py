@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from kafkactl.metadata.dump_findings import EMPTY_LOG, empty_log
-from kafkactl.metadata.lineage import BatchIndex, Divergence, divergence
-from kafkactl.plan import Finding, Severity
+from kafkactl.findings import Finding, Severity
+from kafkactl.metadata.dump.findings import EMPTY_LOG, empty_log
+from kafkactl.metadata.log.lineage import BatchIndex, Divergence, divergence
 from kafkactl.storage.log_check import NodeLog, check_log, remark
 
 _BLOCKER: Final = Severity.BLOCKER

@@ -13,8 +13,8 @@ from typing import NoReturn
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
-from kafkactl.protocol.java_text import date_text, parse_int, trim
-from kafkactl.protocol.properties import Properties, PropertyWarning, parse_properties, render_property
+from kafkactl.protocol.text.java_text import date_text, parse_int, trim
+from kafkactl.protocol.text.properties import Properties, PropertyWarning, parse_properties, render_property
 from kafkactl.values import Uuid
 
 VERSION = "version"

@@ -1,7 +1,7 @@
 """The values that planning, applying and verifying a format speak of.
 
-observe (adapters/directories.py) -> `ObservedNode`; plan (storage/format_plan.py, fleet.py) -> `FormatPlan`;
-apply (adapters/directories.py) carries a plan out; verify (storage/verify.py) reads an `ObservedNode` again.
+observe (adapters/disks/directories.py) -> `ObservedNode`; plan (storage/format/plan.py, fleet.py) -> `FormatPlan`;
+apply (adapters/disks/directories.py) carries a plan out; verify (storage/verify/node.py) reads an `ObservedNode` again.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
-from kafkactl.metadata.voters import Voter
-from kafkactl.plan import Finding, Outcome
+from kafkactl.metadata.log.voters import Voter
 from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
     from kafkactl.quorum.state import QuorumState
-    from kafkactl.storage.scram import ScramCredential
+    from kafkactl.storage.format.scram import ScramCredential
 
 META_PROPERTIES = "meta.properties"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"

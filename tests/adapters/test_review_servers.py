@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.client_config import read_client_config
-from kafkactl.adapters.clock import Deadline, SystemClock
-from kafkactl.adapters.connection import connect
-from kafkactl.adapters.sasl_token import token_source
-from kafkactl.adapters.transport import Address
-from kafkactl.adapters.zookeeper import open_zookeeper
-from kafkactl.adapters.zookeeper_multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.adapters.zookeeper_settings import zookeeper_settings
+from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.kafka.client_config import read_client_config
+from kafkactl.adapters.kafka.connection import connect
+from kafkactl.adapters.kafka.sasl.token import token_source
+from kafkactl.adapters.net.transport import Address
+from kafkactl.adapters.zookeeper.client import open_zookeeper
+from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.adapters.zookeeper.settings import zookeeper_settings
 from kafkactl.errors import KafkactlError
-from kafkactl.protocol.client_properties import read_client_properties
-from kafkactl.protocol.jaas import parse_jaas
-from tests.adapters.certificates import Authority
-from tests.adapters.test_sasl import SECRET, Server, connected
-from tests.adapters.test_tls import server
+from kafkactl.protocol.text.client_properties import read_client_properties
+from kafkactl.protocol.text.jaas import parse_jaas
+from tests.adapters.kafka.sasl.test_sasl import SECRET, Server, connected
+from tests.adapters.net.certificates import Authority
+from tests.adapters.net.test_tls import server
 from tests.fakes.broker import FakeBroker
 from tests.fuzz.talkers import HttpTalker, Talker, ZooKeeperTalker
 

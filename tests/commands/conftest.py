@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkactl.commands.lazy_group import Entry
+from kafkactl.commands.framework.lazy_group import Entry
 from kafkactl.commands.main import COMMANDS
 from tests.conftest import Run
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from kafkactl.commands import output
-from kafkactl.commands.connection import ConnectionArguments, connection_options, guard_cluster, open_client
-from kafkactl.commands.lazy_group import Entry, LazyGroup
-from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.page import Page
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, guard_cluster, open_client
+from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.page import Page
 
 
 @click.group("live", cls=LazyGroup, entries={"look": Entry("tests.commands.live_sample", "look", "Look.")})

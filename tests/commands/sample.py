@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from kafkactl.commands import output
-from kafkactl.commands.confirmation import confirm, confirm_cluster_id
-from kafkactl.commands.leaf import leaf_command
-from kafkactl.commands.options import confirm_option, writing_options
-from kafkactl.commands.page import Page, Word
+from kafkactl.commands.framework.confirmation import confirm, confirm_cluster_id
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import confirm_option, writing_options
+from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.errors import RefusedError
-from kafkactl.plan import Finding, Outcome, Severity
+from kafkactl.findings import Finding, Outcome, Severity
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 

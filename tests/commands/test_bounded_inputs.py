@@ -17,18 +17,20 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters import sasl_assertion, sasl_token, zookeeper_settings
-from kafkactl.adapters.config_providers import resolve
-from kafkactl.adapters.contexts import load_contexts
-from kafkactl.adapters.directories import read_file
-from kafkactl.adapters.journal import open_journal
-from kafkactl.adapters.log_source import read_pieces
-from kafkactl.adapters.migration_journal import kept_file
-from kafkactl.adapters.migration_render import MANIFEST, read_manifest
-from kafkactl.adapters.plan_files import read_receipt
+from kafkactl.adapters.disks.directories import read_file
+from kafkactl.adapters.files.config_providers import resolve
+from kafkactl.adapters.files.contexts import load_contexts
+from kafkactl.adapters.files.journal import open_journal
+from kafkactl.adapters.files.plan_files import read_receipt
+from kafkactl.adapters.kafka.sasl import assertion as sasl_assertion
+from kafkactl.adapters.kafka.sasl import token as sasl_token
+from kafkactl.adapters.logs.source import read_pieces
+from kafkactl.adapters.migration.journal import kept_file
+from kafkactl.adapters.migration.rendered_files import MANIFEST, read_manifest
+from kafkactl.adapters.zookeeper import settings as zookeeper_settings
 from kafkactl.errors import KafkactlError
-from kafkactl.storage.config_values import ConfigProvider
-from kafkactl.storage.receipts import receipt_name
+from kafkactl.storage.config.values import ConfigProvider
+from kafkactl.storage.fleet.receipts import receipt_name
 from tests.metadata.goldens import golden
 
 ENDLESS, FIFO, SPARSE = "device", "fifo", "sparse"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafkactl.metadata.frame import encode_record
+from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import message
 from kafkactl.shown import escaped, escaped_yaml, is_unsafe, json_text, visible, visible_lines
@@ -232,9 +232,9 @@ def screen_in(monkeypatch: pytest.MonkeyPatch) -> Screen:
 
 def test_what_hooks_and_servers_say_is_one_line_of_talk(monkeypatch: pytest.MonkeyPatch):
     screen = screen_in(monkeypatch)
-    from kafkactl.adapters.migration_driver_port import Event
-    from kafkactl.commands.features_change import _tell
-    from kafkactl.commands.migrate_drive import Talk
+    from kafkactl.commands.features.change import _tell
+    from kafkactl.commands.migrate.drive import Talk
+    from kafkactl.migration.driver.ports import Event
 
     Talk(is_terminal=True)(Event(kind="done", text=f"hook: {EVIL}"))
     Talk(is_terminal=True)(Event(kind="wait", text=EVIL, seen=EVIL))
@@ -246,7 +246,7 @@ def test_what_hooks_and_servers_say_is_one_line_of_talk(monkeypatch: pytest.Monk
 
 def test_the_passing_line_of_a_quorum_change_is_cleaned(monkeypatch: pytest.MonkeyPatch):
     screen = screen_in(monkeypatch)
-    from kafkactl.commands import output
+    from kafkactl.commands.rendering import output
 
     output.write_passing(EVIL)
     output.wipe_passing()
@@ -257,7 +257,7 @@ def test_the_passing_line_of_a_quorum_change_is_cleaned(monkeypatch: pytest.Monk
 
 
 def test_questions_are_cleaned(monkeypatch: pytest.MonkeyPatch):
-    from kafkactl.commands import output
+    from kafkactl.commands.rendering import output
 
     heard: list[str] = []
     monkeypatch.setattr("click.confirm", lambda text, **_more: bool(heard.append(text)))
@@ -271,8 +271,8 @@ def test_questions_are_cleaned(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_traceback_is_cleaned(monkeypatch: pytest.MonkeyPatch):
     screen = screen_in(monkeypatch)
-    from kafkactl.commands.failure import report
-    from kafkactl.commands.settings import Settings
+    from kafkactl.commands.framework.failure import report
+    from kafkactl.commands.framework.settings import Settings
 
     report(RuntimeError(EVIL), Settings(verbose=True))
     text = screen.getvalue()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import kafkactl as package
-from kafkactl.commands import exit_codes
-from kafkactl.commands.failure import redacted
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.failure import redacted
 
 ROOT = Path(__file__).resolve().parents[2]
 

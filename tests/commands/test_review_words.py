@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 import pytest
 
-from kafkactl.commands.leaf import LeafCommand
+from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_reference
-from tests.commands.fleet_on_disk import FleetOnDisk
+from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.fuzz.hostile_inputs import resealed
 from tests.metadata.goldens import golden
-from tests.storage.fleets import FleetBuilder
+from tests.storage.fleet.fleets import FleetBuilder
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = ("9" * 20, "-" + "9" * 20, "9" * 5_000, "1e400", "nan", "0x" + "f" * 40)

@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.log_source import open_source
-from kafkactl.adapters.migration_files import Captured
-from kafkactl.adapters.migration_files_save import save_observation
-from kafkactl.metadata.redact import is_secret_text, redacted_text
-from kafkactl.migration.observation import NodeRole
-from kafkactl.migration.observation_raw import RawNode, RawObservation
-from kafkactl.migration.observation_redact import redact_config
-from kafkactl.migration.properties_edit import shown_diff
-from kafkactl.migration.tree_redact import redact_znode
-from kafkactl.migration.znode import Znode, ZnodeAcl
+from kafkactl.adapters.logs.source import open_source
+from kafkactl.adapters.migration.save import save_observation
+from kafkactl.adapters.migration.saved import Captured
+from kafkactl.metadata.image.redact import is_secret_text, redacted_text
+from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.migration.observed.redact import redact_config
+from kafkactl.migration.render.properties_edit import shown_diff
+from kafkactl.migration.zktree.redact import redact_znode
+from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
 from tests.migration.migration_logs import LogWriter, bootstrap, broker, record
 from tests.migration.zk_trees import config, small, znodes
 from tests.secrets_scan import leaks

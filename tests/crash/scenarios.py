@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.apply_format import apply_plan
-from kafkactl.adapters.directories import observe_node
-from kafkactl.adapters.filesystem import OsFilesystem
-from kafkactl.features.releases import Release, find_release
-from kafkactl.plan import Outcome
-from kafkactl.storage.format_plan import plan_format
+from kafkactl.adapters.disks.apply_format import apply_plan
+from kafkactl.adapters.disks.directories import observe_node
+from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.features.catalog.releases import Release, find_release
+from kafkactl.findings import Outcome
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import FormatPlan, FormatRequest, Owner, Source, VoterMode
-from kafkactl.storage.node_config import NodeConfig
 from tests.storage.nodes import CLUSTER_ID, FixedSource, a_config
 
 OWN_ID = "JEXY6aqzQY-32P5TStzaFg"

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.apply_format import apply_plan
-from kafkactl.adapters.apply_unformat import apply_unformat
-from kafkactl.adapters.directories import observe_node
-from kafkactl.adapters.filesystem import OsFilesystem
-from kafkactl.plan import Outcome, Severity
+from kafkactl.adapters.disks.apply_format import apply_plan
+from kafkactl.adapters.disks.apply_unformat import apply_unformat
+from kafkactl.adapters.disks.directories import observe_node
+from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.findings import Outcome, Severity
+from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
@@ -34,7 +35,6 @@ from kafkactl.storage.model import (
     VoterMode,
     is_staged_name,
 )
-from kafkactl.storage.unformat_plan import UnformatPlan, plan_unformat
 from kafkactl.values import Uuid
 from tests.crash.faulty import Fault, FaultyFilesystem, Killed
 from tests.crash.scenarios import OWN_ID, SCENARIOS, Scenario, formatted

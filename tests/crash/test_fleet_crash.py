@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.filesystem import Filesystem, OsFilesystem
-from kafkactl.adapters.fleet_apply import Context, apply_nodes, look_at, whole_outcome
-from kafkactl.features.releases import find_release
-from kafkactl.plan import Outcome
-from kafkactl.storage.fleet import plan_fleet
-from kafkactl.storage.fleet_check import ApplyRequest, check_apply
+from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.findings import Outcome
+from kafkactl.operations.storage_fleet import Context, apply_nodes, look_at, whole_outcome
+from kafkactl.storage.fleet.check import ApplyRequest, check_apply
+from kafkactl.storage.fleet.plan import plan_fleet
+from kafkactl.storage.fleet.plan_file import FleetPlan
 from kafkactl.storage.model import KAFKACTL_LOCK, is_staged_name
-from kafkactl.storage.plan_file import FleetPlan
 from tests.crash.faulty import Fault, FaultyFilesystem, Killed
-from tests.storage.fleets import FleetBuilder
+from tests.storage.fleet.fleets import FleetBuilder
 from tests.storage.nodes import FixedSource
 
 SAMPLE_EVERY = 7

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from kafkactl.dryrun.facts import Facts, facts_of
-from kafkactl.features.releases import find_release
-from kafkactl.metadata.image import (
+from kafkactl.dryrun.controller.facts import Facts, facts_of
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.metadata.image.model import (
     BROKER_CONFIG,
     TOPIC_CONFIG,
     Broker,

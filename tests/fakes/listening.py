@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from kafkactl.adapters.transport import Address
+from kafkactl.adapters.net.transport import Address
 
 
 class Listening:

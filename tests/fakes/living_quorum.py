@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafkactl.errors import UnreachableError
-from kafkactl.metadata.registrations import ControllerRegistration, Registrations
+from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
 from kafkactl.quorum.majority import majority, tolerates
 from kafkactl.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.quorum.outcome import Answer

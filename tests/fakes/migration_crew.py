@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkactl.adapters.filesystem import OsFilesystem
-from kafkactl.adapters.migration_driver_port import Patience
-from kafkactl.adapters.migration_driver_routes import identity_of
-from kafkactl.adapters.migration_driver_steps import Crew
-from kafkactl.adapters.migration_journal import MigrationJournal, open_migration_journal
+from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
+from kafkactl.findings import Finding
+from kafkactl.migration.driver.ports import Patience
+from kafkactl.migration.driver.routes import identity_of
+from kafkactl.migration.driver.steps import Crew
 from kafkactl.migration.inventory import Inventory, InventoryNode, ZooKeeperPlace
-from kafkactl.migration.observation import NodeRole, Observation
-from kafkactl.plan import Finding
+from kafkactl.migration.observed.observation import NodeRole, Observation
+from tests.fakes.migrating_cluster import FakeCluster, FakeNode, broker_file
 from tests.fakes.migration_hooks import FakeWorld, KilledError
-from tests.fakes.migration_world import FakeCluster, FakeNode, broker_file
 from tests.migration.zk_trees import CLUSTER_ID
 
 PATIENCE = Patience(gate_ms=120_000, operator_ms=120_000, gone_ms=20_000, znode_ms=30_000)

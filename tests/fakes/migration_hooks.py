@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafkactl.adapters.migration_apply import sha256
-from kafkactl.adapters.migration_driver_port import Request
-from kafkactl.adapters.migration_hooks import HookEnd, HookRun
+from kafkactl.adapters.hooks.run_hook import HookEnd, HookRun
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.frozen import changed
-from kafkactl.migration.hook_words import Verb
-from kafkactl.migration.observation import NodeRole, NodeSeen, Observation
-from kafkactl.migration.tree import Tree
-from kafkactl.migration.znode import Znode
-from tests.fakes.migration_world import FakeCluster
+from kafkactl.migration.driver.actions import sha256
+from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.znode import Znode
+from tests.fakes.migrating_cluster import FakeCluster
 from tests.migration.zk_trees import CLUSTER_ID
 
 ALL = frozenset(Verb) - {Verb.LOGS, Verb.JMX}

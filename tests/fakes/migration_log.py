@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkactl.metadata.batch_runs import BatchRun
-from kafkactl.metadata.frame import MetadataRecord, encode_record
-from kafkactl.metadata.replay_batches import BatchReplaying
-from kafkactl.migration.log_facts import LogFacts
-from kafkactl.migration.log_folding import LogFolding
+from kafkactl.metadata.log.batch_runs import BatchRun
+from kafkactl.metadata.log.frame import MetadataRecord, encode_record
+from kafkactl.metadata.replay.batches import BatchReplaying
+from kafkactl.migration.observed.log_facts import LogFacts
+from kafkactl.migration.observed.log_folding import LogFolding
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import metadata_record

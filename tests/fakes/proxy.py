@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 from enum import Enum
 
-from kafkactl.adapters.transport import Address
+from kafkactl.adapters.net.transport import Address
 from tests.fakes.listening import Listening
 
 

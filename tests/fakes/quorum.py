@@ -2,7 +2,7 @@
 
 It has what a change of voters or of feature levels meets: one leader, a metadata log that can be fetched, voters and
 observers, registrations, refusals with Kafka's codes. `effects` are the changes that were made, in their order: a test
-of lost requests counts them. tests/lab/test_fake_quorum.py asks it and a real quorum the same things.
+of lost requests counts them. tests/lab/quorum/test_fake_quorum.py asks it and a real quorum the same things.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.adapters.transport import Address
-from kafkactl.metadata.frame import encode_record
+from kafkactl.adapters.net.transport import Address
+from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import metadata_record

@@ -20,15 +20,15 @@ import atheris  # type: ignore[import-not-found, unused-ignore]
 
 with atheris.instrument_imports(include=["kafkactl"]):
     from kafkactl.errors import DecodeError, InputError
-    from kafkactl.metadata.checkpoint import decode_checkpoint
-    from kafkactl.metadata.frame import decode_record
-    from kafkactl.metadata.quorum_state import decode_quorum_state
+    from kafkactl.metadata.log.checkpoint import decode_checkpoint
+    from kafkactl.metadata.log.frame import decode_record
+    from kafkactl.metadata.log.quorum_state import decode_quorum_state
     from kafkactl.protocol.batch_scan import scan_batches
     from kafkactl.protocol.codec import decode_message, encode_message
     from kafkactl.protocol.compiled import decoder, encoder
     from kafkactl.protocol.control_records import decode_control_record
-    from kafkactl.protocol.properties import parse_properties
     from kafkactl.protocol.record_batch import decode_batches
+    from kafkactl.protocol.text.properties import parse_properties
     from kafkactl.storage.meta_properties import parse_meta_properties
 
 from bench.fuzz_decoders import with_right_crcs

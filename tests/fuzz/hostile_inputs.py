@@ -15,25 +15,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.client_config import read_client_config
-from kafkactl.adapters.clock import Deadline, SystemClock
-from kafkactl.adapters.contexts import parse_contexts
-from kafkactl.adapters.exposure import client_exposure, zookeeper_exposure
-from kafkactl.adapters.journal_lines import JournalText, entry_line, new_entry, read_journal
-from kafkactl.adapters.migration_journal import remembered
-from kafkactl.adapters.quorum_change_journal import remembered as remembered_change
-from kafkactl.adapters.sasl_oauthbearer import OAuthBearer, extensions_of
-from kafkactl.adapters.sasl_scram import Scram
-from kafkactl.adapters.sasl_token import token_source
-from kafkactl.adapters.zookeeper import open_zookeeper
-from kafkactl.adapters.zookeeper_multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.adapters.zookeeper_settings import zookeeper_settings
+from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.contexts import parse_contexts
+from kafkactl.adapters.kafka.client_config import read_client_config
+from kafkactl.adapters.kafka.sasl.token import token_source
+from kafkactl.adapters.migration.journal import remembered
+from kafkactl.adapters.zookeeper.client import open_zookeeper
+from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.adapters.zookeeper.settings import zookeeper_settings
+from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal
 from kafkactl.errors import KafkactlError
-from kafkactl.protocol.client_properties import read_client_properties
-from kafkactl.protocol.jaas import parse_jaas
-from kafkactl.protocol.properties import parse_properties
-from kafkactl.storage.plan_file import _checksum
-from kafkactl.storage.receipts import Receipt, Reformat, parse_receipt, render_receipt
+from kafkactl.operations.exposure import client_exposure, zookeeper_exposure
+from kafkactl.protocol.sasl.oauthbearer import OAuthBearer, extensions_of
+from kafkactl.protocol.sasl.scram import Scram
+from kafkactl.protocol.text.client_properties import read_client_properties
+from kafkactl.protocol.text.jaas import parse_jaas
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.quorum.change.journal import remembered as remembered_change
+from kafkactl.storage.fleet.plan_file import _checksum
+from kafkactl.storage.fleet.receipts import Receipt, Reformat, parse_receipt, render_receipt
 from tests.fuzz.talkers import HttpTalker, ZooKeeperTalker, data, names
 
 Feed = Callable[[bytes], object]

@@ -17,18 +17,18 @@ from hypothesis import HealthCheck, given, settings
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.commands.failure import describe
+from kafkactl.commands.framework.failure import describe
 from kafkactl.errors import KafkactlError
-from kafkactl.migration.znode import encode_znodes
-from tests.commands.fleet_on_disk import FleetOnDisk
+from kafkactl.migration.zktree.znode import encode_znodes
+from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.conftest import Run
 from tests.fuzz.damage import damaged
 from tests.fuzz.hostile_inputs import MIGRATION, Feed, Kind, library_kinds, packed_znodes, rechained, resealed
 from tests.fuzz.talkers import HttpTalker, ZooKeeperTalker
-from tests.lab.make_migration_goldens import INTO as GOLDENS
-from tests.migration.render_files import cluster
+from tests.lab.make_goldens.migrations import INTO as GOLDENS
+from tests.migration.render.files import cluster
 from tests.migration.zk_trees import small, znodes
-from tests.storage.fleets import FleetBuilder
+from tests.storage.fleet.fleets import FleetBuilder
 
 STATE = GOLDENS.with_name("states") / "M6.tar.gz"
 CODES = range(10)

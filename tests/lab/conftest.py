@@ -1,7 +1,7 @@
 """The lab's fixtures for the tests beside it."""
 
-from tests.lab.cluster_fixtures import cluster_of, new_cluster
-from tests.lab.fixtures import (
+from tests.lab.harness.cluster_fixtures import cluster_of, new_cluster
+from tests.lab.harness.fixtures import (
     free_port,
     lab_pool,
     pytest_collection_modifyitems,

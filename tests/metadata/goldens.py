@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkactl.metadata.frame import decode_record, encode_record
+from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.protocol.control_records import decode_control_record, encode_control_record
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import RecordBatch, decode_batches, encode_batch
@@ -12,7 +12,7 @@ from kafkactl.schema.definitions import message
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BATCH_FILES = sorted(path.name for path in GOLDEN.glob("*.bin") if ".record." not in path.name)
-# Captures of running nodes, and what Kafka's own dump tool prints of them (`tests/lab/make_dump_goldens.py`).
+# Captures of running nodes, and what Kafka's own dump tool prints of them (`tests/lab/make_goldens/dumps.py`).
 DUMPS = {
     Path("images/4.3.1/00000000000000000000.log.gz"): Path("dumps/4.3.1-log.txt.gz"),
     Path("migrations/3.9.2/metadata.log.gz"): Path("dumps/3.9.2-migration.txt.gz"),

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafkactl.metadata.frame import MetadataRecord
+from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.values import Uuid
 from tests.metadata.records import record, uuid
 

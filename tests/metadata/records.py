@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kafkactl.metadata.frame import MetadataRecord, decode_record
-from kafkactl.metadata.image import LogRecord
+from kafkactl.metadata.image.model import LogRecord
+from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.form import default_value
 from kafkactl.protocol.record_batch import decode_batches

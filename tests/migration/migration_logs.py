@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kafkactl.metadata.frame import MetadataRecord, encode_record
+from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import message

@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from kafkactl.features.releases import KafkaVersion
+from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.frozen import changed
-from kafkactl.metadata.frame import MetadataRecord, decode_record, encode_record
-from kafkactl.metadata.image import Image, LogRecord
-from kafkactl.metadata.replay import replay
-from kafkactl.migration.copy_records import copy_batches
-from kafkactl.migration.copy_rules import copy_rules
-from kafkactl.migration.log_facts import AbortedCopy, LogFacts, RegistrationSeen, ScramRemoval
-from kafkactl.migration.observation import (
+from kafkactl.metadata.image.model import Image, LogRecord
+from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
+from kafkactl.metadata.replay.reference import replay
+from kafkactl.migration.copy.records import copy_batches
+from kafkactl.migration.copy.rules import copy_rules
+from kafkactl.migration.observed.log_facts import AbortedCopy, LogFacts, RegistrationSeen, ScramRemoval
+from kafkactl.migration.observed.observation import (
     ApiVersionsSeen,
     Mode,
     NodeRole,
@@ -30,9 +30,9 @@ from kafkactl.migration.observation import (
     ReplicaSeen,
     ServerSeen,
 )
-from kafkactl.migration.tree import tree_of
-from kafkactl.migration.tree_parse import parse_znodes
-from kafkactl.migration.znode import Znode
+from kafkactl.migration.zktree.parse import parse_znodes
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.schema.definitions import message
 from kafkactl.values import Uuid
 from tests.migration.zk_trees import CLUSTER_ID, small, text, without

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kafkactl.migration.log_facts import LogFacts
-from kafkactl.migration.observation import ApiVersionsSeen, NodeSeen, Observation, QuorumSeen
-from kafkactl.migration.znode import encode_znodes
+from kafkactl.migration.observed.log_facts import LogFacts
+from kafkactl.migration.observed.observation import ApiVersionsSeen, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.zktree.znode import encode_znodes
 from kafkactl.protocol.codec import encode_message
 from kafkactl.schema.definitions import message
 from tests.migration.migration_logs import LogWriter, broker, controller, record, unfence

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.errors import InputError
-from kafkactl.migration.hook_words import Verb
+from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import Inventory, parse_inventory
-from kafkactl.migration.observation import NodeRole
-from kafkactl.storage.inventory_tables import InventoryError
+from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.storage.fleet.inventory_tables import InventoryError
 
 HEAD = '[zookeeper]\nconnect = "zk1:2181,zk2/kafka"\n'
 BROKER = '[[nodes]]\nid = 1\nrole = "broker"\naddress = "b1:9092"\nconfig = "/etc/b.properties"\n'

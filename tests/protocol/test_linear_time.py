@@ -13,19 +13,20 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkactl.adapters.journal_lines import JournalText, entry_line, new_entry, read_journal, redacted
-from kafkactl.adapters.zookeeper_settings import _section
-from kafkactl.commands import failure, page, terminal
-from kafkactl.dryrun.alter_config import _COMMA
+from kafkactl.adapters.zookeeper.settings import _section
+from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal, redacted
+from kafkactl.commands.framework import failure
+from kafkactl.commands.rendering import page, terminal
+from kafkactl.dryrun.scenarios.alter_config import _COMMA
 from kafkactl.errors import KafkactlError
-from kafkactl.protocol.config_variables import Variable, has_variable, variables
-from kafkactl.protocol.jaas import parse_jaas
-from kafkactl.protocol.java_text import parse_double
-from kafkactl.protocol.pem import read_pem
-from kafkactl.protocol.properties import parse_properties
+from kafkactl.protocol.text.config_variables import Variable, has_variable, variables
+from kafkactl.protocol.text.jaas import parse_jaas
+from kafkactl.protocol.text.java_text import parse_double
+from kafkactl.protocol.text.pem import read_pem
+from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.voters import parse_host_port
 from kafkactl.shown import visible
-from kafkactl.storage.config_values import resolve_values
+from kafkactl.storage.config.values import resolve_values
 
 KAFKAS_VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 LENGTH = 1_000_000
@@ -127,7 +128,7 @@ def test_hosts_are_those_of_kafkas_expression(text: str):
     ],
 )  # fmt: skip
 def test_blocks_are_those_of_the_expression(text: str):
-    from kafkactl.protocol.pem import _blocks
+    from kafkactl.protocol.text.pem import _blocks
 
     expression = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+\s+(.*?)\s*-+END \1-+", re.DOTALL)
     assert list(_blocks(text)) == [(found[1], found[2]) for found in expression.finditer(text)]

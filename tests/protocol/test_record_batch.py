@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.errors import DecodeError, EncodeError
-from kafkactl.metadata.checkpoint import MAX_BATCH_BYTES
-from kafkactl.metadata.frame import encode_record
+from kafkactl.metadata.log.checkpoint import MAX_BATCH_BYTES
+from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol import record_batch
 from kafkactl.protocol.primitives import Reader
 from kafkactl.protocol.record_batch import Record, decode_batches, decode_header, encode_batch, record_size

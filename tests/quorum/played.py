@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafkactl.errors import UnreachableError
-from kafkactl.metadata.registrations import ControllerRegistration, Registrations
+from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
 from kafkactl.quorum.majority import tolerates
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.state import QuorumState

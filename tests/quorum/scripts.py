@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from kafkactl.plan import Outcome, Severity
+from kafkactl.findings import Outcome, Severity
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.plan import plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.state import ids_of

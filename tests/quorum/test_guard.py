@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.metadata.registrations import BrokerRegistration, ControllerRegistration, Registrations
-from kafkactl.plan import Outcome, Severity
+from kafkactl.findings import Outcome, Severity
+from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
 from kafkactl.quorum.plan import foreign_change, plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.state import NodeFacts, Probe

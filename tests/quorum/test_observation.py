@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.metadata.registrations import Registrations
-from kafkactl.metadata.voters import Voter
+from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.quorum.observation import DiskSeen, answer_error, quorum_answer, quorum_state
 from kafkactl.quorum.state import Mode, NodeFacts, Progress, is_committed, progress

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.plan import Outcome
+from kafkactl.findings import Outcome
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
 from kafkactl.quorum.majority import tolerates
 from kafkactl.quorum.plan import plan_reassignment

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
-from tests.storage.verify_nodes import VerifyNode
+from tests.storage.verify.nodes import VerifyNode
 
 
 @pytest.fixture

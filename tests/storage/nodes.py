@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafkactl.features.releases import Release, find_release
+from kafkactl.features.catalog.releases import Release, find_release
+from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 from kafkactl.storage.model import DirectoryState, FileRead, ObservedDirectory, ObservedNode
-from kafkactl.storage.node_config import NodeConfig, read_node_config
 from kafkactl.values import Uuid
 
 CLUSTER_ID = "XgM8cvG1S-mQ3k4wGhkVpQ"

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from kafkactl.errors import InputError
-from kafkactl.metadata.checkpoint import encode_bootstrap_checkpoint, encode_first_checkpoint
-from kafkactl.metadata.frame import MetadataRecord
-from kafkactl.metadata.redact import REDACTED
-from kafkactl.metadata.voters import Voter
+from kafkactl.metadata.image.redact import REDACTED
+from kafkactl.metadata.log.checkpoint import encode_bootstrap_checkpoint, encode_first_checkpoint
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.dump import dump_file, file_type
 from kafkactl.values import Endpoint, Uuid
 

@@ -1,4 +1,4 @@
-"""What `info` says. That Kafka's tool says the same is shown by tests/lab/test_info_differential.py."""
+"""What `info` says. That Kafka's tool says the same is shown by tests/lab/storage/test_info_differential.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kafkactl.features.releases import find_release
+from kafkactl.features.catalog.releases import find_release
 from kafkactl.storage.info import NodeInfo, describe_node, render_info
 from kafkactl.storage.model import DirectoryState, FileRead, ObservedDirectory, ObservedNode
 

@@ -1,0 +1,23 @@
+"""`kafkactl config delete`: remove a context."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import unasked_writing_options
+
+
+@leaf_command(
+    "delete",
+    examples=("kafkactl config delete old",),
+    codes=(0, 1, 2, 3),
+)
+@click.argument("name")
+@unasked_writing_options
+def command(name: str, dry_run: bool) -> None:
+    """Remove a context; if it was the current one, none is. The client properties that it names stay."""
+    from kafkactl.adapters.files.contexts_edit import without_context
+    from kafkactl.commands.config.answer import change_and_tell
+
+    change_and_tell(lambda contexts: without_context(contexts, name), name, dry_run=dry_run)

@@ -1,0 +1,32 @@
+"""`kafkactl config use`: which context counts where none is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import unasked_writing_options
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.files.contexts import Contexts
+
+
+@leaf_command(
+    "use",
+    examples=("kafkactl config use prod",),
+    codes=(0, 1, 2, 3),
+)
+@click.argument("name")
+@unasked_writing_options
+def command(name: str, dry_run: bool) -> None:
+    """Make a context the current one: it counts where no node and no context is named."""
+    from kafkactl.commands.config.answer import change_and_tell
+
+    def used(contexts: Contexts) -> Contexts:
+        contexts.context(name)
+        return replace(contexts, current=name)
+
+    change_and_tell(used, name, dry_run=dry_run)

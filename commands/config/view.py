@@ -1,0 +1,65 @@
+"""`kafkactl config view`: the contexts of the user's file. There is nothing secret in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "view",
+    examples=("kafkactl config view", "kafkactl config view prod -o json"),
+    codes=(0, 2),
+)
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """Show every context, or one.
+
+    Only names, addresses, paths and ids stand in the file; what the client properties hold that a
+    context names is not shown.
+    """
+    import os
+
+    from kafkactl.adapters.files.contexts import contexts_file, load_contexts
+    from kafkactl.commands.config.answer import context_dict
+
+    contexts = load_contexts(contexts_file(os.environ))
+    names = [name] if name else sorted(contexts.by_name)
+    answer = {
+        "file": contexts.file,
+        "current": contexts.current,
+        "contexts": [context_dict(contexts, one) for one in names],
+    }
+    emit("config.view", answer, render=_show, listing="contexts")
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    page.fields([("file", answer["file"]), ("current", answer["current"])])
+    if not answer["contexts"]:
+        page.line("No contexts. `kafkactl config set NAME` makes one.")
+    page.table(
+        ("", "context", "bootstrap", "command config", "cluster id", "Spark master"),
+        [
+            (
+                "*" if one["current"] else "",
+                one["name"],
+                _bootstrap(one),
+                one["command_config"],
+                one["cluster_id"],
+                one["spark_master"],
+            )
+            for one in answer["contexts"]
+        ],
+    )
+
+
+def _bootstrap(context: Mapping[str, Any]) -> str | None:
+    if context["bootstrap_controller"]:
+        return f"controllers {context['bootstrap_controller']}"
+    return f"brokers {context['bootstrap_server']}" if context["bootstrap_server"] else None

@@ -1,0 +1,119 @@
+"""`kafkactl dryrun report`: every scenario that needs no argument, in one answer and one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.commands.dryrun.answers import Opened, give, tagged
+from kafkactl.commands.dryrun.details import detail_tables, write_tables
+from kafkactl.commands.dryrun.html import page_part, write_html
+from kafkactl.commands.dryrun.run import CODES, Common, payload_of, scenario_options
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.report.model import TONES
+
+if TYPE_CHECKING:
+    from kafkactl.dryrun.detail_tables import Table
+    from kafkactl.dryrun.prediction import Verdict
+    from kafkactl.dryrun.scenarios.registry import World
+
+
+@leaf_command(
+    "report",
+    examples=(
+        "kafkactl dryrun report /disk1/__cluster_metadata-0 --html report.html",
+        "kafkactl dryrun report /disk1/__cluster_metadata-0 --config controller.properties -o json",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@scenario_options
+def report(*, common: Common) -> None:
+    """Every scenario that needs no argument, at once.
+
+    What the log holds, what a starting node makes of it, its growth, the quorum, a rolling restart,
+    preferred elections, and the worst loss of one and of two brokers. The heaviest verdict decides.
+    """
+    from kafkactl.dryrun.prediction import heaviest
+    from kafkactl.dryrun.scenarios.registry import run
+
+    def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
+        verdicts: list[Verdict] = []
+        tables: list[Table] = []
+        predictions, parts = [], []
+        html = tagged(common.html, opened.tag)
+        for scenario, asked in _scenarios(opened.world):  # a prediction can be large, and is let go before the next
+            found = run(scenario, opened.world, asked)
+            payload = payload_of(common, found, opened)
+            verdicts.append(found.verdict)
+            predictions.append({name: part for name, part in payload.items() if name not in opened.frame})
+            if common.details is not None:
+                tables += detail_tables(found, opened.world, f"{len(verdicts)}-{scenario}/")
+            if html is not None:
+                parts.append(page_part(payload, found, opened.world))
+        if html is not None:
+            write_html(html, parts, opened.world, opened.chosen.log)
+        verdict = heaviest(verdicts)
+        details = write_tables(common.details, opened, tables)
+        answer = {**opened.frame, "verdict": verdict, "html": html, "details": details, "predictions": predictions}
+        return answer, verdict
+
+    give(common, "dryrun.report", play, _show, restarts=True)
+
+
+def _scenarios(world: World) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    brokers = world.loaded.image.brokers
+    live = sum(not one.fenced for one in brokers.values())
+    yield "replay", {"at": None}
+    yield "restart", {"node": None}
+    yield "growth", {"days": 30}
+    yield "controllers", {}
+    if brokers:
+        yield "rolling-restart", {"order": "auto"}
+        yield "elect-leaders", {"type": "preferred", "topics": []}
+    yield from (("broker-loss", {"worst": size}) for size in (1, 2) if size <= live)
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    from kafkactl.report.build import heaviest, title_of
+
+    verdict, source = answer["verdict"], answer["source"]
+    page.heading(f"report: {verdict}", TONES[verdict])
+    page.fields(
+        [
+            ("log", f"offset {source['last_offset']} of {', '.join(source['paths'])}"),
+            ("page", answer["html"]),
+        ]
+    )
+    page.table(
+        ("scenario", "verdict", "blockers", "warnings", "first of them"),
+        [
+            (
+                title_of(one),
+                Word(one["verdict"], TONES[one["verdict"]]),
+                _count(one, "blocker"),
+                _count(one, "warning"),
+                heaviest(one["findings"]),
+            )
+            for one in answer["predictions"]
+        ],
+    )
+    told = [
+        {**one, "subject": f"{title_of(played)}: {one['subject']}"}
+        for played in answer["predictions"]
+        for one in played["findings"]
+        if one["severity"] == "blocker"
+    ]
+    page.findings(told[:_SHOWN])
+    if len(told) > _SHOWN:
+        page.line(Word(f"and {len(told) - _SHOWN} more blockers (all with -o json)", "dim"))
+    if answer["html"] is None:
+        page.line(Word("--html FILE writes it all as one page with pictures", "dim"))
+
+
+_SHOWN = 8
+
+
+def _count(played: Mapping[str, Any], severity: str) -> int:
+    return sum(one["severity"] == severity for one in played["findings"])

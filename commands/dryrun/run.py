@@ -1,0 +1,194 @@
+"""What all scenarios of `kafkactl dryrun` have in common: options, engine, and what an answer consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+import click
+
+from kafkactl.commands.dryrun.answers import Opened, give, tagged
+from kafkactl.commands.dryrun.details import appended_records, detail_tables, write_tables
+from kafkactl.commands.dryrun.html import page_part, write_html
+from kafkactl.commands.dryrun.page import show_prediction
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.framework.options import Choice
+from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option, past_damage_option
+
+if TYPE_CHECKING:
+    from kafkactl.dryrun.prediction import Prediction, Verdict
+    from kafkactl.dryrun.scenarios.controllers import Observed
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+CODES = (
+    exit_codes.DONE,
+    exit_codes.FAILED,
+    exit_codes.USAGE,
+    exit_codes.REFUSED,
+    exit_codes.UNREACHABLE,
+    exit_codes.PARTLY_DONE,
+    exit_codes.UNKNOWN,
+    exit_codes.PROBLEMS_FOUND,
+)
+
+
+class NodeIds(click.ParamType[list[int]]):
+    """Node ids with commas between them."""
+
+    name = "ids"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        """The ids in their order; anything else is a usage error."""
+        if isinstance(value, list):
+            return value
+        parts = [part.strip() for part in str(value).split(",")]
+        if not all(part.isascii() and part.isdigit() for part in parts):
+            self.fail(f"{value!r} is no list of node ids: write 1,2,3.", param, ctx)
+        return [int(part) for part in parts]
+
+
+class Common(NamedTuple):
+    """The options that every scenario takes."""
+
+    sources: tuple[str, ...]
+    connection: ConnectionArguments
+    engine: str
+    master: str | None
+    config: str | None
+    kafka_version: str | None
+    same_cluster: bool
+    cluster_of: str | None
+    after: tuple[str, ...]
+    records: bool
+    details: str | None
+    html: str | None
+    from_cluster: bool = False
+    past_damage: bool = False
+
+    @property
+    def context(self) -> str | None:
+        """The context that was named; it may name a Spark master, too."""
+        return self.connection.context
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--engine",
+        type=Choice(("auto", "local", "spark")),
+        default="auto",
+        show_default=True,
+        help="Where the log is replayed.",
+    ),
+    click.option("--master", metavar="URL", help="The Spark master; implies the Spark engine."),
+    click.option(
+        "--config",
+        metavar="FILE",
+        type=click.Path(),
+        help="A controller's properties file: its static settings decide where the log is silent.",
+    ),
+    click.option(
+        "--kafka-version",
+        metavar="V",
+        help="The release that the controllers run. [default: what they registered in the log]",
+    ),
+    click.option("--same-cluster", is_flag=True, help="The sources are replicas, whatever ids stand beside them."),
+    click.option(
+        "--cluster-of",
+        metavar="PATTERN",
+        help="A regular expression that names the cluster of each path, by its first group if it has one.",
+    ),
+    click.option(
+        "--after",
+        metavar="FILE",
+        multiple=True,
+        type=click.Path(),
+        help="Play this first: an earlier answer (-o json), or a TOML file of scenarios. Repeatable, in order.",
+    ),
+    click.option("--records", is_flag=True, help="List the records that would be appended, as log dump writes them."),
+    click.option(
+        "--details",
+        metavar="DIR",
+        type=click.Path(),
+        help="Write all partitions that change and all records as Parquet tables; of replay the whole state.",
+    ),
+    click.option("--html", metavar="FILE", type=click.Path(), help="Write a report with pictures, too."),
+)
+
+
+_CONTEXT = click.option(
+    "--context",
+    metavar="NAME",
+    envvar="KAFKACTL_CONTEXT",
+    help="A context of `kafkactl config` that may name a Spark master, instead of the current one.",
+)
+
+
+def _source_argument(*, required: bool) -> Callable[[Any], Any]:
+    metavar = "SOURCE..." if required else "[SOURCE]..."
+    return click.argument("sources", metavar=metavar, nargs=-1, required=required, type=click.Path())
+
+
+def _common(**given: Any) -> Common:
+    common = Common(**given)
+    if not common.sources and not common.from_cluster:
+        raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
+    return common
+
+
+def scenario_options(function: Function) -> Function:
+    """SOURCE... or a live cluster, and what every scenario takes; it arrives as `Common` under the name `common`."""
+    where = connection_options, _source_argument(required=False), from_cluster_option, past_damage_option
+    return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
+
+
+def saved_options(function: Function) -> Function:
+    """The same for a scenario of what is no metadata log: a SOURCE has to be named."""
+    where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(required=True)
+    return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
+
+
+def answer(
+    common: Common,
+    scenario: str,
+    asked: Mapping[str, Any],
+    *,
+    at: int | None = None,
+    observed: Observed | None = None,
+) -> NoReturn:
+    """Read the logs, play what comes before, play the scenario, print the answer.
+
+    `observed` is the live quorum, where the scenario depends on who is alive now.
+    """
+    from kafkactl.dryrun.scenarios.registry import run
+    from kafkactl.frozen import changed
+
+    def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
+        world = opened.world if observed is None else changed(opened.world, observed=observed)
+        found = run(scenario, world, asked)
+        payload = payload_of(common, found, opened)
+        html = tagged(common.html, opened.tag)
+        if html is not None:
+            write_html(html, [page_part(payload, found, opened.world)], opened.world, opened.chosen.log)
+        details = write_tables(common.details, opened, detail_tables(found, opened.world))
+        return {**payload, "details": details}, found.verdict
+
+    give(common, "dryrun.prediction", play, show_prediction, at=at, restarts=scenario == "restart")
+
+
+def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, Any]:
+    """The answer of one scenario."""
+    payload = {**opened.frame, **found.to_dict()}
+    if common.records and payload["effects"]["records_appended"] is not None:
+        payload["effects"]["records_appended"]["records"] = list(appended_records(found, opened.world))
+    return payload
+
+
+def engine_of(common: Common) -> str:
+    """The engine by name where no log decides: Spark where a master is named."""
+    if common.engine == "local" and common.master is not None:
+        raise click.UsageError("--master names a Spark master, and --engine local needs none.")
+    if common.engine == "auto":
+        return "local" if common.master is None else "spark"
+    return common.engine

@@ -1,0 +1,174 @@
+"""What upgrade, downgrade, disable and plan share: from the words of the command line to the answer and its page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kafkactl.commands.framework.connection import ConnectionArguments, guard_cluster, open_client
+from kafkactl.commands.rendering.output import detail, emit, say
+from kafkactl.commands.rendering.page import Cell, Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.errors import KafkactlError
+    from kafkactl.features.plan.request import FeatureRequest
+    from kafkactl.findings import Finding
+
+Answer = Mapping[str, Any]
+# The command's own time limit leaves some time to say what is known.
+_SHARE_OF_TIME = 0.8
+_HEADINGS = {
+    "done": ("Done", "good"),
+    "nothing-to-do": ("Nothing to do: the levels are what was asked for", "good"),
+    "planned": ("This can be done; nothing was changed", "good"),
+    "refused": ("Refused; nothing was changed", "bad"),
+    "failed": ("Failed", "bad"),
+    "partial": ("Partly done", "bad"),
+    "unknown": ("Nobody can say yet whether it was done", "warn"),
+}
+
+
+def change(request: FeatureRequest, *, dry_run: bool, connection: ConnectionArguments) -> NoReturn:
+    """Carry out a change, or plan it and ask the controller for its dry run, and print the answer."""
+    from kafkactl.features.change.kafka_words import failure_line, result_lines
+    from kafkactl.findings import Outcome
+
+    with open_client(connection) as client:
+        answer = _dry_run(client, request) if dry_run else _changed(client, request, connection)
+    is_dry = answer["results_of"] == "dry-run"
+    lines = result_lines(request.operation, answer["results"], request.levels, dry_run=is_dry)
+
+    def show(page: Page, shown: Answer) -> None:
+        for line in lines:
+            page.line(line)
+        _show(page, shown, server_asked=bool(lines))
+
+    if (failed := failure_line(answer["results"])) is not None:
+        say(failed, "bad")
+    emit("features.change", answer, render=show, exit_code=Outcome(answer["outcome"]).exit_code)
+
+
+def _dry_run(client: Client, request: FeatureRequest) -> dict[str, Any]:
+    from kafkactl.features.change.answer import change_answer
+    from kafkactl.features.plan.plan import plan_change
+    from kafkactl.operations.features import DryRun, look_for, validate
+
+    view = look_for(client, request)
+    plan = plan_change(view.state, request)
+    asked = DryRun(results=(), predictions={})
+    if view.state.active_controller is not None and any(one.moves for one in plan.changes):
+        asked = validate(client, plan, view.state)
+    findings = (*_told(view.findings), *asked.findings, *_not_asked(asked.error))
+    return change_answer(plan, results=asked.results, predictions=asked.predictions, findings=findings, dry_run=True)
+
+
+def _changed(client: Client, request: FeatureRequest, connection: ConnectionArguments) -> dict[str, Any]:
+    from kafkactl.adapters.files.clock import Deadline
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.features.change.answer import change_answer
+    from kafkactl.operations.features import change_features
+
+    until = Deadline.after(_SHARE_OF_TIME * current_settings().timeout_ms, client.clock)
+    guard_cluster(client, connection)
+    run = change_features(client, request, deadline=until, tell=_tell)
+    return change_answer(
+        run.plan,
+        results=run.results,
+        resolved=run.resolved,
+        proof=run.proof,
+        predictions=run.predictions,
+        findings=(*_told(run.view.findings), *run.findings),
+    )
+
+
+def _tell(text: str) -> None:
+    """Progress: on a terminal always, else for those who ask for more."""
+    if sys.stderr.isatty():
+        say(text, "dim")
+    else:
+        detail(text)
+
+
+def _told(findings: Sequence[Finding]) -> list[Finding]:
+    """What was not seen, but for the log, of which the plan speaks itself."""
+    return [one for one in findings if one.id != "metadata-log-not-read"]
+
+
+def _not_asked(error: KafkactlError | None) -> list[Finding]:
+    from kafkactl.findings import blocker, warning
+
+    if error is None:
+        return []
+    weighed = blocker if error.id == "not-authorised" else warning
+    return [
+        weighed(
+            "server-not-asked",
+            "controller",
+            f"the active controller could not be asked for its dry run: {error.message}",
+            error.next_step or "Ask again.",
+            error=error.id,
+        )
+    ]
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+def _show(page: Page, answer: Answer, *, server_asked: bool) -> None:
+    text, tone = _HEADINGS[answer["outcome"]]
+    page.heading(text, tone)
+    page.table(("feature", "from", "to", "kind", "way back"), _changes(answer["changes"]))
+    if answer["outcome"] == "planned":
+        page.groups((Word(f"{one['name']}:", "strong"), _brings(one)) for one in answer["changes"] if _brings(one))
+    if len(answer["steps"]) > 1:
+        page.table(("step", "one request for"), _steps(answer["steps"]))
+    if server_asked and answer["results_of"] == "dry-run":
+        page.table(("feature", "kafkactl expects", "the controller says"), _compared(answer))
+    page.table(("node", "role", "levels"), _proof(answer))
+    page.findings(answer["findings"])
+
+
+def _changes(changes: Sequence[Answer]) -> Iterator[Sequence[Cell]]:
+    from kafkactl.features.catalog.consequences import level_name
+
+    for one in changes:
+        name = one["name"]
+        back = Word("none", "warn") if one["way_back"] and not one["reversible"] else Word(_back(one), "dim")
+        yield name, level_name(name, one["from"]), level_name(name, one["to"]), one["kind"], back
+
+
+def _brings(one: Answer) -> list[Sequence[Cell]]:
+    return [("-", line) for line in one["consequences"]]
+
+
+def _back(one: Answer) -> str:
+    return "yes" if one["way_back"] else "-"
+
+
+def _steps(steps: Sequence[Answer]) -> Iterator[Sequence[Cell]]:
+    for step in steps:
+        yield step["number"], ", ".join(f"{name}={level}" for name, level in step["features"].items())
+
+
+def _compared(answer: Answer) -> Iterator[Sequence[Cell]]:
+    foreseen = {one["name"]: one["accepted"] for one in answer["predictions"]}
+    for result in answer["results"]:
+        expected = foreseen.get(result["name"])
+        says = result["outcome"] == "planned"
+        differs = expected is not None and expected != says
+        yield result["name"], _verdict(expected), Word(_verdict(says), "bad" if differs else "plain")
+
+
+def _verdict(accepted: bool | None) -> str:
+    return {True: "accepted", False: "refused", None: "cannot tell"}[accepted]
+
+
+def _proof(answer: Answer) -> Iterator[Sequence[Cell]]:
+    for node in answer["proof"]:
+        levels = node["levels"]
+        if levels is None:
+            yield node["node_id"], node["role"], Word("no answer", "warn")
+        else:
+            yield node["node_id"], node["role"], ", ".join(f"{name}={level}" for name, level in levels.items())

@@ -1,0 +1,189 @@
+"""`kafkactl features describe`: the finalized levels, and what every node supports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.wording import counted, first_few
+
+if TYPE_CHECKING:
+    from kafkactl.features.cluster.state import FeatureState
+
+Answer = Mapping[str, Any]
+
+
+@leaf_command(
+    "describe",
+    examples=(
+        "kafkactl features describe --bootstrap-server b1:9092",
+        "kafkactl features describe --bootstrap-controller c1:9093 -o json",
+        "kafkactl features describe --bootstrap-server b1:9092 --node-id 4",
+    ),
+    codes=(exit_codes.DONE, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.INTERRUPTED),
+)
+@click.option(
+    "--node-id", type=click.IntRange(min=0), metavar="ID", help="Show what this node alone says. [default: all nodes]"
+)
+@connection_options
+def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
+    """Show every feature: the level that is finalized, and the levels that each node supports.
+
+    In a pipe the lines of `kafka-features.sh describe` come first, in the form of the cluster's
+    release. What could not be asked is told and left open, not guessed.
+    """
+    from kafkactl.adapters.kafka.feature_view import check_not_empty, observe_features
+    from kafkactl.features.cluster.describe import description
+
+    with open_client(connection) as client:
+        view = observe_features(client, with_log=False)
+    check_not_empty(view)
+    state = view.state if node_id is None else _of_node(view.state, node_id)
+    lines = _kafka_lines(state)
+
+    def show(page: Page, answer: Answer) -> None:
+        if sys.stdout.isatty():
+            _show(page, answer)
+        else:
+            for line in lines:
+                page.tabbed(line)
+            _show_nodes(page, answer)
+        page.findings(answer["findings"])
+
+    findings = [one for one in view.findings if node_id is None or one.subject.endswith(f" {node_id}")]
+    emit("features.describe", {**description(state), "findings": findings}, render=show, listing="features")
+
+
+def _of_node(state: FeatureState, node_id: int) -> FeatureState:
+    """The cluster as this node alone tells it. Raises UnreachableError `node-not-found`, `node-does-not-answer`."""
+    from dataclasses import replace
+
+    from kafkactl.errors import UnreachableError
+
+    nodes = tuple(node for node in state.nodes if node.id == node_id)
+    answering = [node for node in nodes if node.versions is not None]
+    if answering:
+        one = answering[0]
+        assert one.versions is not None
+        return replace(
+            state,
+            nodes=(one,),
+            registrations=None,
+            voters=None,
+            finalized=dict(one.versions.finalized),
+            finalized_epoch=one.versions.finalized_epoch if one.versions.finalized_epoch >= 0 else None,
+        )
+    known = ", ".join(str(number) for number in sorted({node.id for node in state.nodes}))
+    raise UnreachableError(
+        f"node {node_id} does not answer" if nodes else f"no node {node_id} is known here; there are {known}",
+        id="node-does-not-answer" if nodes else "node-not-found",
+        next_step="See `kafkactl features describe` without --node-id.",
+    )
+
+
+def _kafka_lines(state: FeatureState) -> list[str]:
+    """As Kafka's tool prints them, of the first node that answers: the active controller, else any."""
+    from kafkactl.features.catalog.releases import newest_release
+    from kafkactl.features.catalog.update_rules import update_rules
+    from kafkactl.features.cluster.describe import describe_features, kafka_lines
+
+    answering = [member for member in state.members if member.answered is not None]
+    answering.sort(key=lambda member: member.id != state.active_controller)
+    asked = answering[0].answered if answering else None
+    padded = update_rules(state.controller_release or newest_release()).describe_is_padded
+    return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+def _show(page: Page, answer: Answer) -> None:
+    page.heading(f"Cluster {answer['cluster_id'] or '(id not known)'}")
+    leader, epoch = answer["active_controller"], answer["finalized_epoch"]
+    page.fields(
+        (
+            ("active controller", Word("not known", "warn") if leader is None else leader),
+            ("nodes", _crowd(answer["nodes"])),
+            ("finalized epoch", epoch),
+        )
+    )
+    page.table(
+        ("feature", "finalized", "supported by all", "nodes that differ"),
+        ((one["name"], _finalized(one), _range(one), _differing(one)) for one in answer["features"]),
+    )
+    _show_nodes(page, answer)
+
+
+def _show_nodes(page: Page, answer: Answer) -> None:
+    """Who runs what; left out where all nodes answer and are alike."""
+    versions = {one["kafka_version"] for one in answer["nodes"]}
+    if len(versions) > 1 or any(one["answers"] is not True for one in answer["nodes"]):
+        page.table(
+            ("node", "role", "answers", "kafka"),
+            ((one["id"], one["role"], _answers(one["answers"]), one["kafka_version"]) for one in answer["nodes"]),
+        )
+
+
+def _crowd(nodes: Sequence[Answer]) -> str:
+    words = []
+    for role in ("controller", "broker"):
+        of_role = [node for node in nodes if node["role"] == role]
+        silent = sum(node["answers"] is not True for node in of_role)
+        words += [counted(len(of_role), role)] if of_role else []
+        words[-1:] = [f"{words[-1]} ({silent} without an answer)"] if silent else words[-1:]
+    return ", ".join(words)
+
+
+def _answers(answers: bool | None) -> Word:
+    return {True: Word("yes", "good"), False: Word("no", "bad"), None: Word("not asked", "warn")}[answers]
+
+
+def _finalized(feature: Answer) -> Word:
+    level, name = feature["finalized"], feature["finalized_name"]
+    if not level:
+        return Word("off", "dim")
+    return Word(f"{level}" if name is None else f"{level} ({name})")
+
+
+def _range(feature: Answer) -> Word:
+    low, high = feature["supported_min"], feature["supported_max"]
+    if low is None:
+        return Word("none", "bad")
+    return Word(_span(feature["name"], low, high))
+
+
+def _span(name: str, low: int, high: int) -> str:
+    from kafkactl.features.catalog.consequences import level_name
+
+    return f"{level_name(name, low)} to {level_name(name, high)}"
+
+
+def _differing(feature: Answer) -> str:
+    """The nodes whose range is not the one that all have in common."""
+    common = (feature["supported_min"], feature["supported_max"])
+    told = [
+        f"{node['role']} {node['id']}: {_range_of(feature['name'], node)}"
+        for node in feature["nodes"]
+        if _is_other(node, common)
+    ]
+    return _shortened(told)
+
+
+def _is_other(node: Answer, common: Sequence[int | None]) -> bool:
+    return node["min"] is not None and (node["min"], node["max"]) != tuple(common)
+
+
+def _range_of(name: str, node: Answer) -> str:
+    return _span(name, node["min"], node["max"]) if node["max"] else "not supported"
+
+
+def _shortened(told: Sequence[str], most: int = 4) -> str:
+    return first_few(told, most) or "none"

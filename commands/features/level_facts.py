@@ -1,0 +1,99 @@
+"""What a release says of feature levels, as Kafka's tools print it: the same for `storage` and for `features`.
+
+No cluster is asked; the tables of the releases answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.leaf import LeafCommand, leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+
+_TOOL_VERSION: Final = click.option(
+    "--kafka-version", metavar="V", help="The Kafka whose tool answers, such as 4.2. [default: the newest known]"
+)
+_CODES: Final = (exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE)
+
+
+def version_mapping_command(
+    group: str, *, examples: tuple[str, ...], short: tuple[str, ...] = (), metavar: str = "VERSION", note: str = ""
+) -> LeafCommand:
+    """`version-mapping` of a group: `short` are other names of --release-version, `note` ends the help.
+
+    Raises InputError `unknown-kafka-version`, `unknown-release-version` and its kin when it runs.
+    """
+    text = f"Print the level of every feature that goes with a release version.{note}"
+
+    @leaf_command("version-mapping", examples=examples, codes=_CODES, help=text)
+    @click.option(
+        *short,
+        "--release-version",
+        metavar=metavar,
+        help="A release (4.2) or a metadata.version (4.2-IV1). [default: the newest of that Kafka]",
+    )
+    @_TOOL_VERSION
+    def command(release_version: str | None, kafka_version: str | None) -> None:
+        from kafkactl.features.catalog.mapping import version_mapping
+        from kafkactl.features.catalog.releases import find_release, newest_release
+
+        release = find_release(kafka_version) if kafka_version else newest_release()
+        levels = version_mapping(release, release_version)
+        payload = {
+            "kafka_version": release.version_text,
+            "release_version": levels[0].note,
+            "features": [{"name": level.feature, "level": level.level} for level in levels],
+        }
+        _emit(f"{group}.version-mapping", payload, [str(level) for level in levels])
+
+    return command
+
+
+def feature_dependencies_command(
+    group: str, *, examples: tuple[str, ...], short: tuple[str, ...] = (), note: str = ""
+) -> LeafCommand:
+    """`feature-dependencies` of a group: `short` are other names of --feature, `note` ends the help.
+
+    Raises InputError where an argument is not NAME=LEVEL, or not known to that release, when it runs.
+    """
+    text = f"Print the levels of other features that a feature level needs.{note}"
+
+    @leaf_command("feature-dependencies", examples=examples, codes=_CODES, help=text)
+    @click.option(
+        *short,
+        "--feature",
+        "features",
+        metavar="NAME=LEVEL",
+        multiple=True,
+        required=True,
+        help="A feature and its level; may be given several times.",
+    )
+    @_TOOL_VERSION
+    def command(features: tuple[str, ...], kafka_version: str | None) -> None:
+        from kafkactl.features.catalog.mapping import feature_dependencies, parse_feature_level, render_dependencies
+        from kafkactl.features.catalog.releases import find_release, newest_release
+
+        release = find_release(kafka_version) if kafka_version else newest_release()
+        answers, lines = [], []
+        for name, level in (parse_feature_level(release, argument) for argument in features):
+            needed = feature_dependencies(release, name, level)
+            needs = [{"name": one.feature, "level": one.level} for one in needed]
+            answers.append({"name": name, "level": level, "dependencies": needs})
+            lines += render_dependencies(name, level, needed)
+        payload = {"kafka_version": release.version_text, "features": answers}
+        _emit(f"{group}.feature-dependencies", payload, lines)
+
+    return command
+
+
+def _emit(kind: str, payload: Mapping[str, Any], lines: Sequence[str]) -> NoReturn:
+    def show(page: Page, _answer: Mapping[str, Any]) -> None:
+        for line in lines:
+            page.line(line)
+
+    emit(kind, payload, render=show, listing="features")

@@ -1,0 +1,120 @@
+"""`kafkactl features verify`: proof that levels are in force on every node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands.features.options import level_options
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import Duration
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.adapters.kafka.feature_view import FeatureView
+    from kafkactl.features.change.proof import Proof
+
+_POLL_MS = 300
+
+
+@leaf_command(
+    "verify",
+    examples=(
+        "kafkactl features verify --bootstrap-server b1:9092",
+        "kafkactl features verify --bootstrap-server b1:9092 --metadata 4.3 --wait 1m",
+        "kafkactl features verify --bootstrap-controller c1:9093 --feature group.version=1 -o json",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.PROBLEMS_FOUND, exit_codes.INTERRUPTED,
+    ),
+    timeout="2m",
+)  # fmt: skip
+@level_options
+@click.option(
+    "--wait", "wait_ms", type=Duration(), metavar="TIME", help="Ask again until all nodes have them, at most this long."
+)
+@connection_options
+def command(
+    *,
+    metadata: str | None,
+    features: tuple[str, ...],
+    release_version: str | None,
+    wait_ms: int | None,
+    connection: ConnectionArguments,
+) -> None:
+    """Ask every node for its levels. Exit code 7 where a node has others, or did not answer.
+
+    Without levels to look for, all nodes are held against the active controller. Only levels are
+    compared: epochs differ between nodes that agree.
+    """
+    from kafkactl.adapters.kafka.feature_view import check_not_empty, observe_features
+    from kafkactl.features.change.answer import verify_answer
+
+    wanted = _wanted(metadata, features, release_version)
+    with open_client(connection) as client:
+        view = observe_features(client)
+        check_not_empty(view)
+        levels = wanted or dict(view.state.finalized)
+        view, proof = _proved(client, view, levels, wait_ms or 0)
+    answer = verify_answer(view.state.cluster_id, proof)
+    told = [one for one in view.findings if one.id not in ("node-not-asked", "brokers-not-known")]  # in the proof
+    emit(
+        "features.verify",
+        {**answer, "wanted": levels, "findings": [*answer["findings"], *told]},
+        render=_show,
+        exit_code=exit_codes.DONE if proof.holds else exit_codes.PROBLEMS_FOUND,
+    )
+
+
+def _wanted(metadata: str | None, features: tuple[str, ...], release_version: str | None) -> dict[str, int]:
+    from kafkactl.features.plan.request import Operation, parse_request
+
+    if metadata is None and not features and release_version is None:
+        return {}
+    # A level of 0 may be looked for, so the words are read as those of a downgrade.
+    operation = Operation.UPGRADE if release_version is not None else Operation.DOWNGRADE
+    asked = parse_request(operation, metadata=metadata, features=features, release_version=release_version)
+    return dict(asked.levels)
+
+
+def _proved(client: Client, view: FeatureView, levels: dict[str, int], wait_ms: int) -> tuple[FeatureView, Proof]:
+    """What the nodes show now, or, if that is no proof yet, as late as may be waited for."""
+    from kafkactl.adapters.files.clock import Deadline
+    from kafkactl.adapters.kafka.feature_view import observe_levels
+    from kafkactl.features.change.proof import prove
+
+    until = Deadline.after(wait_ms, client.clock)
+    proof = prove(view.state, levels)
+    while not proof.holds and not until.passed:
+        client.clock.sleep_ms(min(_POLL_MS, until.left_ms))
+        view = observe_levels(client, view)
+        proof = prove(view.state, levels)
+    return view, proof
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    shown = len([node for node in answer["proof"] if node["levels"] is not None])
+    if answer["proved"]:
+        page.heading(f"All {shown} nodes that live have these levels", "good")
+    else:
+        page.heading("Not every node has these levels, or shows it", "bad")
+    wanted = answer["wanted"]
+    page.table(
+        ("feature", "wanted", "nodes that have it", "nodes that have not"),
+        ((name, level, *_counted(answer["proof"], name, level)) for name, level in sorted(wanted.items())),
+    )
+    page.findings(answer["findings"])
+
+
+def _counted(proof: list[dict[str, Any]], name: str, level: int) -> tuple[int, Word]:
+    have = sum(node["levels"] is not None and node["levels"][name] == level for node in proof)
+    lacking = [
+        f"{node['role']} {node['node_id']}" for node in proof if not node["levels"] or node["levels"][name] != level
+    ]
+    return have, Word(", ".join(lacking) or "none", "bad" if lacking else "plain")

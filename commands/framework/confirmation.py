@@ -1,0 +1,55 @@
+"""Asking before a change, by degree of danger.
+
+The answer is None (go ahead) or the finding that belongs in the command's own answer with outcome `refused`: a
+refusal is an answer, not an error.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kafkactl.commands.framework.deadline import paused
+from kafkactl.commands.rendering import output
+from kafkactl.findings import Finding, Severity
+
+
+def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
+    """Ask yes or no. `--yes` answers it; without a terminal a missing `--yes` is a refusal."""
+    if yes:
+        return None
+    if not sys.stdin.isatty():
+        return _refusal(
+            "confirmation-missing",
+            subject,
+            "This changes something, and nobody is there to be asked.",
+            "Give --yes.",
+        )
+    with paused():
+        agreed = output.agreed(question)
+    return None if agreed else _refusal("not-confirmed", subject, "The question was answered with no.", "")
+
+
+def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, subject: str) -> Finding | None:
+    """Have the cluster id typed, or given by `--confirm`. `--yes` does not answer this."""
+    if confirm is None and not sys.stdin.isatty():
+        return _refusal(
+            "confirmation-missing",
+            subject,
+            "This cannot be undone and nobody is there to be asked.",
+            "Give --confirm with the id of the cluster; --yes is not enough.",
+        )
+    if confirm is None:
+        with paused():
+            confirm = output.answer_to((question, "Type the cluster id to go ahead"))
+    if confirm.strip() == cluster_id:
+        return None
+    return _refusal(
+        "confirmation-mismatch",
+        subject,
+        f"The id given to confirm is {confirm.strip()!r}, this cluster's is {cluster_id!r}.",
+        "Make sure that this is the cluster you mean, then give its id.",
+    )
+
+
+def _refusal(id: str, subject: str, message: str, next_step: str) -> Finding:
+    return Finding(id=id, severity=Severity.BLOCKER, subject=subject, message=message, next_step=next_step)

@@ -1,0 +1,174 @@
+"""How a command says which cluster it means: `--bootstrap-server` and its kin, before or after the sub-command.
+
+A leaf takes `@connection_options` and gets the parameter `connection`; its group takes the same decorator, so that the
+options may stand in front of the verb, as in Kafka's tools. What is nearer wins: the leaf's options before the
+group's, the command line before the environment, and all of them before a context.
+
+    @leaf_command("list", ...)
+    @connection_options
+    def command(*, connection: ConnectionArguments) -> None:
+        with open_client(connection) as client:
+            guard_cluster(client, connection)  # before the first change
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.framework.options import ConnectionOption
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.files.contexts import Target
+    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.findings import Finding
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# The client gives up before the command does, so that it can still say who did not answer.
+_SHARE_OF_TIME = 0.9
+_LOOKS = 5  # questions that are put one after the other before it is known that nobody answers
+
+
+class ConnectionArguments(NamedTuple):
+    """What was said about the cluster; nothing is opened, no file is read. All None: the current context counts."""
+
+    bootstrap_server: str | None = None
+    bootstrap_controller: str | None = None
+    command_config: str | None = None
+    context: str | None = None
+
+
+def connection_options(function: Function) -> Function:
+    """Decorator for a leaf, which gets the parameter `connection`, and for a group, which gets nothing."""
+    return option_group("connection", ConnectionArguments, *_options(), make=_gathered)(function)
+
+
+def open_client(
+    connection: ConnectionArguments, *, timeout_ms: float | None = None, is_node_config: bool = False
+) -> Client:
+    """A client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
+
+    One call of it may take `timeout_ms`; without, a little less than the command's --timeout. What the client's file
+    says and kafkactl does not do is reported on stderr, and so is what the connection exposes (refused where
+    --strict-security is given); keys that are no client's are not where it is a node's own file
+    (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
+    `unknown-context`, and those of the files).
+    """
+    from kafkactl.adapters.kafka.client_config import client_of, load_client_config
+    from kafkactl.commands.framework.exposure import tell_exposure
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.commands.rendering import output
+    from kafkactl.operations.exposure import client_exposure
+
+    target = target_of(connection)
+    config = load_client_config(target.command_config)
+    for finding in config.findings:
+        if is_node_config and finding.id == "unknown-client-property":
+            continue
+        output.say(f"{finding.severity.value}: {finding.message}", "warn")
+    tell_exposure((*client_exposure(config), *_contexts_exposure(target)))
+    if target.context is not None:
+        output.detail(f"context {target.context}")
+    if timeout_ms is None:
+        timeout_ms = min(_SHARE_OF_TIME * current_settings().timeout_ms, config.limits().timeout_ms)
+    return client_of(
+        config, brokers=target.bootstrap_server, controllers=target.bootstrap_controller, timeout_ms=timeout_ms
+    )
+
+
+def _contexts_exposure(target: Target) -> Iterable[Finding]:
+    """Any user that may change the contexts file decides where a login is sent."""
+    import os
+
+    from kafkactl.adapters.files.contexts import contexts_file
+    from kafkactl.operations.exposure import writable_by_others
+
+    return () if target.context is None else writable_by_others(str(contexts_file(os.environ)), "the file of contexts")
+
+
+def patience_ms(most_ms: float) -> float:
+    """How long one silent node may hold up a look at many: a share of --timeout, so that the look can end before it."""
+    from kafkactl.commands.framework.settings import current_settings
+
+    return min(most_ms, current_settings().timeout_ms / _LOOKS)
+
+
+def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
+    """Make sure that the cluster that answers is the context's, before anything is changed.
+
+    Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node tells the cluster's id. A context
+    without an id, and arguments without a context, are not held against anything.
+    """
+    expected = target_of(connection).cluster_id
+    if expected is None:
+        return
+    found = client.cluster().cluster_id
+    if found != expected:
+        from kafkactl.errors import RefusedError
+
+        raise RefusedError(
+            f"the cluster that answers has the id {found}, the context's is {expected}",
+            id="cluster-id-mismatch",
+            next_step="Nothing was changed. Check the addresses, and the context: kafkactl config view.",
+        )
+
+
+def target_of(connection: ConnectionArguments) -> Target:
+    """The arguments together with the context that they name, or the current one. Raises InputError."""
+    import os
+
+    from kafkactl.adapters.files.contexts import Contexts, contexts_file, load_contexts, resolve_target
+
+    needs_contexts = connection.context is not None or not (
+        connection.bootstrap_server or connection.bootstrap_controller
+    )
+    contexts = load_contexts(contexts_file(os.environ)) if needs_contexts else Contexts(file="", by_name={})
+    return resolve_target(contexts, **connection._asdict())
+
+
+def title_of_cluster(connection: ConnectionArguments) -> str:
+    """What the log of a live cluster is called among paths: `cluster:` and the addresses. Raises as `target_of`."""
+    target = target_of(connection)
+    return f"cluster:{target.bootstrap_controller or target.bootstrap_server}"
+
+
+def _options() -> tuple[Callable[[Any], Any], ...]:
+    return (
+        _option("--bootstrap-server", "HOST:PORT,…", "Brokers to ask first."),
+        _option("--bootstrap-controller", "HOST:PORT,…", "Controllers to ask first, instead of brokers."),
+        _option("--command-config", "FILE", "Client properties: security, login, time-outs; as Kafka's tools read it."),
+        _option("--context", "NAME", "A context of `kafkactl config`, instead of the current one."),
+    )
+
+
+def _option(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
+    variable = "KAFKACTL_" + name.removeprefix("--").replace("-", "_").upper()
+    return click.option(name, cls=ConnectionOption, metavar=metavar, envvar=variable, help=text)
+
+
+def _gathered(**_given: str | None) -> ConnectionArguments:
+    """The options of this command and of the groups around it, each from its nearest place."""
+    typed: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    scope: click.Context | None = click.get_current_context()
+    while scope is not None:
+        for name in ConnectionArguments._fields:
+            if value := scope.params.get(name):
+                on_line = scope.get_parameter_source(name) is ParameterSource.COMMANDLINE
+                (typed if on_line else environment).setdefault(name, value)
+        scope = scope.parent
+    return ConnectionArguments(**_nearest(typed, environment))
+
+
+def _nearest(typed: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Typed words before those of the environment; where they name a cluster, the environment's does not count."""
+    if "context" in typed:
+        return dict(typed)
+    named = {"bootstrap_server", "bootstrap_controller"} & set(typed)
+    ignored = {"bootstrap_server", "bootstrap_controller", "context"} if named else set()
+    return {name: value for name, value in environment.items() if name not in ignored} | dict(typed)

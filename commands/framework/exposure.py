@@ -1,0 +1,45 @@
+"""What a connection or a file gives away, on standard error; with `--strict-security` the command is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+
+_TOLD: Final = "kafkactl.exposure"
+
+
+def tell_exposure(findings: Iterable[Finding]) -> None:
+    """Warn of each once, with its id, where a person reads.
+
+    Raises RefusedError, before anything is sent, where the operator is strict.
+    """
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.commands.rendering import output
+
+    context = click.get_current_context(silent=True)
+    told: set[str] = set() if context is None else context.meta.setdefault(_TOLD, set())
+    found = tuple(finding for finding in findings if finding.message not in told)
+    told.update(finding.message for finding in found)
+    if found and current_settings().strict_security:
+        raise _refused(found)
+    if current_settings().output != "table" and not sys.stderr.isatty():
+        return  # a script reads standard error as one error object; --strict-security is what speaks to it
+    for finding in found:
+        output.say(f"warning: {finding.message} ({finding.id})", "warn")
+
+
+def _refused(found: tuple[Finding, ...]) -> Exception:
+    from kafkactl.errors import RefusedError
+    from kafkactl.operations.exposure import every
+
+    return RefusedError(
+        f"refused by --strict-security: {every(found)}",
+        id=found[0].id,
+        next_step=" ".join(dict.fromkeys(finding.next_step for finding in found)),
+    )

@@ -1,0 +1,154 @@
+"""How an exception that ended a command is told: one error object, or a few lines for people; never a secret."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework.exit_codes import exit_code_of, has_too_many_digits
+from kafkactl.commands.framework.settings import SCHEMA_VERSION, Settings
+from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering.page import Word
+from kafkactl.errors import KafkactlError
+from kafkactl.shown import visible, visible_lines
+
+_USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
+    (click.MissingParameter, "missing-option"),
+    (click.NoSuchOption, "unknown-option"),
+    (click.BadOptionUsage, "bad-option-usage"),
+    (click.BadParameter, "invalid-option-value"),
+    (click.FileError, "unreadable-file"),
+    (click.ClickException, "wrong-usage"),
+)
+
+
+def report(error: BaseException, settings: Settings) -> int:
+    """Print the error on stderr in the format that was asked for; the exit code it means."""
+    described = describe(error)
+    from kafkactl.commands.rendering import output
+
+    is_table = settings.output == "table"
+    text = _for_people(described, error, settings) if is_table else output.serialised(described, settings.output)
+    if settings.verbose and described["id"] == "internal-error":
+        text += "".join(map(_traced, traceback.format_exception(error)))
+    output.write_talk(text)
+    return exit_code_of(error)
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """The error object of cli.md 1 for any exception."""
+    match error:
+        case KafkactlError():
+            return {key: _clean(value) for key, value in error.to_dict().items()}  # findings hold no secret
+        case click.ClickException():
+            return _object(error, _usage_id(error), error.format_message(), next_step=_help_hint(error))
+        case KeyboardInterrupt() | click.Abort():
+            return _object(
+                error,
+                "interrupted",
+                "interrupted",
+                next_step="Run the command again: it goes on from what is there.",
+            )
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            return _object(error, "operating-system-error", f"{where}{error.strerror or error}")
+        case ValueError() if has_too_many_digits(error):
+            return _object(
+                error,
+                "number-too-long",
+                f"a number has more than {sys.get_int_max_str_digits()} digits",
+                next_step="Look for it in the arguments and in the files that they name: no number of Kafka has more"
+                " than 20 digits.",
+            )
+        case _:
+            return _object(
+                error,
+                "internal-error",
+                f"{type(error).__name__}: {error}",
+                cause="This is a bug in kafkactl, not a mistake of yours.",
+                next_step="Run it again with -v and report what it prints, together with the command.",
+            )
+
+
+def redacted(text: str) -> str:
+    """The text with everything that looks like a password left out."""
+    from kafkactl.metadata.image.redact import redacted_text
+
+    return redacted_text(text)
+
+
+def _object(
+    error: BaseException, id: str, message: str, *, cause: str | None = None, next_step: str | None = None
+) -> dict[str, Any]:
+    return {
+        "kind": "error",
+        "schema_version": SCHEMA_VERSION,
+        "id": id,
+        "message": _clean(message),
+        "cause": cause,
+        "next_step": next_step,
+        "exit_code": exit_code_of(error),
+        "findings": [],
+    }
+
+
+def _clean(value: Any) -> Any:
+    return redacted(value) if isinstance(value, str) else value
+
+
+def _usage_id(error: click.ClickException) -> str:
+    if error.message.startswith("No such command"):
+        return "unknown-command"
+    return next(id for family, id in _USAGE_IDS if isinstance(error, family))
+
+
+def _help_hint(error: click.ClickException) -> str | None:
+    ctx = getattr(error, "ctx", None)
+    return f"See `{ctx.command_path} --help`." if ctx else None
+
+
+def _for_people(described: Mapping[str, Any], error: BaseException, settings: Settings) -> str:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return f"{described['message']}\n"
+    color = settings.colors(sys.stderr)
+    lines = _hanging("error:", "bad", _parts(described["message"], error), color)
+    for name, value in (("cause", described["cause"]), ("try", described["next_step"])):
+        if value:
+            lines += _hanging(f"  {name:5}", "dim", [value], color)
+    for finding in described["findings"][1:]:
+        lines += _hanging(f"  {'also':5}", "dim", [f"{finding['id']}: {finding['message']}"], color)
+    if not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
+        lines += _hanging(f"  {'more':5}", "dim", [f"kafkactl explain {described['id']}"], color)
+    return "\n".join(lines) + "\n"
+
+
+def _parts(message: str, error: BaseException) -> list[str]:
+    """The lines of a message. Click breaks lines itself, to list choices; an inventory's problems take one each."""
+    if isinstance(error, click.ClickException):
+        return message.replace("\t", "    ").split("\n")
+    more = [redacted(problem) for problem in getattr(error, "problems", ())[1:]]
+    return [message.removesuffix("; ".join(["", *more])), *more] if more else [message]
+
+
+def _traced(piece: str) -> str:
+    """A piece of a traceback: the lines of a frame, or the exception, whose text may be foreign, in one line."""
+    shown = redacted(piece)
+    return visible_lines(shown) if piece.startswith("  File ") else visible(shown.strip("\n")) + "\n"
+
+
+def _hanging(label: str, tone: str, texts: Sequence[str], color: bool) -> list[str]:
+    """`label text`, wrapped under the text on a terminal, and only there: logs are searched by line."""
+    parts = [visible(text) for text in texts]
+    if sys.stderr.isatty():
+        import shutil
+        import textwrap
+
+        width = max(20, shutil.get_terminal_size().columns - len(label) - 2)
+        wrap = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+        parts = [line for part in parts for line in wrap.wrap(part) or [""]]
+    first, *rest = parts
+    return [f"{plain.paint(Word(label, tone), color=color)} {first}", *(f"{'':{len(label)}} {line}" for line in rest)]

@@ -1,0 +1,133 @@
+"""Options that several commands share, and the types of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from kafkactl.commands.framework.lazy_group import did_you_mean
+from kafkactl.commands.framework.settings import COLORS, FORMATS
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+COMMON_NAMES = ("output", "color", "quiet", "verbose", "timeout_ms", "strict_security")
+
+# Of two units that fit, the longer one stands first.
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+
+_LONGEST_MS = 365 * 24 * 3_600_000  # what a timer of the system takes, with room
+_MOST_DIGITS = 20
+
+
+class Duration(click.ParamType[int]):
+    """A length of time with its unit: `500ms`, `30s`, `2m`, `1h`. The value is in milliseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Milliseconds; a number without unit, zero and anything else is a usage error."""
+        if isinstance(value, int):
+            return value
+        text = value.strip()
+        unit = next((unit for unit in _UNIT_MS if text.endswith(unit)), "")
+        number = text.removesuffix(unit)
+        if not unit or not number.isdecimal() or len(number) > _MOST_DIGITS or int(number) == 0:
+            self.fail(f"{value!r} is not a duration: write 500ms, 30s, 2m or 1h.", param, ctx)
+        if int(number) * _UNIT_MS[unit] > _LONGEST_MS:
+            self.fail(f"{value!r} is longer than {_LONGEST_MS // _UNIT_MS['h']}h.", param, ctx)
+        return int(number) * _UNIT_MS[unit]
+
+
+class Choice(click.Choice[str]):
+    """A choice that suggests the nearest word."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Click's message, with a suggestion."""
+        return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), list(self.choices))
+
+
+class CommonOption(click.Option):
+    """An option that every command takes; shown in a section of its own."""
+
+
+class ConnectionOption(click.Option):
+    """An option of every command that speaks with a cluster; shown in a section of its own."""
+
+
+def common_options(timeout: str, output: str = "table") -> Callable[[Function], Function]:
+    """What every leaf command takes. `leaf_command` applies it; the values end up in `Settings`."""
+    options = (
+        click.option(
+            "-o", "--output", cls=CommonOption, type=Choice(FORMATS), default=output, show_default=True,
+            envvar="KAFKACTL_OUTPUT", help="How the answer is printed.",
+        ),
+        click.option(
+            "--color", cls=CommonOption, type=Choice(COLORS), default="auto", show_default=True,
+            envvar="KAFKACTL_COLOR", help="Colour: auto means on a terminal, unless NO_COLOR is set.",
+        ),
+        click.option(
+            "-q", "--quiet", cls=CommonOption, is_flag=True, envvar="KAFKACTL_QUIET",
+            help="Say nothing on stderr but errors.",
+        ),
+        click.option(
+            "-v", "--verbose", cls=CommonOption, is_flag=True, envvar="KAFKACTL_VERBOSE",
+            help="Say more on stderr; a bug shows its traceback.",
+        ),
+        click.option(
+            "--timeout", "timeout_ms", cls=CommonOption, type=Duration(), default=timeout, show_default=True,
+            metavar="TIME", envvar="KAFKACTL_TIMEOUT", help="Give up after this time: 500ms, 30s, 2m.",
+        ),
+        click.option(
+            "--strict-security", cls=CommonOption, is_flag=True, envvar="KAFKACTL_STRICT_SECURITY",
+            help="Refuse logins in the clear, unchecked host names, and secrets that others may read.",
+        ),
+    )  # fmt: skip
+    return _all_of(options)
+
+
+def writing_options(function: Function) -> Function:
+    """`--dry-run` and `--yes`, for every command that writes: parameters `dry_run` and `yes`."""
+    options = (
+        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
+        click.option("--yes", is_flag=True, help="Do not ask; go ahead."),
+    )
+    return _all_of(options)(function)
+
+
+def unasked_writing_options(function: Function) -> Function:
+    """`--dry-run`, for what is too harmless to ask about: parameter `dry_run`. `--yes` is taken and changes nothing."""
+    options = (
+        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
+        click.option("--yes", is_flag=True, expose_value=False, help="Changes nothing: this command does not ask."),
+    )
+    return _all_of(options)(function)
+
+
+def confirm_option(function: Function) -> Function:
+    """`--confirm CLUSTER_ID`, for what cannot be undone: parameter `confirm`."""
+    option = click.option(
+        "--confirm",
+        metavar="CLUSTER_ID",
+        help="Go ahead with what cannot be undone: the id of the cluster it hits.",
+    )
+    return option(function)
+
+
+def kafka_version_option(function: Function) -> Function:
+    """`--kafka-version V`: the release that will start on these disks; parameter `kafka_version` (None: newest)."""
+    option = click.option(
+        "--kafka-version", metavar="V",
+        help="The Kafka release that will start on these disks, such as 3.9.2 or 4.4. [default: the newest known]",
+    )  # fmt: skip
+    return option(function)
+
+
+def _all_of(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Function], Function]:
+    def decorate(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate

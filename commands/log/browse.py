@@ -1,0 +1,215 @@
+"""`kafkactl log browse`: the state of a cluster as a tree of files, to walk through."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.log.options import (
+    FROM_CLUSTER,
+    code_of,
+    from_cluster_option,
+    loaded_image,
+    point_of,
+    point_options,
+    provenance,
+    show_secrets_option,
+)
+from kafkactl.commands.rendering.output import asked, emit, say, show_line
+from kafkactl.commands.rendering.page import Page
+from kafkactl.shown import json_text
+
+if TYPE_CHECKING:
+    from kafkactl.metadata.image.tree import Folder, Node
+
+_HELP = "ls [PATH]   cd PATH   cat PATH   tree [PATH]   find [PATH] TEXT   pwd   exit"
+
+
+@leaf_command(
+    "browse",
+    examples=(
+        "kafkactl log browse /disk1/__cluster_metadata-0",
+        "kafkactl log browse /disk1/__cluster_metadata-0 /image/topics/byName/orders/0",
+        "kafkactl log browse --from-cluster --bootstrap-controller host:9093 /image/features",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
+        exit_codes.PROBLEMS_FOUND,
+    ),
+    timeout="1h",
+)  # fmt: skip
+@click.argument("words", metavar="[SOURCE] [PATH]", nargs=-1)
+@from_cluster_option
+@point_options
+@show_secrets_option
+@connection_options
+def command(
+    *,
+    words: tuple[str, ...],
+    from_cluster: bool,
+    at: int | None,
+    at_time: int | None,
+    show_secrets: bool,
+    connection: ConnectionArguments,
+) -> None:
+    """Walk through the state of a cluster as through folders and files.
+
+    The tree is that of kafka-metadata-shell. On a terminal it asks for commands (ls, cd, cat, tree,
+    find, pwd, exit); with a PATH, or where there is no terminal, it prints one folder or file. Damage
+    does not end the tree, as it ends the log for a node of Kafka: a finding reports it (exit 7).
+    """
+    from kafkactl.metadata.image.tree import Folder, find, resolved, tree_of
+
+    most = 1 if from_cluster else 2
+    if not most - 1 <= len(words) <= most:
+        raise click.UsageError(f"Give a SOURCE or {FROM_CLUSTER}, and perhaps a PATH in its tree.")
+    sources, path = words[: most - 1], (words[most - 1 :] or (None,))[0]
+    loaded = loaded_image(sources, connection, from_cluster=from_cluster, point=point_of(at, at_time), past_damage=True)
+    root = tree_of(loaded.image, provenance=provenance(loaded), hide=not show_secrets)
+    code = code_of(loaded.findings)
+    if path is None and sys.stdin.isatty() and sys.stdout.isatty():
+        _Session(root).run()
+        raise click.exceptions.Exit(code)
+    node = find(root, path or "/")
+    is_folder = isinstance(node, Folder)
+    emit(
+        "log.browse",
+        {
+            "path": "/" + "/".join(resolved(path or "/")),
+            "type": "directory" if is_folder else "file",
+            "names": list(node.names) if isinstance(node, Folder) else None,
+            "value": None if isinstance(node, Folder) else node.value,
+            "findings": loaded.findings,
+        },
+        render=_show,
+        exit_code=code,
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    for line in answer["names"] if answer["type"] == "directory" else _lines(answer["value"]):
+        page.line(line)
+    page.findings(answer["findings"])
+
+
+def _lines(value: Any) -> list[str]:
+    return json_text(value, indent=2).split("\n")
+
+
+class _Session:
+    """A person at a terminal. The clock of --timeout stands still while it lasts."""
+
+    def __init__(self, root: Folder) -> None:
+        self._root = root
+        self._place: list[str] = []
+
+    def run(self) -> None:
+        """Ask for commands until `exit` or the end of the input."""
+        from kafkactl.commands.framework.deadline import paused
+
+        say(_HELP, "dim")
+        with paused():
+            while True:
+                try:
+                    line = asked(f"/{'/'.join(self._place)}> ")
+                except (EOFError, KeyboardInterrupt):
+                    return
+                if not self.obey(line):
+                    return
+
+    def obey(self, line: str) -> bool:
+        """Carry out one line; False to end."""
+        from kafkactl.errors import InputError
+
+        try:
+            word, *arguments = shlex.split(line) or [""]
+        except ValueError as error:
+            say(str(error), "warn")
+            return True
+        if word in ("exit", "quit"):
+            return False
+        try:
+            _WORDS.get(word, _Session._unknown)(self, arguments)
+        except InputError as error:
+            say(f"{error.message} {error.next_step or ''}".rstrip(), "warn")
+        return True
+
+    def _path(self, arguments: list[str]) -> str:
+        given = arguments[0] if arguments else "."
+        return given if given.startswith("/") else "/".join((*self._place, given))
+
+    def _find(self, arguments: list[str]) -> tuple[str, Node]:
+        from kafkactl.metadata.image.tree import find, resolved
+
+        path = self._path(arguments)
+        return "/" + "/".join(resolved(path)), find(self._root, path)
+
+    def entries(self, arguments: list[str]) -> None:
+        """`ls`."""
+        from kafkactl.metadata.image.tree import Folder
+
+        path, node = self._find(arguments)
+        show_line("  ".join(node.names) if isinstance(node, Folder) else path)
+
+    def show(self, arguments: list[str]) -> None:
+        """`cat`."""
+        from kafkactl.metadata.image.tree import Folder
+
+        path, node = self._find(arguments)
+        if isinstance(node, Folder):
+            say(f"{path} is a folder; ls shows what is in it", "warn")
+        else:
+            for line in _lines(node.value):
+                show_line(line)
+
+    def change(self, arguments: list[str]) -> None:
+        """`cd`."""
+        from kafkactl.metadata.image.tree import Folder, resolved
+
+        path, node = self._find(arguments or ["/"])
+        if isinstance(node, Folder):
+            self._place = resolved(path)
+        else:
+            say(f"{path} is a file; cat shows it", "warn")
+
+    def where(self, _arguments: list[str]) -> None:
+        """`pwd`."""
+        show_line("/" + "/".join(self._place))
+
+    def tree(self, arguments: list[str]) -> None:
+        """`tree`."""
+        self._walk(arguments, None)
+
+    def search(self, arguments: list[str]) -> None:
+        """`find`."""
+        *place, text = arguments or [""]
+        self._walk(place, text)
+
+    def _walk(self, arguments: list[str], text: str | None) -> None:
+        from kafkactl.metadata.image.tree import walk
+
+        path, node = self._find(arguments)
+        for below, _ in walk(node, "" if path == "/" else path):
+            if text is None or text in below.rpartition("/")[2]:
+                show_line(below)
+
+    def _unknown(self, _arguments: list[str]) -> None:
+        say(_HELP, "dim")
+
+
+_WORDS: dict[str, Callable[[_Session, list[str]], None]] = {
+    "ls": _Session.entries,
+    "cat": _Session.show,
+    "cd": _Session.change,
+    "pwd": _Session.where,
+    "tree": _Session.tree,
+    "find": _Session.search,
+    "": lambda _session, _arguments: None,
+}

@@ -1,0 +1,154 @@
+"""`kafkactl log diff`: what differs between two states of a cluster."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.log.options import (
+    code_of,
+    from_cluster_option,
+    loaded_image,
+    past_damage_option,
+    provenance,
+    show_secrets_option,
+)
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.wording import counted
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.logs.image import LoadedImage
+    from kafkactl.metadata.image.diff import Difference
+
+_SHOWN = 100
+_TONES = {"added": "good", "removed": "bad", "changed": "warn"}
+
+
+@leaf_command(
+    "diff",
+    examples=(
+        "kafkactl log diff node1/__cluster_metadata-0 node2/__cluster_metadata-0",
+        "kafkactl log diff /disk1/__cluster_metadata-0@12000 /disk1/__cluster_metadata-0@12500",
+        "kafkactl log diff backup/__cluster_metadata-0 --from-cluster --bootstrap-controller host:9093",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
+        exit_codes.PROBLEMS_FOUND,
+    ),
+    timeout="1h",
+)  # fmt: skip
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="[B]", required=False)
+@from_cluster_option
+@past_damage_option
+@show_secrets_option
+@connection_options
+def command(
+    *,
+    before: str,
+    after: str | None,
+    from_cluster: bool,
+    past_damage: bool,
+    show_secrets: bool,
+    connection: ConnectionArguments,
+) -> None:
+    """Compare the state that A comes to with that of B, or with a live cluster (--from-cluster).
+
+    A and B are sources; with @OFFSET behind it, a source means its state after that record. What
+    is only in B was added. Differences are data: the exit code is 0 whether there are any or not.
+    """
+    from kafkactl.metadata.image.diff import diff
+
+    if (after is None) != from_cluster:
+        raise click.UsageError("Give B, or --from-cluster.")
+    left = _loaded(before, connection, past_damage=past_damage)
+    right = _loaded(after, connection, past_damage=past_damage)
+    differences = diff(left.image, right.image)
+    findings = [*left.findings, *right.findings]
+    emit(
+        "log.diff",
+        {
+            "before": provenance(left),
+            "after": provenance(right),
+            "counts": dict(Counter(one.part for one in differences)),
+            "differences": [_plain(one, hide=not show_secrets) for one in differences],
+            "findings": findings,
+        },
+        render=_show,
+        exit_code=code_of(findings),
+        listing="differences",
+    )
+
+
+def _loaded(text: str | None, connection: ConnectionArguments, *, past_damage: bool) -> LoadedImage:
+    from kafkactl.adapters.logs.image import Point
+
+    if text is None:
+        return loaded_image((), connection, from_cluster=True, point=Point(), past_damage=past_damage)
+    path, offset = text, None
+    match = re.fullmatch(r"(.+)@(\d+)", text)
+    if match is not None and not Path(text).exists():
+        path, offset = match[1], int(match[2])
+    return loaded_image((path,), connection, from_cluster=False, point=Point(offset=offset), past_damage=past_damage)
+
+
+def _plain(one: Difference, *, hide: bool) -> dict[str, Any]:
+    from kafkactl.metadata.image.diff import config_kind
+    from kafkactl.metadata.image.redact import redacted, redacted_configs, redacted_key
+
+    before, after, key = dict(one.before), dict(one.after), one.key
+    if hide and one.part == "configs":
+        kind = config_kind(one.key)
+        before, after = redacted_configs(kind, before), redacted_configs(kind, after)
+    elif hide:
+        before, after = redacted(one.record, before), redacted(one.record, after)
+        key = redacted_key(one.part, key)
+    return {
+        "part": one.part,
+        "key": key,
+        "change": one.change.value,
+        "record": one.record,
+        "before": before,
+        "after": after,
+    }
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    differences, places = answer["differences"], (answer["before"]["offset"], answer["after"]["offset"])
+    where = f"offset {places[0]} and offset {places[1]}"
+    if not differences:
+        page.heading(f"Equal: {where} are the same state", "good")
+    else:
+        count = counted(len(differences), "difference")
+        page.heading(f"{count} between {where}", "warn")
+    page.table(
+        ("change", "part", "key", "before", "after"),
+        (
+            (
+                Word(one["change"], _TONES[one["change"]]),
+                one["part"],
+                one["key"],
+                _text(one["before"]),
+                _text(one["after"]),
+            )
+            for one in differences[:_SHOWN]
+        ),
+    )
+    if len(differences) > _SHOWN:
+        page.line(f"… and {len(differences) - _SHOWN} more; -o jsonl gives all of them")
+    page.findings(answer["findings"])
+
+
+def _text(fields: Mapping[str, Any]) -> str | None:
+    from kafkactl.commands.log.stream import content_of
+
+    return content_of(fields) or None

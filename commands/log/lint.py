@@ -1,0 +1,79 @@
+"""`kafkactl log lint`: what in the state of a cluster does not fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.log.options import (
+    code_of,
+    from_cluster_option,
+    loaded_image,
+    past_damage_option,
+    point_of,
+    point_options,
+    provenance,
+)
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "lint",
+    examples=(
+        "kafkactl log lint /disk1/__cluster_metadata-0",
+        "kafkactl log lint --from-cluster --bootstrap-controller host:9093 -o json",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
+        exit_codes.PROBLEMS_FOUND,
+    ),
+    timeout="1h",
+)  # fmt: skip
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@from_cluster_option
+@point_options
+@past_damage_option
+@connection_options
+def command(
+    *,
+    sources: tuple[str, ...],
+    from_cluster: bool,
+    at: int | None,
+    at_time: int | None,
+    past_damage: bool,
+    connection: ConnectionArguments,
+) -> None:
+    """Replay a metadata log and say what is strange about it and about the state that it comes to.
+
+    Records that contradict what came before, aborted transactions that some nodes keep, replicas on
+    brokers that nobody knows, leaders outside the ISR, configurations of topics that are gone. The
+    exit code is 7 if something is wrong; what is only strange are warnings.
+    """
+    from kafkactl.metadata.image.lint import lint
+
+    point = point_of(at, at_time)
+    loaded = loaded_image(
+        sources, connection, from_cluster=from_cluster, point=point, whole=True, past_damage=past_damage
+    )
+    findings = [*loaded.findings, *lint(loaded.image)]
+    emit(
+        "log.lint",
+        {**provenance(loaded), "records": loaded.counts, "findings": findings},
+        render=_show,
+        exit_code=code_of(findings),
+        listing="findings",
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    findings, total = answer["findings"], sum(answer["records"].values())
+    heading = f"{len(findings)} findings" if len(findings) != 1 else "1 finding"
+    tone = "bad" if any(one["severity"] == "blocker" for one in findings) else "warn" if findings else "good"
+    page.heading(f"{heading if findings else 'Nothing strange'} in {total} records", tone)
+    page.findings(findings)

@@ -1,0 +1,143 @@
+"""`kafkactl log verify`: is a metadata log whole, and do the nodes agree?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import (
+    ConnectionArguments,
+    connection_options,
+    open_client,
+    title_of_cluster,
+)
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.wording import counted
+
+if TYPE_CHECKING:
+    from kafkactl.storage.log_check import NodeLog
+
+
+@leaf_command(
+    "verify",
+    examples=(
+        "kafkactl log verify /disk1/__cluster_metadata-0",
+        "kafkactl log verify node1/__cluster_metadata-0 node2/__cluster_metadata-0 node3/__cluster_metadata-0",
+        "kafkactl log verify /disk1/__cluster_metadata-0 --from-cluster --bootstrap-controller host:9093",
+    ),
+    codes=(
+        exit_codes.DONE,
+        exit_codes.FAILED,
+        exit_codes.USAGE,
+        exit_codes.UNREACHABLE,
+        exit_codes.UNKNOWN,
+        exit_codes.PROBLEMS_FOUND,
+    ),
+    timeout="1h",
+)
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@from_cluster_option
+@connection_options
+def command(*, sources: tuple[str, ...], from_cluster: bool, connection: ConnectionArguments) -> None:
+    """Read every byte of a metadata log and say what is wrong with it.
+
+    Damage, missing offsets, records that do not decode, broken snapshots, and what a restart would
+    cut off in silence. Several SOURCEs are the logs of several nodes of one cluster: they are
+    compared batch by batch, each up to its first damage, and ranked: the best disk is the one whose
+    valid part ends at the highest epoch and offset. With --from-cluster the log of the active
+    controller is one of them. Exit code 6 if there was no record to check.
+    """
+    from kafkactl.adapters.logs.check import read_node_log
+    from kafkactl.findings import blockers
+    from kafkactl.storage.log_compare import check_logs, divergences, may_agree, nothing_learned, ranking, reference_of
+
+    if not sources and not from_cluster:
+        raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
+    nodes = [read_node_log(path) for path in dict.fromkeys(sources)]
+    if from_cluster:
+        nodes.append(_live(connection))
+    findings = check_logs(nodes)
+    several = len(nodes) > 1 and may_agree(nodes)
+    ranked = ranking(nodes) if several else []
+    reference = reference_of(ranked) if several else None
+    code = exit_codes.UNKNOWN if nothing_learned(nodes) else exit_codes.DONE
+    emit(
+        "log.verify",
+        {
+            "sources": nodes,
+            "reference": None if reference is None else reference.path,
+            "ranking": [
+                {
+                    "path": node.path,
+                    "rank": at + 1,
+                    "end_offset": node.place[1],
+                    "last_epoch": node.place[0],
+                    "is_damaged": node.trouble is not None,
+                }
+                for at, node in enumerate(ranked)
+            ],
+            "divergences": [
+                {
+                    "path": node.path,
+                    "offset": parted.offset,
+                    "epoch": parted.epoch,
+                    "reference_epoch": parted.other_epoch,
+                    "offsets_behind": node.kept.end_offset - parted.offset,
+                }
+                for node, parted in (divergences(nodes, reference) if several else ())
+            ],
+            "findings": findings,
+        },
+        render=_show,
+        exit_code=exit_codes.PROBLEMS_FOUND if blockers(findings) else code,
+        listing="sources",
+    )
+
+
+def _live(connection: ConnectionArguments) -> NodeLog:
+    from kafkactl.adapters.logs.check import read_node_log
+    from kafkactl.adapters.logs.live import saved_log
+    from kafkactl.commands.framework.deadline import ends_clean
+    from kafkactl.frozen import changed
+
+    with ends_clean(), open_client(connection) as client, saved_log(client) as folder:
+        return changed(read_node_log(folder), path=title_of_cluster(connection))
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    problems = sum(finding["severity"] == "blocker" for finding in answer["findings"])
+    what = "The logs are" if len(answer["sources"]) > 1 else "The log is"
+    is_empty = any(finding["id"] == "empty-metadata-log" for finding in answer["findings"])
+    if is_empty and not problems:
+        page.heading("There is no metadata record to check", "warn")
+    elif problems:
+        page.heading(f"{what} not sound: {counted(problems, 'problem')}", "bad")
+    else:
+        page.heading(f"{what} sound", "good")
+    page.table(
+        ("source", "offsets", "epoch", "records", "snapshot", "a restart cuts"),
+        (_row(source) for source in answer["sources"]),
+    )
+    if answer["ranking"]:
+        best = answer["ranking"][0]
+        page.line(f"Best disk: {best['path']}, to offset {best['end_offset']} (epoch {best['last_epoch']})")
+    page.findings(answer["findings"])
+
+
+def _row(source: Mapping[str, Any]) -> tuple[Any, ...]:
+    cut, snapshot = source["would_cut"], source["newest_snapshot"]
+    first, end = source["first_offset"], source["end_offset"]
+    return (
+        source["path"],
+        None if first is None else f"{first}-{end - 1}" if end > first else "none",
+        source["last_epoch"],
+        source["records"],
+        None if snapshot is None else snapshot["offset"],
+        Word("nothing", "good") if cut is None else Word(f"{cut['bytes']} bytes from offset {cut['offset']}", "bad"),
+    )

@@ -1,0 +1,38 @@
+"""`kafkactl migrate`: the table of its verbs. Each verb is a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
+
+VERBS = {
+    "check": Entry("kafkactl.commands.migrate.check", "command", "Every danger that can be seen, in any state."),
+    "compare": Entry("kafkactl.commands.migrate.compare", "command", "ZooKeeper against KRaft, entity by entity."),
+    "finalize": Entry("kafkactl.commands.migrate.finalize", "command", "End the migration: there is no way back."),
+    "observe": Entry(
+        "kafkactl.commands.migrate.observe", "command", "Save everything that the migration is judged by."
+    ),
+    "plan": Entry("kafkactl.commands.migrate.plan", "command", "Every step from here, and what the copy will write."),
+    "rollback": Entry("kafkactl.commands.migrate.rollback", "command", "The way back to ZooKeeper."),
+    "run": Entry("kafkactl.commands.migrate.run", "command", "Forward to KRaft, one step at a time."),
+    "status": Entry("kafkactl.commands.migrate.status", "command", "Where the migration is, and what comes next."),
+    "render": Entry("kafkactl.commands.migrate.render", "command", "Every node's config file for every phase."),
+}
+
+
+@click.group(
+    "migrate",
+    cls=LazyGroup,
+    entries=VERBS,
+    examples=(
+        "kafkactl migrate status --inventory migration.toml",
+        "kafkactl migrate check --observation observation",
+        "kafkactl migrate observe --inventory migration.toml --out observation",
+    ),
+)
+def command() -> None:
+    """Move a cluster from ZooKeeper to KRaft, step by step, and back.
+
+    Each command looks at the live cluster (--inventory), or at a saved observation of one (--observation).
+    """

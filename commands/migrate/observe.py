@@ -1,0 +1,108 @@
+"""`kafkactl migrate observe`: everything that a migration is judged by, saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.migrate.options import inventory_option, read_inventory
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "observe",
+    examples=(
+        "kafkactl migrate observe --inventory migration.toml --out observation",
+        "kafkactl migrate observe --inventory migration.toml --out before-finalizing --include-secrets",
+    ),
+    codes=(0, 1, 2, 3, 4, 6),
+    timeout="2m",
+)
+@inventory_option
+@click.option("--out", required=True, metavar="DIR", help="A folder that is not there yet, or empty.")
+@click.option("--include-secrets", is_flag=True, help="Keep passwords, keys and the settings of plugins.")
+def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
+    """Save the ZooKeeper tree, what each node answers, and the metadata logs of the controllers.
+
+    Nothing on the cluster is changed. What cannot be seen is unknown, and a finding says why; where nothing at
+    all could be seen, nothing is saved. `status`, `check`, `compare`, `plan` and `rollback --dry-run` take
+    the folder in place of the cluster. Brokers on ZooKeeper log one error each: they hang up on DescribeQuorum.
+    """
+    from kafkactl.adapters.migration.observe import observe
+    from kafkactl.adapters.migration.save import save_observation
+    from kafkactl.adapters.migration.saved import observation_from
+    from kafkactl.commands.migrate.options import time_for_nodes_ms
+
+    if inventory is None:
+        raise click.UsageError("Missing option '--inventory'.")
+    captured = observe(read_inventory(inventory), timeout_ms=time_for_nodes_ms())
+    observation = observation_from(captured)
+    is_something = captured.znodes is not None or any(one.alive for one in captured.raw.nodes) or bool(captured.logs)
+    if is_something:
+        save_observation(out, captured, include_secrets=include_secrets)
+    answer = {
+        "folder": out if is_something else None,
+        "include_secrets": include_secrets,
+        "time_ms": observation.time_ms,
+        "zookeeper": {
+            "connect": observation.connect,
+            "chroot": observation.chroot,
+            "znodes": None if observation.tree is None else len(observation.tree.znodes),
+        },
+        "nodes": [
+            {
+                "id": one.id,
+                "role": one.role,
+                "alive": one.alive,
+                "kafka_version": one.kafka_version,
+                "mode": one.mode,
+                "config": one.config_text is not None,
+                "metrics": one.metrics is not None,
+            }
+            for one in observation.nodes
+        ],
+        "logs": [
+            {"id": id, "first_offset": log.first_offset, "last_offset": log.last_offset, "epoch": log.epoch}
+            for id, log in observation.logs.items()
+        ],
+        "findings": observation.findings,
+    }
+    emit(
+        "migrate.observe",
+        answer,
+        render=_show,
+        exit_code=exit_codes.DONE if is_something else exit_codes.UNREACHABLE,
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    zookeeper = answer["zookeeper"]
+    page.fields(
+        [
+            ("saved to", answer["folder"]),
+            ("secrets", "included" if answer["include_secrets"] else "left out"),
+            ("ZooKeeper", zookeeper["connect"]),
+            ("znodes", zookeeper["znodes"]),
+        ]
+    )
+    page.table(
+        ("id", "role", "answers", "release", "mode", "configuration"),
+        [
+            (one["id"], one["role"], _yes(one["alive"]), one["kafka_version"], one["mode"], _yes(one["config"]))
+            for one in answer["nodes"]
+        ],
+    )
+    page.table(
+        ("log of", "from offset", "to", "epoch"),
+        [(one["id"], one["first_offset"], one["last_offset"], one["epoch"]) for one in answer["logs"]],
+    )
+    page.findings(answer["findings"])
+
+
+def _yes(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"

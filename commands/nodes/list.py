@@ -1,0 +1,79 @@
+"""`kafkactl nodes list`: every node id that is registered, votes or answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client, patience_ms
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page, Word
+
+
+@leaf_command(
+    "list",
+    examples=(
+        "kafkactl nodes list --bootstrap-server broker-1:9092",
+        "kafkactl nodes list --bootstrap-controller controller-1:9093 -o json",
+    ),
+    codes=(0, 2, 4, 6),
+)
+@connection_options
+def command(*, connection: ConnectionArguments) -> None:
+    """Show the nodes of a cluster: the registrations in its metadata log beside what each node answers.
+
+    No other tool shows registrations of controllers, or what a dead node supports. A node that is
+    registered and gone is called stale: it blocks changes of feature levels. What could not be
+    seen is null, and a finding says why; the log is read with CLUSTER_ACTION on the cluster.
+    """
+    from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, observe_features
+    from kafkactl.features.cluster.nodes import list_nodes
+
+    with open_client(connection) as client:
+        view = observe_features(client, patience_ms=patience_ms(PATIENCE_MS))
+    rows = list_nodes(view.state)
+    answer = {
+        "cluster_id": view.state.cluster_id,
+        "active_controller": view.state.active_controller,
+        "nodes": rows,
+        "findings": view.findings,
+    }
+    exit_code = exit_codes.DONE if rows else exit_codes.UNREACHABLE
+    emit("nodes.list", answer, render=_show, listing="nodes", exit_code=exit_code)
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    page.fields([("cluster id", answer["cluster_id"]), ("active controller", answer["active_controller"])])
+    page.table(
+        ("id", "roles", "release", "registered", "state", "answers", "endpoints"),
+        [
+            (
+                node["id"],
+                ", ".join(node["roles"]),
+                node["kafka_version"],
+                _yes(node["registered"]),
+                _state(node),
+                _yes(node["answers"]),
+                " ".join(f"{one['listener']}://{one['host']}:{one['port']}" for one in node["endpoints"]) or None,
+            )
+            for node in answer["nodes"]
+        ],
+    )
+    page.findings(answer["findings"])
+
+
+def _yes(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"
+
+
+def _state(node: Mapping[str, Any]) -> Word | None:
+    words = ["voter"] if node["voter"] else []
+    if node["stale"]:
+        words.append("stale")
+    if node["in_controlled_shutdown"]:
+        words.append("shutting down")
+    elif node["fenced"]:
+        words.append("fenced")
+    return Word(", ".join(words), "bad" if node["stale"] else "plain") if words else None

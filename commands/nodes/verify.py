@@ -1,0 +1,120 @@
+"""`kafkactl nodes verify`: settings that controllers decide, compared over all nodes of a KRaft cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client, patience_ms
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.node_settings import SettingsView
+    from kafkactl.features.cluster.node_settings import NodeSettings
+
+KIND = "nodes.verify"
+
+
+@leaf_command(
+    "verify",
+    examples=(
+        "kafkactl nodes verify --bootstrap-server broker-1:9092",
+        "kafkactl nodes verify --bootstrap-server broker-1:9092 --config controller-1/server.properties",
+        "kafkactl nodes verify --config controller.properties --config broker.properties -o json",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN, exit_codes.PROBLEMS_FOUND,
+        exit_codes.INTERRUPTED,
+    ),
+)  # fmt: skip
+@click.option(
+    "--config", "configs", multiple=True, metavar="FILE",
+    help="The server.properties of a node that cannot be asked; repeatable. Without an address only these.",
+)  # fmt: skip
+@connection_options
+def command(*, configs: tuple[str, ...], connection: ConnectionArguments) -> None:
+    """Compare the settings that controllers decide under KRaft: between controllers, and with the brokers.
+
+    Number of partitions and replicas of new topics, unclean elections, min.insync.replicas, deletion
+    of topics, policies and more are decided by the active controller's own file, which brokers
+    decided under ZooKeeper. Each node is asked for its own values (controllers from Kafka 3.7 on, with
+    DESCRIBE_CONFIGS on the cluster). The exit code is 7 where a difference changes what the cluster does, and 4
+    where a node that may decide could not be read.
+    """
+    from kafkactl.adapters.kafka.node_settings import read_settings_file
+    from kafkactl.features.cluster.settings_verdict import verdict_of
+
+    files = [one for path in configs for one in read_settings_file(path)]
+    if any(connection[:2]) or connection.context or not files:
+        cluster_id, active, seen = _live(connection, files)
+    else:
+        cluster_id, active, seen = None, None, _offline(files)
+    verdict = verdict_of(seen.nodes, [(one.name, one.role, one.live, one.why, one.reason) for one in seen.unread])
+    answer = {"cluster_id": cluster_id, "active_controller": active, **verdict.to_dict()}
+    emit(KIND, answer, render=_show, listing="settings", exit_code=_exit_code(answer))
+
+
+def _live(
+    connection: ConnectionArguments, files: Sequence[NodeSettings]
+) -> tuple[str | None, int | None, SettingsView]:
+    from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, observe_features
+    from kafkactl.adapters.kafka.node_settings import observe_settings
+
+    with open_client(connection) as client:
+        view = observe_features(client, patience_ms=patience_ms(PATIENCE_MS))
+        seen = observe_settings(client, view, files)
+    return view.state.cluster_id, view.state.active_controller, seen
+
+
+def _offline(files: Sequence[NodeSettings]) -> SettingsView:
+    from kafkactl.adapters.kafka.node_settings import SettingsView
+
+    return SettingsView(nodes=tuple(files), unread=())
+
+
+def _exit_code(answer: Mapping[str, Any]) -> int:
+    if any(one["matters"] for one in answer["settings"]):
+        return exit_codes.PROBLEMS_FOUND
+    return exit_codes.DONE if answer["complete"] else exit_codes.UNREACHABLE
+
+
+_HEADINGS = {
+    exit_codes.DONE: ("All nodes agree on what controllers decide", "good"),
+    exit_codes.PROBLEMS_FOUND: ("Settings differ that change what the cluster does", "bad"),
+    exit_codes.UNREACHABLE: ("No difference was found, and not every node was read", "warn"),
+}
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    text, tone = _HEADINGS[_exit_code(answer)]
+    page.heading(text, tone)
+    page.fields([("cluster id", answer["cluster_id"]), ("active controller", answer["active_controller"])])
+    page.table(
+        ("node", "role", "read from"),
+        [(one["id"], one["role"], one["file"] or ("the node" if one["read"] else Word("not read", "warn")))
+         for one in answer["nodes"]],
+    )  # fmt: skip
+    page.table(
+        ("setting", "controllers", "brokers", "decided by"),
+        [
+            (
+                Word(one["key"], "bad" if one["matters"] else "plain"),
+                _values(one["controllers"]),
+                _values(one["brokers"]),
+                " and ".join(one["decides"]),
+            )
+            for one in answer["settings"]
+        ],
+    )
+    page.findings(answer["findings"])
+
+
+def _values(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    if len(rows) == 1:
+        return rows[0]["value"] or "not set"
+    return "; ".join(f"{row['value'] or 'not set'} ({', '.join(map(str, row['nodes']))})" for row in rows) or None

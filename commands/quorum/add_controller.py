@@ -1,0 +1,67 @@
+"""`kafkactl quorum add-controller`: one more voter, as kafka-metadata-quorum.sh does it, and guarded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import unasked_writing_options
+from kafkactl.commands.quorum.change_page import change_page
+from kafkactl.commands.quorum.change_run import (
+    CODES,
+    ChangeArguments,
+    change_options,
+    override_options,
+    overrides_in,
+    perform,
+)
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "add-controller",
+    examples=(
+        "kafkactl quorum add-controller --bootstrap-controller c1:9093 --command-config server.properties",
+        "kafkactl quorum add-controller --bootstrap-server b1:9092 --command-config server.properties --dry-run",
+    ),
+    codes=CODES,
+    timeout="20m",
+)
+@override_options("--allow-unstable")
+@change_options(adds=True)
+@connection_options
+@unasked_writing_options
+def command(*, dry_run: bool, arguments: ChangeArguments, connection: ConnectionArguments, **overrides: bool) -> None:
+    """Make the controller of this host a voter: --command-config names its own server.properties.
+
+    Its node id, directory id and endpoints are read from there and from its metadata log
+    directory. It has to run and to have caught up; its endpoint has to answer as that node.
+    """
+    from kafkactl.adapters.disks.quorum_candidate import read_candidate
+    from kafkactl.commands.framework.connection import target_of
+    from kafkactl.quorum.change.goals import addition
+    from kafkactl.quorum.state import endpoint_text
+
+    file = target_of(connection).command_config
+    if file is None:
+        raise click.UsageError("add-controller needs --command-config with the file of the controller to be added.")
+    candidate = read_candidate(file)
+    places = ", ".join(map(endpoint_text, candidate.endpoints))
+    words = f"controller {candidate.key.node_id} with directory id {candidate.key.directory_id} and endpoints: {places}"
+
+    def render(page: Page, answer: Mapping[str, Any]) -> None:
+        if answer["outcome"] in _LINES and not answer["interrupted"]:
+            page.line(f"{_LINES[answer['outcome']]} {words}")
+            page.findings(answer["findings"])
+        else:
+            change_page(page, answer, goal=f"add controller {candidate.key.node_id}")
+
+    goal = addition(candidate.key, candidate.endpoints, overrides=overrides_in(overrides), max_lag=arguments.max_lag)
+    perform(goal, connection, arguments, render=render, dry_run=dry_run, cluster_id=candidate.cluster_id)
+
+
+_LINES = {"done": "Added", "planned": "DRY RUN of adding", "nothing-to-do": "Nothing to do: a voter already is"}

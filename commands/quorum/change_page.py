@@ -1,0 +1,83 @@
+"""A change of the quorum on a page, drawn from the plain answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafkactl.commands.rendering.page import Cell, Page, Word
+
+Answer = Mapping[str, Any]
+_STATE_TONES = {"done": "good", "failed": "bad", "unknown": "warn", "skipped": "dim", "pending": "plain"}
+_HEADINGS = {
+    "done": ("Done: {goal}", "good"),
+    "nothing-to-do": ("Nothing to do: {goal}", "good"),
+    "planned": ("Plan: {goal}", "strong"),
+    "refused": ("Refused: {goal}", "bad"),
+    "failed": ("Failed: {goal}", "bad"),
+    "partial": ("Partly done: {goal}", "warn"),
+    "unknown": ("Outcome unknown: {goal}", "warn"),
+}
+
+
+def change_page(page: Page, answer: Answer, *, goal: str) -> None:
+    """The whole of it: what for, the steps, what to expect, findings, and what may still happen by itself."""
+    text, tone = _HEADINGS[answer["outcome"]]
+    page.heading(text.format(goal=goal), tone)
+    page.fields(_facts(answer))
+    page.table(("step", "action", "controller", "voters after", "survives", "state"), _steps(answer["steps"]))
+    page.table(("controller", "directory id"), _directories(answer["steps"]))
+    for line in _expected(answer.get("forecast") or ()):
+        page.line(line)
+    tell_rest(page, answer)
+
+
+def tell_rest(page: Page, answer: Answer) -> None:
+    """Findings, what may still happen, and where it is written down."""
+    page.findings(answer["findings"])
+    for sentence in answer["may_happen"]:
+        page.line(Word(f"May still happen: {sentence}.", "warn"))
+    if answer["outcome"] in ("unknown", "partial") and answer["journal"]:
+        page.line(f"Run it again to go on. What was sent stands in {answer['journal']}")
+
+
+def _facts(answer: Answer) -> list[tuple[str, Cell]]:
+    before, after = answer["voters_before"], answer["voters_after"]
+    return [
+        ("cluster", answer["cluster_id"]),
+        ("voters", _ids(before) if before == after else f"{_ids(before)}, now {_ids(after)}"),
+        ("stopped", "by the operator" if answer["interrupted"] else None),
+    ]
+
+
+def _steps(steps: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Cell]]:
+    for step in steps:
+        yield (
+            step["number"],
+            "remove (leads)" if step["leader_leaves"] else step["action"],
+            step["id"],
+            _ids(step["voters_after"]),
+            f"{step['tolerates_before']} -> {step['tolerates_after']}",
+            Word(step["state"], _STATE_TONES[step["state"]]),
+        )
+
+
+def _directories(steps: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Cell]]:
+    named = {(step["id"], step["directory_id"]): None for step in steps if step["directory_id"] is not None}
+    return sorted(named)
+
+
+def _expected(forecast: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    """Each sentence once, with all the steps after which it holds."""
+    after: dict[str, list[int]] = {}
+    for one in forecast:
+        for sentence in one["sentences"]:
+            after.setdefault(sentence, []).append(one["number"])
+    for sentence, numbers in after.items():
+        steps = [f"step {number}" for number in numbers if number]
+        when = " and ".join((["now"] if 0 in numbers else []) + ([f"after {', '.join(steps)}"] if steps else []))
+        yield f"{when[0].upper()}{when[1:]}: {sentence}."
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return ",".join(str(id) for id in ids) or "-"

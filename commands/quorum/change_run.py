@@ -1,0 +1,260 @@
+"""What the four commands that change a quorum share: options, one run from the plan to the answer, and its page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, guard_cluster, open_client
+from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.framework.options import Duration
+from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.output import Render
+from kafkactl.wording import counted
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+    from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, Patience
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Ask = Callable[["ChangeResult"], "Finding | None"]
+Extras = Callable[["ChangeResult"], Mapping[str, Any]]
+
+KIND = "quorum.change"
+CODES = (
+    exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
+    exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
+)  # fmt: skip
+_CALL_MS = 20_000.0
+
+
+class ChangeArguments(NamedTuple):
+    """The options of `change_options`."""
+
+    journal: str | None
+    step_timeout_ms: int
+    catch_up_timeout_ms: int | None = None
+    max_lag: int = 1_000
+
+
+def change_options(*, adds: bool) -> Callable[[Function], Function]:
+    """`--journal` and how long to wait; with `adds` also the gate of a node that is to become a voter.
+
+    The command gets the parameter `arguments`, a ChangeArguments.
+    """
+
+    return option_group("arguments", ChangeArguments, *_options(adds=adds))
+
+
+def _options(*, adds: bool) -> tuple[Callable[[Any], Any], ...]:
+    gate = (
+        click.option(
+            "--catch-up-timeout", "catch_up_timeout_ms", type=Duration(), default="10m", show_default=True,
+            metavar="TIME", help="How long a new voter may take to catch up with the leader.",
+        ),
+        click.option(
+            "--max-lag", type=click.IntRange(min=0), default=1_000, show_default=True, metavar="RECORDS",
+            help="How far behind the leader a voter may be.",
+        ),
+    )  # fmt: skip
+    return (
+        click.option(
+            "--step-timeout", "step_timeout_ms", type=Duration(), default="60s", show_default=True, metavar="TIME",
+            help="How long the outcome of a request is watched before it counts as unknown.",
+        ),
+        *(gate if adds else ()),
+        click.option(
+            "--journal", metavar="FILE",
+            help="Where the change is written down. [default: one file a cluster in ~/.local/state/kafkactl]",
+        ),
+    )  # fmt: skip
+
+
+def override_options(*flags: str) -> Callable[[Function], Function]:
+    """Flags that let a change go on where it would be refused; the parameters are named after them."""
+
+    def decorate(function: Function) -> Function:
+        for flag in reversed(flags):
+            function = click.option(flag, is_flag=True, help=_OVERRIDE_HELP[flag])(function)
+        return function
+
+    return decorate
+
+
+_OVERRIDE_HELP = {
+    "--accept-zero-tolerance": "Go on where the quorum would survive no failure for a while.",
+    "--allow-size": "Allow an even number of voters, one or two of more, or more than 7.",
+    "--allow-unstable": "Go on though leaders change often, or a voter lags.",
+    "--node-will-be-stopped": "The removed node, which joins again by itself, is about to be stopped.",
+}
+
+
+def overrides_in(parameters: Mapping[str, bool]) -> frozenset[str]:
+    """The flags that were given, from the parameters of `override_options`."""
+    return frozenset(f"--{name.replace('_', '-')}" for name, given in parameters.items() if given)
+
+
+def perform(
+    goal: Goal,
+    connection: ConnectionArguments,
+    arguments: ChangeArguments,
+    *,
+    render: Render,
+    dry_run: bool,
+    ask: Ask | None = None,
+    watch: bool = False,
+    cluster_id: str | None = None,
+    extras: Extras = lambda _: {},
+) -> NoReturn:
+    """Plan; ask where the command asks; carry out; answer.
+
+    `extras` are more fields of the answer. `watch` tells of every look. `cluster_id`: of which cluster it must be.
+    """
+    from kafkactl.adapters.files.journal import journal_path
+    from kafkactl.adapters.kafka.live_quorum import LiveQuorum
+    from kafkactl.quorum.change.journal import SUBJECT
+
+    patience = _patience(arguments)
+    named = {key.node_id: endpoints for key, endpoints in goal.endpoints.items()}
+    with open_client(connection, timeout_ms=_CALL_MS, is_node_config=bool(goal.endpoints)) as client:
+        guard_cluster(client, connection)
+        with LiveQuorum(client, endpoints=named, with_brokers=goal.asks_brokers) as world:
+            _check_refused(world, goal, patience, render, extras)
+            _check_cluster(cluster_id, world.cluster_id)
+            path = arguments.journal or journal_path(SUBJECT, world.cluster_id)
+            result = _result(world, goal, path, patience=patience, dry_run=dry_run, ask=ask, watch=watch)
+    _emit(result, None if dry_run else path, render, extras)
+
+
+def _check_refused(world: Any, goal: Goal, patience: Patience, render: Render, extras: Extras) -> None:
+    """Old controllers do not tell their cluster's id; nothing is sent without it, but a refusal needs none."""
+    from kafkactl.findings import Outcome
+    from kafkactl.quorum.change.run import plan_only
+
+    if world.knows_cluster_id:
+        return
+    planned = plan_only(world, goal, patience=patience)
+    if planned.outcome is not Outcome.PLANNED:
+        _emit(planned, None, render, extras)
+
+
+def _emit(result: ChangeResult, journal: str | None, render: Render, extras: Extras) -> NoReturn:
+    payload = {**result.to_dict(), "journal": journal, "forecast": [], **extras(result)}
+    exit_code = exit_codes.INTERRUPTED if result.interrupted else result.outcome.exit_code
+    output.emit(KIND, payload, render=render, exit_code=exit_code)
+
+
+def _check_cluster(expected: str | None, found: str) -> None:
+    if expected is not None and expected != found:
+        from kafkactl.errors import RefusedError
+
+        raise RefusedError(
+            f"the controller's disk belongs to cluster {expected}, the cluster that answers is {found}",
+            id="cluster-id-mismatch",
+            next_step="Nothing was changed. Check the addresses, and the file given by --command-config.",
+        )
+
+
+def _result(
+    world: Any, goal: Goal, path: str, *, patience: Patience, dry_run: bool, ask: Ask | None, watch: bool
+) -> ChangeResult:
+    from dataclasses import replace
+
+    from kafkactl.adapters.files.journal import open_journal
+    from kafkactl.findings import Outcome
+    from kafkactl.quorum.change.journal import SUBJECT, open_request
+    from kafkactl.quorum.change.run import carry_out, plan_only
+
+    if dry_run:
+        planned = plan_only(world, goal, patience=patience)
+        earlier = open_request(path, world.cluster_id)
+        return planned if earlier is None else replace(planned, findings=(*planned.findings, earlier))
+    if ask is not None:
+        planned = plan_only(world, goal, patience=patience)
+        refusal = ask(planned) if planned.outcome is Outcome.PLANNED else None
+        if refusal is not None:
+            return replace(planned, outcome=Outcome.REFUSED, findings=(*planned.findings, refusal))
+    talk = _Talk(watch=watch)
+    with open_journal(path, subject=SUBJECT, cluster_id=world.cluster_id) as journal:
+        try:
+            return carry_out(world, goal, journal, patience=patience, tell=talk)
+        finally:
+            talk.clear()
+
+
+def _patience(arguments: ChangeArguments) -> Patience:
+    from dataclasses import replace
+
+    from kafkactl.quorum.change.ports import Patience
+
+    usual = Patience()
+    catch_up_ms = usual.catch_up_ms if arguments.catch_up_timeout_ms is None else arguments.catch_up_timeout_ms
+    return replace(
+        usual,
+        step_ms=arguments.step_timeout_ms,
+        catch_up_ms=catch_up_ms,
+        gate=replace(usual.gate, max_lag=arguments.max_lag),
+    )
+
+
+# --- what is told on the way ------------------------------------------------------------------------------------------
+
+_TONES = {"done": "good", "failed": "bad", "unknown": "warn"}
+
+
+class _Talk:
+    """Tells on stderr how a change goes: a line for each thing done; what is looked at and waited for only on a
+    terminal, in one line that is written over, or with `--watch` as lines of their own."""
+
+    def __init__(self, *, watch: bool) -> None:
+        self._watch = watch
+        self._is_live = sys.stderr.isatty() and not watch
+        self._drawn = False
+
+    def __call__(self, event: Event) -> None:
+        step, text, tone = event.step, event.text, "plain"
+        if event.kind in ("look", "wait"):
+            self._passing(f"waiting: {text}" if event.kind == "wait" else text)
+        if event.kind in ("plan", "look", "wait"):
+            return
+        if event.kind == "done" and step is not None:
+            text, tone = f"{text}: {step.state.value}", _TONES.get(step.state.value, "plain")
+        elif event.kind == "send" and step is not None:
+            ids = ",".join(str(key.node_id) for key in sorted(step.voters_after))
+            text = f"{text}: sent; voters then {ids}, surviving {_failures(step.tolerates_after)}"
+        self.clear()
+        output.say(text, tone)
+
+    def clear(self) -> None:
+        """Wipe the line that is written over."""
+        if self._drawn:
+            output.wipe_passing()
+            self._drawn = False
+
+    def _passing(self, text: str) -> None:
+        from kafkactl.commands.framework.settings import current_settings
+
+        if self._watch:
+            output.say(text, "dim")
+        elif self._is_live and not current_settings().quiet:
+            output.write_passing(text)
+            self._drawn = True
+        else:
+            output.detail(text)
+
+
+def _failures(number: int) -> str:
+    return "no failure" if number == 0 else counted(number, "failure")
+
+
+def show_plan(render: Render, result: ChangeResult, extras: Mapping[str, Any]) -> None:
+    """The plan on stderr, before the question whether to go on."""
+    from kafkactl.commands.rendering.page import Page
+
+    page = Page()
+    render(page, output.plain_values({"kind": KIND, **result.to_dict(), "journal": None, **extras}))
+    output.talk_page(page)

@@ -1,0 +1,138 @@
+"""A quorum on a page: ours, and that of kafka-metadata-quorum.sh. Drawn from the plain answer of `-o json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kafkactl.commands.quorum.kafka_text import endpoint_words, replication_lines, status_lines
+from kafkactl.commands.rendering.page import Cell, Page, Word
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.wording import counted
+
+Answer = Mapping[str, Any]
+
+
+def quorum_page(page: Page, answer: Answer) -> None:
+    """Everything about the quorum."""
+    page.heading(*_headline(answer))
+    page.fields(_facts(answer))
+    page.table(("node", "role", "alive", "log end", "lag", "fetched", "caught up"), _replicas(answer))
+    page.table(("node", "directory id", "endpoints"), _places(answer))
+    if answer["leader_id"] == NO_LEADER:
+        page.table(("asked", "node", "answers", "follows", "epoch"), _nodes(answer["nodes"]))
+    page.table(("disk", "node", "log end", "last epoch", "followed", "epoch"), _disks(answer["disks"]))
+    page.findings(answer["findings"])
+
+
+def kafka_page(page: Page, answer: Answer, *, replication: bool, human_readable: bool) -> None:
+    """The lines of `describe --status` or `--replication`, then what is wrong."""
+    now_ms = answer["time_ms"] if human_readable else None
+    for line in replication_lines(answer, now_ms=now_ms) if replication else status_lines(answer):
+        page.tabbed(line)
+    page.findings(one for one in answer["findings"] if one["severity"] != "info")
+
+
+# --- ours -----------------------------------------------------------------------------------------------------------
+
+
+def _headline(answer: Answer) -> tuple[str, str]:
+    tolerates, leader = answer["tolerates"], answer["leader_id"]
+    if leader == NO_LEADER and not answer["nodes"]:
+        return "What the disks say of the quorum", "warn"
+    if leader == NO_LEADER:
+        return "Nobody leads the quorum", "bad"
+    if any(finding["severity"] == "blocker" for finding in answer["findings"]):
+        return f"Controller {leader} leads, and the quorum does not work", "bad"
+    if tolerates is None:
+        return f"Controller {leader} leads", "strong"
+    words = "no failure" if tolerates == 0 else counted(tolerates, "failure")
+    text = f"Controller {leader} leads; the quorum survives {words}"
+    return text, "warn" if tolerates < _best(len(answer["voters"])) else "good"
+
+
+def _best(voters: int) -> int:
+    return (voters - 1) // 2
+
+
+def _facts(answer: Answer) -> list[tuple[str, Cell]]:
+    level = answer["kraft_version"]
+    mode = answer["mode"] and f"{answer['mode']} (kraft.version {level})"
+    voters = answer["voters"]
+    alive = sum(voter["alive"] is True for voter in voters)
+    unknown = sum(voter["alive"] is None for voter in voters)
+    count = f"{len(voters)}, majority {answer['majority']}, alive {alive}" if voters else "not known"
+    return [
+        ("cluster", answer["cluster_id"] or "not told"),
+        ("mode", mode or "not known"),
+        ("epoch", answer["leader_epoch"]),
+        ("high watermark", answer["high_watermark"]),
+        ("voters", count + (f", not known {unknown}" if unknown else "")),
+        ("told by", answer["sources"].get("voters") if voters else None),
+    ]
+
+
+def _replicas(answer: Answer) -> Iterator[Sequence[Cell]]:
+    now_ms = _leaders_clock(answer)
+    for one, role in _roles(answer):
+        yield (
+            one["id"],
+            role,
+            _alive(one["alive"]),
+            one["log_end_offset"],
+            one["lag"],
+            _age(one["last_fetch_timestamp_ms"], now_ms),
+            _age(one["last_caught_up_timestamp_ms"], now_ms),
+        )
+
+
+def _roles(answer: Answer) -> Iterator[tuple[Answer, Cell]]:
+    """Voters, then observers; the leader may be among the latter while it is being removed."""
+    for group, role in (("voters", "voter"), ("observers", "observer")):
+        for one in answer[group]:
+            leads = one["id"] == answer["leader_id"]
+            name = {"voter": "leader", "observer": "leader, leaving"}[role] if leads else role
+            yield one, Word(name, "strong") if leads else name
+
+
+def _places(answer: Answer) -> Iterator[Sequence[Cell]]:
+    for one, _ in _roles(answer):
+        endpoints = ", ".join(endpoint_words(endpoint) for endpoint in one["endpoints"])
+        if endpoints or one["directory_id"]:
+            yield one["id"], one["directory_id"], endpoints or None
+
+
+def _nodes(nodes: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
+    for one in nodes:
+        follows = {None: None, NO_LEADER: "nobody"}.get(one["leader_id"], one["leader_id"])
+        yield one["address"], one["id"], _alive(one["answers"]), follows, one["leader_epoch"]
+
+
+def _disks(disks: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
+    for one in disks:
+        follows = {None: None, NO_LEADER: "nobody"}.get(one["leader_id"], one["leader_id"])
+        yield (
+            one["path"], one["node_id"], one["log_end_offset"], one["last_epoch"], follows, one["leader_epoch"],
+        )  # fmt: skip
+
+
+def _alive(alive: bool | None) -> Word:
+    return {True: Word("yes", "good"), False: Word("no", "bad"), None: Word("?", "dim")}[alive]
+
+
+def _leaders_clock(answer: Answer) -> int | None:
+    """The leader's time in the same answer: ages are never measured with another machine's clock."""
+    replicas = [*answer["voters"], *answer["observers"]]
+    own = [one["last_fetch_timestamp_ms"] for one in replicas if one["id"] == answer["leader_id"]]
+    times = [time for time in own or [one["last_fetch_timestamp_ms"] for one in replicas] if time is not None]
+    return max(times, default=None)
+
+
+def _age(timestamp_ms: int | None, now_ms: int | None) -> str | None:
+    if timestamp_ms is None or now_ms is None:
+        return None
+    age_ms = max(0, now_ms - timestamp_ms)
+    for limit_ms, unit_ms, unit in ((1_000, 1, "ms"), (120_000, 1_000, "s"), (7_200_000, 60_000, "min")):
+        if age_ms < limit_ms:
+            return f"{age_ms // unit_ms} {unit} ago"
+    return f"{age_ms // 3_600_000} h ago"

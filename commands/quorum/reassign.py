@@ -1,0 +1,101 @@
+"""`kafkactl quorum reassign`: from the voters there are to the voters that are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import writing_options
+from kafkactl.commands.quorum.change_page import change_page
+from kafkactl.commands.quorum.change_run import (
+    CODES,
+    ChangeArguments,
+    change_options,
+    override_options,
+    overrides_in,
+    perform,
+    show_plan,
+)
+from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+    from kafkactl.quorum.change.ports import ChangeResult
+
+
+@leaf_command(
+    "reassign",
+    examples=(
+        "kafkactl quorum reassign --target 1,2,3 --bootstrap-controller c1:9093 --dry-run",
+        "kafkactl quorum reassign --target 4,5,6 --bootstrap-controller c1:9093 --yes",
+        "kafkactl quorum reassign --target 1,2,3 --zone 1=a --zone 2=b --zone 3=c --bootstrap-server b1:9092",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@click.option(
+    "--target", required=True, metavar="IDS",
+    help="The voters that are wanted: 1,2,3; where a directory matters, 3@DIRECTORY_ID.",
+)  # fmt: skip
+@click.option(
+    "--zone", "zones", multiple=True, metavar="ID=ZONE", help="Where a controller stands, for the forecast; repeatable."
+)
+@click.option("--watch", is_flag=True, help="Tell every look at the quorum on stderr.")
+@click.option("--replan", is_flag=True, help="Go on where somebody else changed the voters meanwhile.")
+@override_options("--accept-zero-tolerance", "--allow-size", "--allow-unstable", "--node-will-be-stopped")
+@change_options(adds=True)
+@connection_options
+@writing_options
+def command(
+    *,
+    target: str,
+    zones: tuple[str, ...],
+    watch: bool,
+    replan: bool,
+    arguments: ChangeArguments,
+    connection: ConnectionArguments,
+    dry_run: bool,
+    yes: bool,
+    **overrides: bool,
+) -> None:
+    """Change the voters of the quorum, one at a time, in the safest order, until the target is reached.
+
+    Each step is taken on what was just seen: new voters have to catch up first, dead ones leave
+    first, the leader leaves last, and no step is taken after which no majority would be alive.
+    A run that was stopped is gone on with by the same command.
+    """
+    from kafkactl.commands.framework.confirmation import confirm
+    from kafkactl.quorum.change.goals import reassignment
+    from kafkactl.quorum.forecast import forecast, forecast_now
+
+    placed = _zones(zones)
+    goal = reassignment(target, overrides=overrides_in(overrides), max_lag=arguments.max_lag, replan=replan)
+
+    def extras(result: ChangeResult) -> Mapping[str, Any]:
+        pending = [step for step in result.steps if step.state.value == "pending"]
+        now = [] if result.after is None or not result.after.voters else [forecast_now(result.after, placed)]
+        return {"forecast": [one.to_dict() for one in (*now, *forecast(pending, placed))]}
+
+    def ask(planned: ChangeResult) -> Finding | None:
+        if not yes:
+            show_plan(render, planned, extras(planned))
+        return confirm(f"Change the voters to {target}?", yes=yes, subject="quorum")
+
+    def render(page: Page, answer: Mapping[str, Any]) -> None:
+        change_page(page, answer, goal=f"voters {target}")
+
+    perform(goal, connection, arguments, render=render, dry_run=dry_run, ask=ask, watch=watch, extras=extras)
+
+
+def _zones(words: tuple[str, ...]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for word in words:
+        id_text, equals, zone = word.partition("=")
+        if not (id_text.isascii() and id_text.isdigit() and equals and zone):
+            raise click.BadParameter(f"{word!r} is not ID=ZONE.", param_hint="--zone")
+        found[int(id_text)] = zone
+    return found

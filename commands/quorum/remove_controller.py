@@ -1,0 +1,77 @@
+"""`kafkactl quorum remove-controller`: one voter less, as kafka-metadata-quorum.sh does it, and guarded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import unasked_writing_options
+from kafkactl.commands.quorum.change_page import change_page
+from kafkactl.commands.quorum.change_run import (
+    CODES,
+    ChangeArguments,
+    change_options,
+    override_options,
+    overrides_in,
+    perform,
+)
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "remove-controller",
+    examples=(
+        "kafkactl quorum remove-controller -i 3 -d DIRECTORY_ID --bootstrap-controller c1:9093",
+        "kafkactl quorum remove-controller -i 3 -d DIRECTORY_ID --bootstrap-controller c1:9093 --dry-run",
+    ),
+    codes=CODES,
+    timeout="10m",
+)
+@click.option("-i", "--controller-id", required=True, type=click.IntRange(min=0), metavar="ID", help="The voter's id.")
+@click.option(
+    "-d", "--controller-directory-id", required=True, metavar="DIR", help="Its directory id, as `describe` shows it."
+)
+@override_options("--node-will-be-stopped")
+@change_options(adds=False)
+@connection_options
+@unasked_writing_options
+def command(
+    *,
+    controller_id: int,
+    controller_directory_id: str,
+    dry_run: bool,
+    arguments: ChangeArguments,
+    connection: ConnectionArguments,
+    **overrides: bool,
+) -> None:
+    """Remove a voter from the quorum.
+
+    Refused is what would leave a set of voters without a live majority: Kafka takes that request
+    and loses its quorum for good. An answer that leaves it open is resolved by reading.
+    """
+    from kafkactl.quorum.change.goals import removal
+    from kafkactl.values import ReplicaKey, Uuid
+
+    key = ReplicaKey(node_id=controller_id, directory_id=Uuid.parse(controller_directory_id))
+    words = f"KRaft controller {controller_id} with directory id {key.directory_id}"
+
+    def render(page: Page, answer: Mapping[str, Any]) -> None:
+        if answer["outcome"] in _LINES and not answer["interrupted"]:
+            page.line(f"{_LINES[answer['outcome']]} {words}")
+            page.findings(answer["findings"])
+        else:
+            change_page(page, answer, goal=f"remove controller {controller_id}")
+
+    goal = removal(key, overrides=overrides_in(overrides), max_lag=arguments.max_lag)
+    perform(goal, connection, arguments, render=render, dry_run=dry_run)
+
+
+_LINES = {
+    "done": "Removed",
+    "planned": "DRY RUN of removing",
+    "nothing-to-do": "Nothing to do: not among the voters is",
+}

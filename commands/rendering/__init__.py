@@ -1,0 +1,1 @@
+"""How answers are printed: JSON, plain text, pages on a terminal."""

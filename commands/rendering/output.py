@@ -1,0 +1,236 @@
+"""The only place that knows formats and writes: how an answer, an error and talk reach the operator.
+
+Whatever goes out here is cleaned (`kafkactl.shown`): a page's words when they are put on it, all other text here.
+
+stdout is data, stderr is talk. A command builds one payload of plain values and calls `emit`; the table is drawn from
+the same payload by the function that the command gives.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import Any, NoReturn, TextIO
+
+import click
+
+from kafkactl.commands.framework.deadline import stop_clock
+from kafkactl.commands.framework.settings import SCHEMA_VERSION, Settings, current_settings
+from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.errors import FailedError
+from kafkactl.shown import escaped_yaml, is_unsafe, json_text, visible
+
+Render = Callable[[Page, Mapping[str, Any]], None]
+_WIPE = "\r\x1b[K"  # to the begin of the line, and clear it
+
+
+def emit(
+    kind: str,
+    payload: Mapping[str, Any],
+    *,
+    render: Render,
+    exit_code: int = 0,
+    listing: str | None = None,
+) -> NoReturn:
+    """Print the answer in the format that was asked for, and end the command with this exit code.
+
+    `payload` holds what stands beside `kind` and `schema_version`; values may be enums, tuples, or have `to_dict()`.
+    `render(page, payload)` fills the page for people. `listing` names the list in the payload whose items `jsonl`
+    prints one a line; the findings beside it are none of them and go to stderr.
+    """
+    stop_clock()
+    settings = current_settings()
+    answer = {"kind": kind, "schema_version": SCHEMA_VERSION, **plain_values(payload)}
+    if settings.output == "table":
+        page = Page()
+        render(page, answer)
+        _show(page, settings)
+    elif settings.output == "jsonl" and listing is not None:
+        _write(sys.stdout, "".join(serialised(item, "jsonl") for item in _each(answer, listing)))
+        if listing != "findings":
+            tell_findings(answer.get("findings", []))
+    else:
+        _write(sys.stdout, serialised(answer, settings.output))
+    raise click.exceptions.Exit(exit_code)
+
+
+def tell_findings(findings: Sequence[Mapping[str, Any]]) -> None:
+    """Findings beside a listing, one a line on stderr: they are none of its objects, and must not be lost."""
+    lines = (serialised({"kind": "finding", "schema_version": SCHEMA_VERSION, **one}, "jsonl") for one in findings)
+    _write(sys.stderr, "".join(lines))
+
+
+def say(text: str, tone: str = "plain") -> None:
+    """Talk: a line on stderr, unless `--quiet`."""
+    settings = current_settings()
+    if not settings.quiet:
+        _write(sys.stderr, plain.paint(Word(visible(text), tone), color=settings.colors(sys.stderr)) + "\n")
+
+
+def detail(text: str) -> None:
+    """Talk that only `--verbose` wants to hear."""
+    if current_settings().verbose:
+        say(text, "dim")
+
+
+def plain_values(value: Any) -> Any:
+    """The value in JSON's types: enums by their value, tuples as lists, objects by their `to_dict()`."""
+    if value is None or isinstance(value, bool) or type(value) in (str, int, float):
+        return value
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(item) for item in value]
+    if hasattr(value, "to_dict"):
+        return plain_values(value.to_dict())
+    raise TypeError(f"{type(value).__name__} has no place in an answer")
+
+
+def _each(answer: Mapping[str, Any], listing: str) -> list[dict[str, Any]]:
+    return [{"kind": answer["kind"], "schema_version": SCHEMA_VERSION, **item} for item in answer[listing]]
+
+
+def serialised(item: Mapping[str, Any], output: str) -> str:
+    """One object as text in a format that is not the table."""
+    if output == "yaml":
+        return "---\n" + yaml_text(item)
+    return json_text(item, indent=2 if output == "json" else None, ascii_only=not _takes_utf8()) + "\n"
+
+
+def yaml_text(item: Any) -> str:
+    """YAML; a text with an unsafe character is in double quotes, where that character is an escape."""
+    import yaml
+
+    return escaped_yaml(yaml.dump(item, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=10_000))
+
+
+@functools.cache
+def _dumper() -> Any:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """The standard representers, but for texts; those of the library itself stay as they are."""
+
+    def represented(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if is_unsafe(text) else None)
+
+    Dumper.add_representer(str, represented)
+    return Dumper
+
+
+def _takes_utf8() -> bool:
+    return "utf" in (sys.stdout.encoding or "").lower()
+
+
+def _show(page: Page, settings: Settings) -> None:
+    color = settings.colors(sys.stdout)
+    if sys.stdout.isatty():
+        from kafkactl.commands.rendering import terminal
+
+        terminal.show(page, sys.stdout, color=color)
+        sys.stdout.flush()
+    else:
+        _write(sys.stdout, plain.render(page, color=color))
+
+
+def write_data(text: str) -> bool:
+    """A part of an answer that is too long to be held, safe to show; False when its reader has gone.
+
+    Raises FailedError `output-not-written`.
+    """
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        return False
+    except OSError as error:
+        _silence(sys.stdout)
+        raise _not_written(sys.stdout, error) from error
+    return True
+
+
+def show_line(text: str) -> None:
+    """One line of an answer that is given by and by, to a person at a terminal."""
+    _write(sys.stdout, visible(text) + "\n")
+
+
+def write_talk(text: str) -> None:
+    """Lines on stderr that are made and cleaned already: a drawn page, an error."""
+    _write(sys.stderr, text)
+
+
+def talk_page(page: Page) -> None:
+    """A page on stderr, before the answer."""
+    color = current_settings().colors(sys.stderr)
+    if sys.stderr.isatty():
+        from kafkactl.commands.rendering import terminal
+
+        terminal.show(page, sys.stderr, color=color)
+        sys.stderr.flush()
+    else:
+        write_talk(plain.render(page, color=color))
+
+
+def write_passing(text: str) -> None:
+    """One line on a terminal's stderr in the place of the last; the next takes its place."""
+    import shutil
+
+    _write(sys.stderr, f"{_WIPE}{visible(text)[: shutil.get_terminal_size().columns - 1]}")
+
+
+def wipe_passing() -> None:
+    """Take the passing line away."""
+    _write(sys.stderr, _WIPE)
+
+
+def agreed(question: str) -> bool:
+    """Ask a person yes or no, on stderr. Raises click.Abort."""
+    return click.confirm(visible(question), err=True)
+
+
+def answer_to(lines: Sequence[str]) -> str:
+    """Ask a person for a text, on stderr. Raises click.Abort."""
+    text: str = click.prompt("\n".join(map(visible, lines)), err=True)
+    return text
+
+
+def asked(prompt: str) -> str:
+    """The next line that a person at a terminal types. Raises EOFError, KeyboardInterrupt."""
+    return input(visible(prompt))
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write and flush. A reader that is gone (`| head`) does not change how the command ended."""
+    encoding = stream.encoding or "utf-8"
+    safe = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        stream.write(safe)
+        stream.flush()
+    except BrokenPipeError:
+        _silence(stream)
+    except OSError as error:
+        _silence(stream)
+        raise _not_written(stream, error) from error
+
+
+def _not_written(stream: TextIO, error: OSError) -> FailedError:
+    return FailedError(
+        f"the answer could not be written to {stream.name}: {error.strerror}",
+        id="output-not-written",
+        next_step="Make room, or send the answer to another place, and look at what is there before running a change "
+        "again: only the answer is missing, not what was done.",
+    )
+
+
+def _silence(stream: TextIO) -> None:
+    """Point the stream at nothing, so that the interpreter does not fail to flush it on its way out."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

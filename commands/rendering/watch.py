@@ -1,0 +1,167 @@
+"""A view that lives: drawn again and again on a terminal, one JSON object a line anywhere else.
+
+For a command that looks at intervals (`watch`), and for one that has news now and then (`live_view`). Rich is
+imported only where there is a screen to draw on.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.deadline import stop_clock
+from kafkactl.commands.framework.settings import SCHEMA_VERSION, Settings, current_settings
+from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.output import Render
+from kafkactl.commands.rendering.page import Page
+from kafkactl.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Look = Callable[[], tuple[Mapping[str, Any], int]]
+
+
+class View(Protocol):
+    """Where news is shown. `unread`: nobody reads it any more (`| head`)."""
+
+    unread: bool
+
+    def show(self, payload: Mapping[str, Any]) -> None:
+        """What is so now; takes the place of what was shown before, where that is possible."""
+        ...
+
+    def trouble(self, message: str) -> None:
+        """Why there is no news. What was shown before stays."""
+        ...
+
+
+def watch(kind: str, look: Look, *, render: Render, interval_ms: int) -> NoReturn:
+    """Look, show, wait, and so on; ends the command.
+
+    `look` gives the payload and the exit code it means. The first look raises as it likes; later on a cluster that
+    cannot be reached is told, and looked at again. Ctrl-C ends it with 130; a --timeout that was given ends it with
+    the code of the last look. Without one it goes on for ever, whatever the default is.
+    """
+    ends_at = _end()
+    stop_clock()
+    try:
+        with live_view(kind, render) as view:
+            payload, code = look()
+            view.show(payload)
+            while not view.unread and (wait_s := min(interval_ms / 1000, ends_at - time.monotonic())) > 0:
+                time.sleep(wait_s)
+                if time.monotonic() >= ends_at:
+                    break
+                try:
+                    payload, code = look()
+                except UnreachableError as error:
+                    view.trouble(error.message)
+                    code = error.exit_code
+                else:
+                    view.show(payload)
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(exit_codes.INTERRUPTED) from None
+    raise click.exceptions.Exit(code)
+
+
+@contextmanager
+def live_view(kind: str, render: Render) -> Iterator[View]:
+    """A view for as long as the block lasts; what was shown last stays on the terminal afterwards."""
+    settings = current_settings()
+    if settings.output != "table" or not sys.stdout.isatty():
+        yield _Lines(kind, settings)
+        return
+    screen = _Screen(kind, render, settings)
+    with screen.drawing():
+        yield screen
+
+
+def _end() -> float:
+    """When a --timeout that the operator gave is over, by the monotonic clock in seconds."""
+    ctx = click.get_current_context()
+    source = ctx.get_parameter_source("timeout_ms")
+    if source in (None, click.core.ParameterSource.DEFAULT):
+        return float("inf")
+    return time.monotonic() + current_settings().timeout_ms / 1000
+
+
+class _Lines:
+    """One object a line; `-o yaml` writes documents."""
+
+    def __init__(self, kind: str, settings: Settings) -> None:
+        self.unread = False
+        self._kind = kind
+        self._format = "yaml" if settings.output == "yaml" else "jsonl"
+
+    def show(self, payload: Mapping[str, Any]) -> None:
+        text = output.serialised(_answer(self._kind, payload), self._format)
+        if not self.unread:
+            self.unread = not output.write_data(text)
+
+    def trouble(self, message: str) -> None:
+        output.say(message, "warn")
+
+
+class _Screen:
+    """A page that is drawn over itself."""
+
+    def __init__(self, kind: str, render: Render, settings: Settings) -> None:
+        from kafkactl.commands.rendering import terminal
+
+        self.unread = False
+        self._kind = kind
+        self._render = render
+        self._color = settings.colors(sys.stdout)
+        self._console: Console = terminal.console_for(sys.stdout, color=self._color)
+        self._page = Page()
+        self._live: Any = None
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Draw while the block lasts, then leave the last page behind, whole."""
+        from rich.live import Live
+
+        from kafkactl.commands.rendering import terminal
+
+        try:
+            # With stdout in rich's hands nobody could tell whether it takes UTF-8; nothing is printed meanwhile.
+            with Live(
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                vertical_overflow="crop",
+            ) as self._live:
+                yield
+        finally:
+            if self._page.blocks:
+                terminal.show(self._page, sys.stdout, color=self._color)
+                sys.stdout.flush()
+
+    def show(self, payload: Mapping[str, Any]) -> None:
+        page = Page()
+        self._render(page, _answer(self._kind, payload))
+        self._page = page
+        self._draw(page)
+
+    def trouble(self, message: str) -> None:
+        page = Page()
+        page.blocks += self._page.blocks
+        page.heading(message, tone="warn")
+        self._draw(page)
+
+    def _draw(self, page: Page) -> None:
+        from kafkactl.commands.rendering import terminal
+
+        self._live.update(terminal.cut(page, self._console), refresh=True)
+
+
+def _answer(kind: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": kind, "schema_version": SCHEMA_VERSION, **output.plain_values(payload)}

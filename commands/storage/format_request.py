@@ -1,0 +1,194 @@
+"""The options of `format` and `ensure`, and how they become a request: Kafka's flags first, then ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+    from kafkactl.storage.model import FormatRequest, GuardOverrides, Owner
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+SCRAM_VARIABLE = "KAFKACTL_SCRAM"
+
+
+def kafka_options(function: Function) -> Function:
+    """What `kafka-storage.sh format` takes, but for --ignore-formatted."""
+    options = (
+        click.option("-t", "--cluster-id", required=True, metavar="ID", help="The id of the whole cluster."),
+        click.option(
+            "-c", "--config", required=True, metavar="FILE", help="The node's server.properties."
+        ),
+        click.option("-s", "--standalone", is_flag=True, help="Make this controller the only voter of a new quorum."),
+        click.option(
+            "-I", "--initial-controllers", metavar="LIST",
+            help="The voters of a new quorum: ID@HOST:PORT:DIRECTORY_ID, with commas between.",
+        ),
+        click.option(
+            "-N", "--no-initial-controllers", is_flag=True,
+            help="This node joins a dynamic quorum whose first voters are formatted elsewhere.",
+        ),
+        click.option("-r", "--release-version", metavar="RELEASE", help="The release whose metadata.version to set."),
+        click.option(
+            "-f", "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature level; repeatable."
+        ),
+        click.option(
+            "-S", "--add-scram", multiple=True, metavar="SCRAM",
+            help="A SCRAM user: 'SCRAM-SHA-512=[name=…,password=…]'; repeatable. Shows in the process list:"
+            " prefer --scram-file.",
+        ),
+    )  # fmt: skip
+    return _all_of(options, function)
+
+
+def our_options(function: Function) -> Function:
+    """What we take besides: secrets by file, ownership, and what the guard must be told."""
+    option = click.option(
+        "--scram-file", metavar="FILE",
+        help=f"SCRAM users, one argument a line; - for stdin. The variable {SCRAM_VARIABLE} is read likewise.",
+    )  # fmt: skip
+    return option(guard_options(function))
+
+
+def guard_options(function: Function) -> Function:
+    """Ownership, and what the guard must be told: what a plan takes when it is applied."""
+    options = (
+        click.option("--owner", metavar="USER:GROUP", help="Who shall own what is written."),
+        click.option(
+            "--allow-failed-dir", multiple=True, metavar="DIR",
+            help="Go on without this directory, which cannot be read; repeatable.",
+        ),
+        click.option(
+            "--allow-not-blank", multiple=True, metavar="DIR",
+            help="Format this directory although it holds something; repeatable.",
+        ),
+        click.option(
+            "--replace-lost-metadata-disk", is_flag=True,
+            help="The blank metadata directory of a formatted node is a new disk.",
+        ),
+        click.option(
+            "--verified-quorum", is_flag=True,
+            help="With it, on a controller: a majority of the voters without this one was seen to follow the leader."
+            " Compared with what the controllers show, where they can be asked.",
+        ),
+        click.option(
+            "--expect-mount", multiple=True, metavar="DIR",
+            help="Refuse unless a file system is mounted at DIR, a log directory or above one; repeatable.",
+        ),
+        click.option(
+            "--not-a-mount", multiple=True, metavar="DIR",
+            help="This directory has no disk of its own although others have; repeatable.",
+        ),
+    )  # fmt: skip
+    return _all_of(options, function)
+
+
+def _all_of(options: tuple[Callable[[Any], Any], ...], function: Function) -> Function:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[FormatRequest, list[Finding]]:
+    """The request that the options of this module make, and what is to be said about how they were given.
+
+    Raises InputError for a file that cannot be read or an unknown owner, UsageError for flags that exclude each other.
+    """
+    from kafkactl.storage.model import FormatRequest
+
+    request = FormatRequest(
+        cluster_id=given["cluster_id"],
+        release_version=given["release_version"],
+        features=tuple(given["features"]),
+        scram=(*given["add_scram"], *_scram_of_environment(), *_scram_of_file(given["scram_file"])),
+        voter_mode=_voter_mode(given),
+        initial_controllers=given["initial_controllers"] or "",
+        ignore_formatted=ignore_formatted,
+        overrides=build_overrides(given),
+        owner=build_owner(given),
+    )
+    return request, _on_secrets(given)
+
+
+def build_overrides(given: dict[str, Any]) -> GuardOverrides:
+    """What `guard_options` say to the guard."""
+    from kafkactl.storage.model import GuardOverrides
+
+    return GuardOverrides(
+        allow_failed_dirs=frozenset(given["allow_failed_dir"]),
+        allow_not_blank=frozenset(given["allow_not_blank"]),
+        replace_lost_metadata_disk=given["replace_lost_metadata_disk"],
+        verified_quorum=given["verified_quorum"],
+        expected_mounts=frozenset(given["expect_mount"]),
+        not_a_mount=frozenset(given["not_a_mount"]),
+    )
+
+
+def build_owner(given: dict[str, Any]) -> Owner | None:
+    """Who `--owner` names. Raises InputError for an unknown one."""
+    if not given["owner"]:
+        return None
+    from kafkactl.adapters.disks.owner import find_owner
+
+    return find_owner(given["owner"])
+
+
+def _voter_mode(given: dict[str, Any]) -> Any:
+    from kafkactl.storage.model import VoterMode
+
+    flags = {
+        "--standalone": (given["standalone"], VoterMode.STANDALONE),
+        "--initial-controllers": (given["initial_controllers"] is not None, VoterMode.INITIAL_CONTROLLERS),
+        "--no-initial-controllers": (given["no_initial_controllers"], VoterMode.NO_INITIAL_CONTROLLERS),
+    }
+    chosen = {flag: mode for flag, (is_given, mode) in flags.items() if is_given}
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} exclude each other.")
+    return next(iter(chosen.values()), VoterMode.UNSPECIFIED)
+
+
+def _scram_of_environment() -> tuple[str, ...]:
+    from kafkactl.storage.format.scram import read_scram_lines
+
+    text = os.environ.get(SCRAM_VARIABLE)
+    return read_scram_lines(os.fsencode(text), file=f"the variable {SCRAM_VARIABLE}") if text else ()
+
+
+def _scram_of_file(name: str | None) -> tuple[str, ...]:
+    from pathlib import Path
+
+    from kafkactl.adapters.files.input_files import InputKind, read_input
+    from kafkactl.commands.framework.exposure import tell_exposure
+    from kafkactl.operations.exposure import file_exposure
+    from kafkactl.storage.format.scram import read_scram_lines
+
+    if name is None:
+        return ()
+    if name == "-":
+        return read_scram_lines(sys.stdin.buffer.read(), file="stdin")
+    tell_exposure(file_exposure(name, "the file of SCRAM users"))
+    return read_scram_lines(read_input(Path(name), "the file of SCRAM users", InputKind.SCRAM), file=name)
+
+
+def _on_secrets(given: dict[str, Any]) -> list[Finding]:
+    from kafkactl.findings import Finding, Severity
+
+    context = click.get_current_context(silent=True)
+    source = context.get_parameter_source("add_scram") if context else None
+    if not given["add_scram"] or source is not click.core.ParameterSource.COMMANDLINE:
+        return []
+    return [
+        Finding(
+            id="secret-in-arguments",
+            severity=Severity.WARNING,
+            subject="--add-scram",
+            message="every user of this machine can read the arguments of a process, and the shell remembers them",
+            next_step=f"Give the users by --scram-file FILE (or - for stdin), or by the variable {SCRAM_VARIABLE}.",
+        )
+    ]

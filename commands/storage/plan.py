@@ -1,0 +1,90 @@
+"""`kafkactl storage plan`: from an inventory to one plan for a whole fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "plan",
+    examples=(
+        "kafkactl storage plan fleet.toml --out plan.json",
+        "kafkactl storage plan fleet.toml --dry-run -o json",
+    ),
+    codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED),
+)
+@click.argument("inventory", type=click.Path())
+@click.option("--out", metavar="FILE", help="Where the plan is written, readable by its owner only.")
+@click.option("--overwrite", is_flag=True, help="Replace a plan that stands there and that nobody has applied.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, and write no file.")
+def command(inventory: str, out: str | None, overwrite: bool, dry_run: bool) -> None:
+    """Plan the format of every node of an INVENTORY: ids, salts, times and bytes, decided once.
+
+    All rules between nodes are checked, and every problem of every node is told; a fleet with one
+    blocker gets no plan. No disk is looked at or changed: `storage apply` does that on each host.
+    Where SCRAM users are asked for, the plan holds keys made from their passwords: keep it as
+    you keep those.
+    """
+    if (out is None) != dry_run:
+        raise click.UsageError("Give --out FILE, or --dry-run.")
+    from pathlib import Path
+
+    from kafkactl.adapters.files.entropy import SystemSource, random_uuid
+    from kafkactl.adapters.files.fleet_inputs import read_fleet
+    from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
+    from kafkactl.commands.framework.exposure import tell_exposure
+    from kafkactl.findings import Outcome
+    from kafkactl.operations.exposure import file_exposure
+    from kafkactl.storage.fleet.plan import plan_fleet
+    from kafkactl.storage.fleet.plan_file import render_plan, shown_plan
+
+    if out is not None:
+        check_plan_target(Path(out), overwrite=overwrite)
+    request = read_fleet(Path(inventory), new_cluster_id=random_uuid())
+    if request.inventory.scram_file is not None:
+        users = Path(inventory).absolute().parent / request.inventory.scram_file
+        tell_exposure(file_exposure(str(users), "the file of SCRAM users"))
+    plan = plan_fleet(request, SystemSource())
+    if plan.outcome is Outcome.PLANNED and out is not None:
+        write_plan(Path(out), render_plan(plan), overwrite=overwrite)
+    emit(
+        "storage.plan",
+        {**shown_plan(plan), "out": out if plan.outcome is Outcome.PLANNED else None},
+        render=_show,
+        exit_code=plan.outcome.exit_code,
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    planned = answer["outcome"] == "planned"
+    page.heading("Planned" if planned else "Refused: nothing was planned", tone="good" if planned else "bad")
+    version = answer["metadata_version"]
+    page.fields(
+        (
+            ("cluster id", answer["cluster_id"]),
+            ("Kafka", answer["kafka_version"]),
+            ("metadata.version", f"{version['name']} ({version['level']})" if version["name"] else None),
+            ("quorum", f"{answer['mode']}, kraft.version {answer['kraft_version']}"),
+            ("plan", answer["out"]),
+            ("sha256", answer["plan_sha256"] if planned else None),
+        )
+    )
+    page.groups((_title(node), _rows(node)) for node in answer["nodes"])
+    page.findings(answer["findings"])
+
+
+def _title(node: Mapping[str, Any]) -> str:
+    voters = "" if node["voter_mode"] == "unspecified" else f", {node['voter_mode']}"
+    return f"node {node['id']}  {node['host']}  {'+'.join(node['roles'])}{voters}"
+
+
+def _rows(node: Mapping[str, Any]) -> list[tuple[str, str, str | None]]:
+    return [(one["role"], one["path"], one["directory_id"]) for one in node["directories"]]

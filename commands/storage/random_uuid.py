@@ -1,0 +1,30 @@
+"""`kafkactl storage random-uuid`: a new id for a cluster, as Kafka's tool makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "random-uuid",
+    examples=("kafkactl storage random-uuid", "kafkactl storage random-uuid -o json"),
+    codes=(0, 1),
+)
+def command() -> None:
+    """Print a new random id for a cluster.
+
+    It is a version 4 uuid in 22 characters of URL-safe base64 that never begins with a dash. Make one for the whole
+    cluster: a node that makes its own founds a cluster of its own. `storage plan` does that for you.
+    """
+    from kafkactl.adapters.files.entropy import random_uuid
+
+    emit("storage.random-uuid", {"uuid": str(random_uuid())}, render=_show)
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    page.line(answer["uuid"])

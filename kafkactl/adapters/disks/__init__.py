@@ -1,0 +1,1 @@
+"""The disks of nodes: directories, locks, and the formats that are written there."""

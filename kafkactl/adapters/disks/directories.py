@@ -1,0 +1,256 @@
+"""Observe: what stands in the log directories of a node, as values. Nothing here writes or waits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from kafkactl.adapters.disks.locks import lock_holder
+from kafkactl.adapters.files.input_files import InputKind, check_regular, read_open
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.model import (
+    BOOTSTRAP_CHECKPOINT,
+    CLEANED,
+    FIRST_CHECKPOINT,
+    LOG_STARTS,
+    META_PROPERTIES,
+    NODE_LOCK,
+    QUORUM_STATE,
+    RECOVERY_POINTS,
+    DirectoryEntry,
+    DirectoryState,
+    FileRead,
+    ObservedDirectory,
+    ObservedNode,
+)
+
+_READ_ONLY = getattr(os, "ST_RDONLY", 1)
+
+
+class HasDirectories(Protocol):
+    """What is needed of a node's configuration."""
+
+    @property
+    def all_directories(self) -> Sequence[str]:
+        """Every log directory as written, the metadata log directory among them."""
+        ...
+
+
+def observe_node(config: HasDirectories) -> ObservedNode:
+    """Look at every directory that the configuration names. What cannot be read is a value too; nothing raises."""
+    return ObservedNode(
+        directories=tuple(observe_directory(path) for path in config.all_directories),
+        process_uid=os.geteuid(),
+        process_gid=os.getegid(),
+    )
+
+
+def observe_directory(path: str) -> ObservedDirectory:
+    """One log directory; its path may not exist."""
+    if "\0" in path:
+        return _describe(path, path, DirectoryState.UNREADABLE, error="a path cannot hold a zero byte")
+    real_path = os.path.realpath(path)
+    try:
+        found = Path(path).stat()
+    except OSError as error:
+        return _without_directory(path, real_path, error)
+    if not stat.S_ISDIR(found.st_mode):
+        return _describe(path, real_path, DirectoryState.NOT_A_DIRECTORY, error="Not a directory")
+    try:
+        entries = _entries(path)
+    except OSError as error:
+        return _describe(path, real_path, DirectoryState.UNREADABLE, error=_words(error))
+    return _describe(path, real_path, DirectoryState.DIRECTORY, entries=entries)
+
+
+def _without_directory(path: str, real_path: str, error: OSError) -> ObservedDirectory:
+    if error.errno == errno.ENOENT and not Path(path).is_symlink():
+        return _describe(path, real_path, DirectoryState.MISSING)
+    if error.errno == errno.ENOENT:
+        # Kafka's Files.createDirectories fails on a link that leads nowhere: most often a disk that is not mounted.
+        words = f"a symbolic link to {real_path}, which does not exist"
+        return _describe(path, real_path, DirectoryState.NOT_A_DIRECTORY, error=words)
+    if error.errno == errno.ENOTDIR:
+        return _describe(path, real_path, DirectoryState.NOT_A_DIRECTORY, error=_words(error))
+    return _describe(path, real_path, DirectoryState.UNREADABLE, error=_words(error))
+
+
+def _describe(
+    path: str,
+    real_path: str,
+    state: DirectoryState,
+    *,
+    error: str | None = None,
+    entries: tuple[DirectoryEntry, ...] = (),
+) -> ObservedDirectory:
+    nearest = nearest_existing(real_path)
+    at = nearest.stat()
+    above = at if state is DirectoryState.MISSING else nearest.parent.stat()
+    flags, free_bytes = _space(nearest)
+    holder = lock_holder(str(Path(path, NODE_LOCK))) if state is DirectoryState.DIRECTORY else None
+    write_error = _write_error(nearest)
+    inside = {entry.name for entry in entries}
+    metadata_log = _metadata_log(path) if METADATA_LOG in inside else None
+    return ObservedDirectory(
+        path=path,
+        real_path=real_path,
+        state=state,
+        error=error,
+        entries=entries,
+        meta_properties=_read_if(inside, path, META_PROPERTIES),
+        bootstrap_checkpoint=_read_if(inside, path, BOOTSTRAP_CHECKPOINT),
+        metadata_log=metadata_log,
+        metadata_files=_metadata_files(path, metadata_log),
+        offset_checkpoints=_offset_checkpoints(path, inside),
+        device=at.st_dev,
+        inode=at.st_ino,
+        parent_device=above.st_dev,
+        mount_point=_mount_point(nearest),
+        writable=write_error is None,
+        write_error=write_error,
+        read_only_filesystem=bool(flags & _READ_ONLY),
+        owner_uid=at.st_uid,
+        owner_gid=at.st_gid,
+        mode=stat.S_IMODE(at.st_mode),
+        locked_by_process=holder is not None,
+        lock_holder_pid=holder or None,
+        free_bytes=free_bytes,
+    )
+
+
+def nearest_existing(real_path: str) -> Path:
+    """The path itself or the first of its ancestors that exists and can be looked at."""
+    path = Path(real_path)
+    for candidate in (path, *path.parents):
+        try:
+            candidate.stat()
+        except (OSError, ValueError):
+            continue
+        return candidate
+    return Path("/")
+
+
+def _mount_point(nearest: Path) -> str:
+    """The highest ancestor on the same device. (A bind mount of one device inside itself is not seen.)"""
+    device = nearest.stat().st_dev
+    top = nearest
+    for parent in nearest.parents:
+        if parent.stat().st_dev != device:
+            break
+        top = parent
+    return str(top)
+
+
+def _space(nearest: Path) -> tuple[int, int | None]:
+    """Mount flags and the bytes free to this user; some network file systems tell neither."""
+    try:
+        found = os.statvfs(nearest)
+    except OSError:
+        return 0, None
+    return found.f_flag, found.f_bavail * found.f_frsize
+
+
+def _write_error(nearest: Path) -> str | None:
+    """Why nothing could be created here, from the system's own answer; None where it could."""
+    try:
+        if not stat.S_ISDIR(nearest.stat().st_mode):
+            return os.strerror(errno.ENOTDIR)
+        if _space(nearest)[0] & _READ_ONLY:
+            return os.strerror(errno.EROFS)
+        allowed = os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+    except OSError as error:
+        return _words(error)
+    return None if allowed else os.strerror(errno.EACCES)
+
+
+def _entries(path: str) -> tuple[DirectoryEntry, ...]:
+    with os.scandir(path) as listing:
+        return tuple(sorted((_entry(item) for item in listing), key=lambda entry: entry.name))
+
+
+def _entry(item: os.DirEntry[str]) -> DirectoryEntry:
+    try:
+        found = item.stat(follow_symlinks=False)
+    except OSError:
+        return DirectoryEntry(name=item.name, kind="other", size_bytes=0, mtime_ms=0)
+    return DirectoryEntry(
+        name=item.name,
+        kind=_kind(found.st_mode),
+        size_bytes=found.st_size,
+        mtime_ms=found.st_mtime_ns // 1_000_000,
+        links_to_directory=stat.S_ISLNK(found.st_mode) and Path(item.path).is_dir(),
+    )
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+    return kinds.get(stat.S_IFMT(mode), "other")
+
+
+def _metadata_log(path: str) -> tuple[DirectoryEntry, ...]:
+    """What `__cluster_metadata-0` holds; empty where it cannot be listed (a file, no permission)."""
+    try:
+        return _entries(str(Path(path, METADATA_LOG)))
+    except OSError:
+        return ()
+
+
+def _metadata_files(path: str, listing: tuple[DirectoryEntry, ...] | None) -> dict[str, FileRead]:
+    present = {entry.name for entry in listing or ()}
+    wanted = (FIRST_CHECKPOINT, QUORUM_STATE)
+    return {name: read_file(str(Path(path, METADATA_LOG, name))) for name in wanted if name in present}
+
+
+def _offset_checkpoints(path: str, present: set[str]) -> dict[str, FileRead]:
+    wanted = (RECOVERY_POINTS, LOG_STARTS, CLEANED)
+    return {name: read_file(str(Path(path, name))) for name in wanted if name in present}
+
+
+def _read_if(present: set[str], path: str, name: str) -> FileRead | None:
+    return read_file(str(Path(path, name))) if name in present else None
+
+
+def read_file(path: str, *, at: int | None = None) -> FileRead:
+    """A file's bytes with owner, mode and time, or the reason why there are none. It never waits and never raises.
+
+    With `at`, the descriptor of its directory, no link is followed.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        name, more = (path, 0) if at is None else (Path(path).name, os.O_NOFOLLOW)
+        descriptor = os.open(name, flags | more, dir_fd=at)
+    except OSError as error:
+        return FileRead(path=path, content=None, error=_words(error))
+    try:
+        return _read_open(path, descriptor)
+    except OSError as error:
+        return FileRead(path=path, content=None, error=_words(error))
+    finally:
+        os.close(descriptor)
+
+
+def _read_open(path: str, descriptor: int) -> FileRead:
+    found = os.fstat(descriptor)
+    content, error = None, None
+    try:
+        check_regular(found, path)
+        content = read_open(descriptor, InputKind.OF_LOG_DIRECTORY, path)
+    except OSError as refused:
+        error = _words(refused)
+    return FileRead(
+        path=path,
+        content=content,
+        error=error,
+        mode=stat.S_IMODE(found.st_mode),
+        owner_uid=found.st_uid,
+        owner_gid=found.st_gid,
+        mtime_ms=found.st_mtime_ns // 1_000_000,
+    )
+
+
+def _words(error: OSError) -> str:
+    return error.strerror or str(error)

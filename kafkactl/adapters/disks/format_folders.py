@@ -1,0 +1,166 @@
+"""The directories of a format: made, opened once, held by their descriptors, and given to their owner at the end.
+
+Another user may own a log directory or a folder above it, and be at work there while root formats. So a directory is
+opened once, compared with the one that was looked at when the plan was made, and from then on named by its descriptor
+alone. No link is followed below a log directory. A directory is given away when nothing is left to be made in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from kafkactl.adapters.files.filesystem import Filesystem
+from kafkactl.errors import RefusedError
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.format.guard import KAFKA_TEMPORARIES
+from kafkactl.storage.model import (
+    BOOTSTRAP_CHECKPOINT,
+    KAFKACTL_LOCK,
+    LOST_AND_FOUND,
+    META_PROPERTIES,
+    Owner,
+    PlannedDirectory,
+    is_staged_name,
+)
+
+_OURS = frozenset({META_PROPERTIES, BOOTSTRAP_CHECKPOINT, METADATA_LOG, KAFKACTL_LOCK, LOST_AND_FOUND})
+
+
+class Folders:
+    """Open directories by path. `at` is the path that is being worked on."""
+
+    def __init__(self, files: Filesystem, owner: Owner | None) -> None:
+        self.at = ""
+        self._files = files
+        self._owner = owner
+        self._open: dict[str, int] = {}
+        self._created: list[str] = []
+
+    def __getitem__(self, path: str) -> int:
+        """The descriptor of a directory that was opened here."""
+        return self._open[path]
+
+    # --- making and opening
+
+    def make(self, target: PlannedDirectory) -> int:
+        """Open a log directory, which is made with its parents where it is missing.
+
+        Raises RefusedError `changed-meanwhile` where it is not the one that was planned for, OSError.
+        """
+        self.at = path = str(Path(target.path))
+        missing = [folder for folder in (Path(path), *Path(path).parents) if not folder.is_dir()]
+        if missing:
+            self._descend(missing[::-1])
+        elif target.place is not None:
+            self._keep(path, self._files.open_folder(path))
+        else:
+            self._descend([Path(path)])
+        self.check(target)
+        return self._open[path]
+
+    def _descend(self, folders: list[Path]) -> None:
+        """From the folder above the first one down: made where it is missing, and never over a link."""
+        above = str(folders[0].parent)
+        if above not in self._open:
+            self._keep(above, self._files.open_folder(above))
+        for folder in folders:
+            self.below(str(folder))
+
+    def below(self, path: str) -> int:
+        """Open, or make, a directory in one that is open; a link in its place is an error."""
+        self.at = path
+        if path in self._open:
+            return self._open[path]
+        above = str(Path(path).parent)
+        at = self._open[above]
+        if not _is_there(path, at):
+            self._mkdir(path, above, at)
+        self._keep(path, self._files.open_folder(path, at=at))
+        return self._open[path]
+
+    def _mkdir(self, path: str, above: str, at: int) -> None:
+        self._created.append(path)
+        try:
+            self._files.mkdir(path, at=at)
+        except FileExistsError:
+            self._created.remove(path)  # another kafkactl was there first
+        self._files.fsync_directory(above, at=at)
+
+    def _keep(self, path: str, descriptor: int) -> None:
+        self._open[path] = descriptor
+
+    # --- what is there
+
+    def check(self, target: PlannedDirectory) -> None:
+        """Raise RefusedError where the directory is another one, or holds more, than when the plan was made."""
+        at = self._open[str(Path(target.path))]
+        found = os.fstat(at)
+        if target.place is not None and target.place != (found.st_dev, found.st_ino):
+            raise _changed(target.path, "leads to another directory than the one that was looked at")
+        names = set(os.listdir(at))  # noqa: PTH208 - of the descriptor
+        new = sorted(name for name in names - target.found - _OURS - KAFKA_TEMPORARIES if not is_staged_name(name))
+        if new:
+            raise _changed(target.path, f"holds {', '.join(new[:8])}, which came after it was looked at")
+
+    # --- giving away, going back, closing
+
+    def give(self, descriptor: int) -> None:
+        """Give an open file or directory to the owner that was asked for."""
+        owner = self._owner
+        if owner is None:
+            return
+        found = os.fstat(descriptor)
+        if (owner.uid not in (-1, found.st_uid)) or (owner.gid not in (-1, found.st_gid)):
+            self._files.chown(descriptor, owner.uid, owner.gid)
+
+    def give_folders(self, target: PlannedDirectory) -> None:
+        """Give a log directory away, with what was made below and above it."""
+        path = Path(target.path)
+        inside = [folder for folder in self._open if path in Path(folder).parents]
+        above = [str(folder) for folder in path.parents if str(folder) in self._created]
+        for folder in (*inside, str(path), *above):
+            self.at = folder
+            self.give(self._open[folder])
+
+    def withdraw(self) -> None:
+        """Remove the directories that were made, as far as they are empty."""
+        for path in reversed(self._created):
+            with contextlib.suppress(OSError):
+                self._files.rmdir(path, at=self._open[str(Path(path).parent)])
+
+    def close(self) -> None:
+        """Close every directory."""
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
+def identity(path: str, at: int) -> tuple[int, int] | None:
+    """Device and inode of a name in an open directory, links not followed; None where there is none."""
+    try:
+        found = os.stat(Path(path).name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_there(path: str, at: int) -> bool:
+    """Whether the name is taken; by anything but a directory is an error that names it."""
+    name = Path(path).name
+    try:
+        found = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    if stat.S_ISLNK(found.st_mode):
+        raise _changed(path, "is a symbolic link: nothing is written through a link")
+    return True
+
+
+def _changed(path: str, what: str) -> RefusedError:
+    return RefusedError(
+        f"{path} {what}",
+        id="changed-meanwhile",
+        next_step="Look at the directory with `kafkactl storage info`, find out who works there, and run this again.",
+    )

@@ -1,0 +1,83 @@
+"""A controller that is to become a voter, as its own files tell of it: who it is, and where it answers.
+
+As kafka-metadata-quorum.sh reads them (KIP-853, `MetadataQuorumCommand`): node.id and the controllers' listeners out
+of its server.properties, the directory id out of meta.properties in its metadata log directory. Which release the
+node runs is not in the file, so it is read as any release would that has such voters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from kafkactl.adapters.files.config_providers import resolve
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.errors import InputError
+from kafkactl.features.catalog.releases import Release, known_releases
+from kafkactl.frozen import frozen
+from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
+from kafkactl.storage.meta_properties import parse_meta_properties
+from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
+
+_FIRST_WITH_VOTERS = (3, 9)
+_LOCALHOST = "localhost"
+
+
+@frozen
+class Candidate:
+    """Who would vote, and the endpoints that would be written into the voter set. `cluster_id` is its disk's."""
+
+    key: ReplicaKey
+    endpoints: tuple[Endpoint, ...]
+    cluster_id: str | None
+
+
+def read_candidate(file: str) -> Candidate:
+    """The controller whose server.properties this is.
+
+    Raises InputError `not-a-controller`, `controller-not-formatted`, `input-file-unreadable`, those of
+    `read_node_config`, and DecodeError for a meta.properties that no node would read.
+    """
+    config = _read(read_input(Path(file), "the controller's configuration", InputKind.NODE_CONFIG), file)
+    if "controller" not in config.roles or not config.controller_endpoints:
+        raise InputError(
+            f"{file} is not the configuration of a controller: process.roles is {','.join(config.roles) or 'not set'}",
+            id="not-a-controller",
+            next_step="Name the server.properties of the controller that is to vote.",
+        )
+    path = Path(config.metadata_log_dir) / META_PROPERTIES
+    meta = parse_meta_properties(
+        read_input(path, "the controller's meta.properties", InputKind.META_PROPERTIES), file=str(path)
+    )
+    if meta.directory_id in (None, ZERO_UUID) or meta.stored_id != config.node_id:
+        found = f"node {meta.stored_id}, directory id {meta.directory_id or 'none'}"
+        raise InputError(
+            f"{path} is not that of controller {config.node_id}: it says {found}",
+            id="controller-not-formatted",
+            next_step="Format the controller with Kafka 3.9 or later and --no-initial-controllers, and start it.",
+        )
+    assert meta.directory_id is not None, "checked above"
+    return Candidate(
+        key=ReplicaKey(node_id=config.node_id, directory_id=meta.directory_id),
+        endpoints=tuple(replace(one, host=one.host or _LOCALHOST) for one in config.controller_endpoints),
+        cluster_id=meta.cluster_id,
+    )
+
+
+def _read(data: bytes, file: str) -> NodeConfig:
+    """The file as the newest release reads it, or the next older one that does; the newest one's error otherwise."""
+    first: ConfigError | None = None
+    for release in reversed(known_releases()):
+        if _version(release) < _FIRST_WITH_VOTERS:
+            continue
+        try:
+            return read_node_config(data, file=file, release=release, resolve=resolve)
+        except ConfigError as error:
+            first = first or error
+    assert first is not None, "some release has dynamic voters"
+    raise first
+
+
+def _version(release: Release) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.name.split("."))

@@ -1,0 +1,225 @@
+"""What the disks of controllers say of their quorum: who voted, where each log ends, which voters it has.
+
+The law: only read, never raise for what is on a disk; what cannot be read is None and a finding says why. A log that
+ends in damage is read up to the damage, for that is what a start would keep. Of the log only control batches are
+decoded, of the snapshot only its head; memory is bounded by one batch. A running node may write meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
+from kafkactl.errors import DecodeError, InputError
+from kafkactl.findings import Finding, warning
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
+from kafkactl.metadata.log.scan import FoundBatch, Stop, walk_batches
+from kafkactl.metadata.log.voters import Voter, voters_of
+from kafkactl.protocol.control_records import ControlType, decode_control_record
+from kafkactl.protocol.record_batch import decode_records
+from kafkactl.quorum.observation import DiskSeen
+from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
+from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
+from kafkactl.storage.verify.log import parse_snapshot_name
+
+_PIECE_BYTES = 1024 * 1024
+_SEGMENT_SUFFIX = ".log"
+_SEGMENT_DIGITS = 20
+
+
+@frozen
+class DiskReading:
+    """One directory: what it says, and what of it could not be read."""
+
+    seen: DiskSeen
+    findings: tuple[Finding, ...] = ()
+
+
+def read_disks(paths: Sequence[str]) -> tuple[DiskReading, ...]:
+    """The metadata directories of several nodes, one reading each; a path may also be `__cluster_metadata-0` itself.
+
+    Raises InputError `log-dir-unreadable` for a path that is no directory with a metadata log.
+    """
+    return tuple(read_disk(path) for path in paths)
+
+
+def read_disk(path: str) -> DiskReading:
+    """One metadata directory. Raises InputError `log-dir-unreadable`."""
+    directory = Path(path)
+    log = directory if directory.name == METADATA_LOG else directory / METADATA_LOG
+    names = _names(path, log)
+    findings: list[Finding] = []
+    meta = _meta(log.parent, findings)
+    election = _election(log, findings)
+    found = _read_log(log, names, findings)
+    seen = DiskSeen(
+        path=path,
+        node_id=None if meta is None else meta.stored_id,
+        cluster_id=(meta and meta.cluster_id) or (election and election.cluster_id) or None,
+        directory_id=None if meta is None else meta.directory_id,
+        leader_id=None if election is None else election.leader_id,
+        leader_epoch=None if election is None else election.leader_epoch,
+        last_epoch=found.last_epoch,
+        log_end_offset=found.end_offset,
+        kraft_version=found.kraft_version,
+        voters=found.voters,
+        static_voters=() if election is None else election.current_voters,
+    )
+    return DiskReading(seen=seen, findings=tuple(findings))
+
+
+def _names(path: str, log: Path) -> list[str]:
+    try:
+        if not stat.S_ISDIR(log.stat().st_mode):
+            raise NotADirectoryError(20, "Not a directory")
+        return sorted(os.listdir(log))  # noqa: PTH208  # names, not paths
+    except (OSError, ValueError) as error:
+        words = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError(
+            f"{path} holds no metadata log that can be read: {log}: {words}",
+            id="log-dir-unreadable",
+            next_step="Name a controller's metadata.log.dir (else the first of log.dirs), as a user who may read it.",
+        ) from error
+
+
+# --- small files ----------------------------------------------------------------------------------------------------
+
+
+def _meta(directory: Path, findings: list[Finding]) -> MetaProperties | None:
+    file = directory / META_PROPERTIES
+    try:
+        return parse_meta_properties(_small(file), file=str(file))
+    except (OSError, DecodeError) as error:
+        findings.append(_unread(file, "who this node is", error))
+        return None
+
+
+def _election(log: Path, findings: list[Finding]) -> QuorumStateFile | None:
+    file = log / QUORUM_STATE
+    try:
+        return decode_quorum_state(_small(file), file=str(file))
+    except FileNotFoundError:
+        return None  # a node that was formatted and never started has none
+    except (OSError, DecodeError) as error:
+        findings.append(_unread(file, "in which epoch this node is", error))
+        return None
+
+
+def _small(file: Path) -> bytes:
+    return read_whole(file, InputKind.QUORUM_STATE)
+
+
+def _unread(file: Path, what: str, error: OSError | DecodeError | str) -> Finding:
+    words = error if isinstance(error, str) else error.message if isinstance(error, DecodeError) else error.strerror
+    return warning(
+        "disk-not-read",
+        str(file),
+        f"{file}: {what} is not known: {words}",
+        "Run as a user who may read it; `kafkactl storage verify` tells what is wrong with a file.",
+    )
+
+
+# --- the log --------------------------------------------------------------------------------------------------------
+
+
+class _LogEnd:
+    """What a walk through snapshot and segments comes to."""
+
+    def __init__(self) -> None:
+        self.end_offset = 0
+        self.last_epoch = -1
+        self.kraft_version: int | None = None
+        self.voters: tuple[Voter, ...] | None = None
+
+    def take(self, batch: FoundBatch, file: str) -> None:
+        """Control records of a batch; of the others nothing but that they are there."""
+        if not batch.header.is_control:
+            return
+        for record in decode_records(batch.data, batch.header, file=file, base=batch.header.position):
+            control = decode_control_record(record.key, record.value, file=file)
+            if control.type is ControlType.KRAFT_VERSION:
+                self.kraft_version = control.data["KRaftVersion"]
+            elif control.type is ControlType.KRAFT_VOTERS:
+                self.voters = voters_of(control.data)
+
+
+def _read_log(log: Path, names: Sequence[str], findings: list[Finding]) -> _LogEnd:
+    found = _LogEnd()
+    snapshots = sorted((at, name) for name in names if (at := parse_snapshot_name(name)) is not None)
+    if snapshots:
+        (found.end_offset, found.last_epoch), newest = snapshots[-1]
+        _read_head(log / newest, found, findings)
+    # Segments may reach back behind the snapshot: what they say of voters there, it says too.
+    for name in names:
+        if not _is_segment(name):
+            continue
+        if not _read_segment(log / name, found, findings):
+            break
+    return found
+
+
+def _is_segment(name: str) -> bool:
+    number = name.removesuffix(_SEGMENT_SUFFIX)
+    return name != number and len(number) == _SEGMENT_DIGITS and number.isascii() and number.isdigit()
+
+
+def _read_head(file: Path, found: _LogEnd, findings: list[Finding]) -> None:
+    """The control batch at the head of a snapshot: version and voters (KIP-853)."""
+    told = len(findings)
+    first = next(_batches(file, findings), None)
+    if isinstance(first, FoundBatch) and first.header.is_control:
+        _taken(found, first, file, findings)
+    elif len(findings) == told:
+        words = first.message if isinstance(first, Stop) else "no control batch stands at its head"
+        findings.append(_unread(file, "who votes by this snapshot", words))
+
+
+def _read_segment(file: Path, found: _LogEnd, findings: list[Finding]) -> bool:
+    """Whether the next segment still belongs to the log."""
+    for batch in _batches(file, findings):
+        if isinstance(batch, Stop):
+            findings.append(_cut_short(file, batch, found.end_offset))
+            return False
+        if batch.header.last_offset < found.end_offset:
+            continue
+        if not _taken(found, batch, file, findings):
+            return False
+        found.end_offset = batch.header.last_offset + 1
+        found.last_epoch = batch.header.partition_leader_epoch
+    return True
+
+
+def _taken(found: _LogEnd, batch: FoundBatch, file: Path, findings: list[Finding]) -> bool:
+    try:
+        found.take(batch, str(file))
+    except DecodeError as error:
+        findings.append(_unread(file, "what a control record says", error))
+        return False
+    return True
+
+
+def _batches(file: Path, findings: list[Finding]) -> Iterator[FoundBatch | Stop]:
+    try:
+        with os.fdopen(open_regular(file), "rb") as opened:
+            size = os.fstat(opened.fileno()).st_size
+            pieces = iter(lambda: opened.read(_PIECE_BYTES), b"")
+            yield from walk_batches(pieces, size, file=str(file))
+    except OSError as error:
+        findings.append(_unread(file, "what this file of the log holds", error))
+
+
+def _cut_short(file: Path, stop: Stop, end_offset: int) -> Finding:
+    return warning(
+        "log-cut-short",
+        str(file),
+        f"the log breaks off at byte {stop.position} of {file.name}: {stop.message}; what stands behind offset "
+        f"{end_offset} does not count",
+        "While the node runs it may just be writing. Else `kafkactl storage verify` tells what a start would keep.",
+        position=stop.position,
+        end_offset=end_offset,
+    )

@@ -1,0 +1,215 @@
+"""Contexts: clusters under names of the operator's own, in one TOML file of the user's.
+
+    current = "prod"
+
+    [contexts.prod]
+    bootstrap_server = "broker-1:9092,broker-2:9092"      # or bootstrap_controller
+    command_config = "prod.properties"                    # against this file's folder; logins stand there, not here
+    cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"                 # no change is sent to a cluster with another id
+    spark_master = "spark://driver-1:7077"                # where `kafkactl dryrun` replays logs
+
+The law: the file holds no secret, and whoever may write it decides where changes go. So an unknown key is an error
+that does not repeat its value, and a file that others may write is not read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.adapters.files.input_files import InputKind, open_regular, read_open
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@frozen
+class Context:
+    """A cluster under a name. At most one of the bootstraps is set; `command_config` is a path as it was written.
+
+    `spark_master` is a URL as spark-submit takes it: the dry run's engine is then Spark, there.
+    """
+
+    bootstrap_server: str | None = None
+    bootstrap_controller: str | None = None
+    command_config: str | None = None
+    cluster_id: str | None = None
+    spark_master: str | None = None
+
+    def given(self) -> dict[str, str]:
+        """The keys that are set, in the order in which they are shown."""
+        return {name: value for name in CONTEXT_KEYS if (value := getattr(self, name)) is not None}
+
+
+CONTEXT_KEYS = tuple(field.name for field in fields(Context))
+
+
+@frozen
+class Contexts:
+    """All of a file. `current` is the context that counts where none is named; it may name none that exists."""
+
+    file: str
+    current: str | None = None
+    by_name: Mapping[str, Context]
+
+    def context(self, name: str) -> Context:
+        """The context of that name. Raises InputError `unknown-context`."""
+        if name not in self.by_name:
+            raise InputError(
+                f"{self.file} has no context {name!r}; it has {', '.join(sorted(self.by_name)) or 'none'}",
+                id="unknown-context",
+                next_step="See `kafkactl config view`; `kafkactl config set` makes one.",
+            )
+        return self.by_name[name]
+
+
+@frozen
+class Target:
+    """Which cluster is meant and how to get in: arguments and context together.
+
+    `context` is the name of the context that had a part in it; `cluster_id` the id that the cluster must have.
+    """
+
+    bootstrap_server: str | None = None
+    bootstrap_controller: str | None = None
+    command_config: str | None = None
+    context: str | None = None
+    cluster_id: str | None = None
+
+
+def contexts_file(environment: Mapping[str, str]) -> Path:
+    """Where the file is: `KAFKACTL_CONFIG`, or `kafkactl/config.toml` in the user's folder for configuration (XDG)."""
+    from pathlib import Path  # not where the cluster is named in words: start-up counts
+
+    if given := environment.get("KAFKACTL_CONFIG"):
+        return Path(given).expanduser()
+    folder = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(folder).expanduser() / "kafkactl" / "config.toml"
+
+
+def load_contexts(path: Path) -> Contexts:
+    """The file's contexts; none where there is no file.
+
+    Raises InputError `unreadable-contexts-file`, `contexts-file-not-safe`, `malformed-contexts-file`.
+    """
+    try:
+        descriptor = open_regular(path)
+        try:
+            _check_safe(path, os.fstat(descriptor))
+            data = read_open(descriptor, InputKind.CONTEXTS, str(path))
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        return Contexts(file=str(path), by_name={})
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}",
+            id="unreadable-contexts-file",
+            next_step="Check the permissions of the file and of its folder; KAFKACTL_CONFIG names another file.",
+        ) from error
+    return parse_contexts(data, file=str(path))
+
+
+def parse_contexts(data: bytes, *, file: str) -> Contexts:
+    """The contexts in the bytes of a file; values that do not belong there are not repeated in an error.
+
+    Raises InputError `malformed-contexts-file`.
+    """
+    import tomli
+
+    try:
+        content = tomli.loads(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise _malformed(file, "it is not UTF-8 text") from None
+    except (ValueError, RecursionError) as error:
+        raise _malformed(file, f"it is not TOML that can be read: {error}") from None
+    for key in content:
+        if key not in ("current", "contexts"):
+            raise _malformed(file, f"{key!r} is no key of it: expected were current and [contexts.NAME]")
+    current, tables = content.get("current"), content.get("contexts", {})
+    if not isinstance(current, str | None) or not isinstance(tables, dict):
+        raise _malformed(file, "current is a text, and contexts are tables [contexts.NAME]")
+    return Contexts(
+        file=file, current=current, by_name={name: _context(file, name, table) for name, table in tables.items()}
+    )
+
+
+def resolve_target(
+    contexts: Contexts,
+    *,
+    bootstrap_server: str | None = None,
+    bootstrap_controller: str | None = None,
+    command_config: str | None = None,
+    context: str | None = None,
+) -> Target:
+    """What arguments mean beside the contexts.
+
+    A context that is named has its part, arguments going before what it says. One that is merely the current one is
+    asked only where no node is named: the login of one cluster must not go to another. Raises InputError
+    `unknown-context`.
+    """
+    name = context or (None if bootstrap_server or bootstrap_controller else contexts.current)
+    if name is None:
+        return Target(
+            bootstrap_server=bootstrap_server, bootstrap_controller=bootstrap_controller, command_config=command_config
+        )
+    found = contexts.context(name)
+    if not bootstrap_server and not bootstrap_controller:
+        bootstrap_server, bootstrap_controller = found.bootstrap_server, found.bootstrap_controller
+    if command_config is None and found.command_config is not None:
+        from pathlib import Path
+
+        command_config = str(Path(contexts.file).parent / Path(found.command_config).expanduser())
+    return Target(
+        bootstrap_server=bootstrap_server,
+        bootstrap_controller=bootstrap_controller,
+        command_config=command_config,
+        context=name,
+        cluster_id=found.cluster_id,
+    )
+
+
+def _context(file: str, name: str, table: Any) -> Context:
+    for problem in _problems(name, table):
+        raise _malformed(file, problem)
+    return Context(**table)
+
+
+def _problems(name: str, table: Any) -> Iterator[str]:
+    where = f"[contexts.{name}]"
+    if not isinstance(table, dict):
+        yield f"{where} is no table"
+        return
+    for key, value in table.items():
+        if key not in CONTEXT_KEYS:
+            yield f"{where} has a key {key!r}: expected were {', '.join(CONTEXT_KEYS)}; logins belong into the " + (
+                "command_config file"
+            )
+        elif not isinstance(value, str) or not value:
+            yield f"{where} {key} is no text"
+    if "bootstrap_server" in table and "bootstrap_controller" in table:
+        yield f"{where} names brokers and controllers: keep one of bootstrap_server and bootstrap_controller"
+
+
+def _check_safe(path: Path, status: os.stat_result) -> None:
+    """Who else may write the file could turn our changes, and our login, to another cluster."""
+    others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if others_write or status.st_uid not in (os.geteuid(), 0):
+        raise InputError(
+            f"{path} can be written by others (mode {stat.S_IMODE(status.st_mode):04o}, owner {status.st_uid})",
+            id="contexts-file-not-safe",
+            next_step=f"Look whether it says what you expect, then: chmod 600 {path}",
+        )
+
+
+def _malformed(file: str, words: str) -> InputError:
+    return InputError(
+        f"{file}: {words}",
+        id="malformed-contexts-file",
+        next_step="Correct the file; `kafkactl config set` writes it right.",
+    )

@@ -1,0 +1,163 @@
+"""`--details DIR`: tables as Parquet files, all of them or none.
+
+They are written into a folder beside DIR, synced, and take its place at once. DIR may be new, empty, or hold the tables
+of an earlier run; anything else in it is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl.adapters.files.whole_file import sync_folder
+from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
+from kafkactl.errors import FailedError, InputError, RefusedError
+from kafkactl.extras import install_advice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS: Final = 50_000  # of a row group
+_SUFFIX: Final = ".parquet"
+
+
+def check_details_target(path: Path) -> None:
+    """Raise what `write_details` would raise, before the work is done.
+
+    InputError `details-need-extra`, RefusedError `details-folder-not-ours`, FailedError `details-not-written`.
+    """
+    if find_spec("pyarrow") is None:
+        raise InputError(
+            "--details writes Parquet, and pyarrow cannot be imported",
+            id="details-need-extra",
+            next_step=f"{install_advice('dryrun')}, or leave out --details.",
+        )
+    try:
+        strange = None if not _is_there(path) else next(_not_ours(path), None)
+    except OSError as error:
+        raise _not_written(path, error.strerror or str(error)) from error
+    if strange is not None:
+        raise RefusedError(
+            f"{path} holds {strange}, which is no table of kafkactl",
+            id="details-folder-not-ours",
+            next_step="Name a new or empty folder for --details.",
+        )
+
+
+def make_folder(path: Path) -> None:
+    """The folder for those of several clusters. Raises FailedError `details-not-written`."""
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise _not_written(path, error.strerror or str(error)) from error
+
+
+def _is_there(path: Path) -> bool:
+    if path.is_dir():
+        return True
+    if path.exists() or path.is_symlink():
+        raise NotADirectoryError(20, "it is no folder")
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(2, "the folder around it does not exist")
+    return False
+
+
+def _not_ours(path: Path) -> Iterator[str]:
+    """Names in a folder that no earlier run has written there."""
+    for inside in sorted(path.iterdir()):
+        if inside.is_dir() and not inside.is_symlink():
+            yield from (f"{inside.name}/{name}" for name in _not_ours(inside))
+        elif inside.suffix != _SUFFIX:
+            yield inside.name
+
+
+def write_details(path: Path, tables: Iterable[Table]) -> None:
+    """Write the tables, those whose name has a slash into folders below. Raises as `check_details_target`."""
+    check_details_target(path)
+    place = path.resolve()
+    temporary = None
+    try:
+        temporary = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name[:100]}.", suffix=".tmp"))
+        new = temporary / "new"
+        for table in tables:
+            file = new / f"{table.name}{_SUFFIX}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _write(file, table)
+        for folder in {file.parent for file in new.rglob(f"*{_SUFFIX}")} | {new}:
+            sync_folder(folder)
+        _exchange(new, place, temporary / "old")
+        sync_folder(place.parent)
+    except OSError as error:
+        raise _not_written(path, error.strerror or str(error)) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _exchange(new: Path, place: Path, old: Path) -> None:
+    if not place.exists():
+        new.rename(place)
+        return
+    place.rename(old)
+    try:
+        new.rename(place)
+    except OSError:
+        with suppress(OSError):
+            old.rename(place)
+        raise
+
+
+def _write(file: Path, table: Table) -> None:
+    """Row group by row group, so that a million partitions do not stand in memory twice."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = _types()
+    schema = pa.schema([(name, types[kind]) for name, kind in table.columns])
+    rows = iter(table.rows)
+    with file.open("wb") as sink:
+        with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+            while taken := list(islice(rows, _ROWS)):
+                writer.write_table(_columns(taken, schema))
+        sink.flush()
+        os.fsync(sink.fileno())
+
+
+def _columns(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays(
+        [pa.array(held, field.type) for held, field in zip(columns, schema, strict=True)], schema=schema
+    )
+
+
+def _types() -> dict[str, pa.DataType]:
+    import pyarrow as pa
+
+    ints = pa.list_(pa.int32())
+    outcome = pa.struct([("leader", pa.int32()), ("isr", ints), ("elr", ints), ("last_known_elr", ints)])
+    return {
+        TEXT: pa.string(),
+        INT: pa.int64(),
+        BOOL: pa.bool_(),
+        FLOAT: pa.float64(),
+        INTS: ints,
+        TEXTS: pa.list_(pa.string()),
+        OUTCOMES: pa.list_(outcome),
+    }
+
+
+def _not_written(path: Path, why: str) -> FailedError:
+    return FailedError(
+        f"the tables could not be written to {path}: {why}",
+        id="details-not-written",
+        next_step="Make room, or choose another folder for --details; nothing was left there.",
+    )

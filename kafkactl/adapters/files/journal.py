@@ -1,0 +1,190 @@
+"""The journal of a change: what was about to be done and what came of it, on the disk before anybody acts on it.
+
+The law: the cluster is the truth, a journal is the memory of whoever changed it. It tells a later run which request
+was on its way when an earlier one died, and which states were its own doing. An entry counts once `append` returned:
+it is written and synced. While a journal is open it is locked, so that two operators on one machine cannot both run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from kafkactl._version import __version__
+from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
+from kafkactl.adapters.files.input_files import InputKind, check_regular, read_open
+from kafkactl.change.journal_lines import (
+    HEADER,
+    TORN,
+    VERSION,
+    Entry,
+    JournalText,
+    entry_line,
+    new_entry,
+    read_journal,
+    torn_data,
+)
+from kafkactl.errors import FailedError, RefusedError
+from kafkactl.wording import file_name_of
+
+
+def journal_path(subject: str, cluster_id: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Where the journal of a cluster is kept: in the user's state folder (XDG), one file a subject and cluster."""
+    state = environment.get("XDG_STATE_HOME") or ""
+    home = Path(state) if Path(state).is_absolute() else Path(environment.get("HOME") or "/") / ".local/state"
+    return str(home / "kafkactl" / f"{subject}-{file_name_of(cluster_id)}.jsonl")
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class Journal:
+    """An open, locked journal; a context manager. `open_journal` makes it."""
+
+    def __init__(self, path: str, descriptor: int, files: Filesystem, now_ms: Callable[[], int]) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._files = files
+        self._now_ms = now_ms
+        self._text = JournalText(entries=())
+        self._broken = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the lock back."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Everything in it, oldest first."""
+        return self._text.entries
+
+    def append(self, entry: str, data: Mapping[str, Any]) -> Entry:
+        """Write an entry; it is on the disk when this returns.
+
+        Raises FailedError `journal-not-written`. After that the journal takes no more entries in this run: what is on
+        the disk is not known until it is read anew.
+        """
+        if self._broken:
+            raise self._not_written("an earlier entry could not be written")
+        made = new_entry(self._text, entry, data, at_ms=self._now_ms())
+        self._broken = True
+        try:
+            self._write((b"\n" if self._text.open_end else b"") + entry_line(made))
+            self._files.fsync(self._descriptor)
+        except OSError as error:
+            raise self._not_written(error.strerror or str(error)) from error
+        self._broken = False
+        self._text = JournalText(entries=(*self._text.entries, made))
+        return made
+
+    def load(self, *, subject: str, cluster_id: str) -> None:
+        """Read what is there, and begin or mend the file where that is due. `open_journal` calls this."""
+        try:
+            self._files.fsync_directory(str(Path(self.path).parent))  # also where an earlier run died before it
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            content = read_open(self._descriptor, InputKind.JOURNAL, self.path)
+        except OSError as error:
+            raise self._not_written(error.strerror or str(error)) from error
+        self._text = read_journal(content, file=self.path, subject=subject, cluster_id=cluster_id)
+        os.lseek(self._descriptor, 0, os.SEEK_END)
+        if torn := self._text.torn:
+            # The line break ends the torn line, the entry behind it says that it is torn.
+            self._text = JournalText(entries=self._text.entries, open_end=True)
+            if not self._text.entries:
+                os.ftruncate(self._descriptor, 0)  # not even the first entry was there: nothing to keep
+                os.lseek(self._descriptor, 0, os.SEEK_SET)
+                self._text = JournalText(entries=())
+            else:
+                self.append(TORN, torn_data(torn))
+        if not self._text.entries:
+            about = {"version": VERSION, "subject": subject, "cluster_id": cluster_id, "kafkactl": __version__}
+            self.append(HEADER, about)
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            data = data[self._files.write(self._descriptor, data) :]
+
+    def _not_written(self, reason: str) -> FailedError:
+        return FailedError(
+            f"the journal {self.path} cannot be written: {reason}",
+            id="journal-not-written",
+            next_step="Make room or give permission, or name another file with --journal; then run this again.",
+        )
+
+
+def open_journal(
+    path: str,
+    *,
+    subject: str,
+    cluster_id: str,
+    files: Filesystem | None = None,
+    now_ms: Callable[[], int] = wall_clock_ms,
+) -> Journal:
+    """Open or begin the journal of a cluster, locked; the folder is made where it is missing.
+
+    Raises RefusedError `another-kafkactl-is-changing`, FailedError `journal-not-written`, and what `read_journal`
+    raises. Nothing that is in the file is lost by any of them.
+    """
+    port = files or OsFilesystem()
+    try:
+        _make_folder(Path(path).parent, port)
+        descriptor = _locked(port, path)
+    except BlockingIOError:
+        raise RefusedError(
+            f"another kafkactl is at work with {path}",
+            id="another-kafkactl-is-changing",
+            next_step="Wait until it has ended; the next run goes on from what is there.",
+        ) from None
+    except OSError as error:
+        raise FailedError(
+            f"the journal {path} cannot be opened: {error.strerror}",
+            id="journal-not-written",
+            next_step="Give permission, or name another file with --journal.",
+        ) from error
+    journal = Journal(path, descriptor, port, now_ms)
+    try:
+        journal.load(subject=subject, cluster_id=cluster_id)
+    except BaseException:
+        journal.close()
+        raise
+    return journal
+
+
+def _locked(files: Filesystem, path: str) -> int:
+    descriptor = files.lock(path)
+    try:
+        check_regular(os.fstat(descriptor), path)
+    except BaseException:
+        files.close(descriptor)
+        raise
+    return descriptor
+
+
+def _make_folder(folder: Path, files: Filesystem) -> None:
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            files.mkdir(str(one))
+            descriptor = files.open_folder(str(one))
+            try:
+                files.chmod(descriptor, 0o700)
+            finally:
+                files.close(descriptor)
+            files.fsync_directory(str(one.parent))

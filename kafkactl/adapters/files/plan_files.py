@@ -1,0 +1,128 @@
+"""The files beside the disks: plan files out, receipts in and out."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+
+from kafkactl.adapters.files.filesystem import Filesystem
+from kafkactl.adapters.files.input_files import InputKind, read_input, unreadable_input
+from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.errors import FailedError, InputError, RefusedError
+from kafkactl.storage.fleet.plan_file import PLAN_FILE_MODE
+from kafkactl.storage.fleet.receipts import Receipt, parse_receipt, receipt_name, render_receipt
+
+_RECEIPT_MODE = 0o644
+
+
+def receipts_folder(plan_file: Path) -> Path:
+    """Where the receipts of a plan lie: beside it."""
+    return plan_file.with_name(plan_file.name + ".receipts")
+
+
+def write_plan(path: Path, data: bytes, *, overwrite: bool) -> None:
+    """Put a new plan in place, whole or not at all, readable by its owner only.
+
+    Raises RefusedError `plan-file-exists` (directory ids of the old one would be lost; `overwrite` allows it) or
+    `plan-already-applied` (nodes were formatted by the old one), FailedError `plan-file-not-written`.
+    """
+    check_plan_target(path, overwrite=overwrite)
+    try:
+        write_whole(path, data, mode=PLAN_FILE_MODE, exclusive=not overwrite)
+    except FileExistsError:
+        raise _plan_exists(path) from None
+    except OSError as error:
+        raise FailedError(
+            f"the plan could not be written to {path}: {error.strerror or error}",
+            id="plan-file-not-written",
+            next_step="Nothing was planned. Make room or choose another --out.",
+        ) from error
+
+
+def check_plan_target(path: Path, *, overwrite: bool) -> None:
+    """Refuse what `write_plan` would refuse, before the work of planning is done."""
+    folder = receipts_folder(path)
+    with contextlib.suppress(OSError):
+        if any(folder.glob("node-*.json")):
+            raise RefusedError(
+                f"nodes were formatted by the plan at {path}: {folder} holds their receipts",
+                id="plan-already-applied",
+                next_step="Write the new plan to another file, and keep this one: it knows what is on those disks.",
+            )
+    if os.path.lexists(path) and not overwrite:
+        raise _plan_exists(path)
+
+
+def _plan_exists(path: Path) -> RefusedError:
+    return RefusedError(
+        f"{path} exists already",
+        id="plan-file-exists",
+        next_step="Apply it, choose another --out, or give --overwrite if nobody has applied it.",
+    )
+
+
+def read_receipt(folder: Path, node_id: int) -> Receipt | None:
+    """The receipt of a node, None where there is none. Raises InputError (unreadable, damaged)."""
+    path = folder / receipt_name(node_id)
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise unreadable_input(path, "the receipt", error.strerror or str(error)) from error
+    receipt = parse_receipt(read_input(path, "the receipt", InputKind.DOCUMENT), file=str(path))
+    if receipt.node_id != node_id:
+        raise InputError(
+            f"{path} is the receipt of node {receipt.node_id}",
+            id="receipt-damaged",
+            next_step="Find out whether that node was formatted, then correct or remove the file.",
+        )
+    return receipt
+
+
+def write_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
+    """Leave or replace a node's receipt, whole or not at all. Raises FailedError `receipt-not-written`."""
+    target = folder / receipt_name(receipt.node_id)
+    temporary = target.with_name(f".{target.name}.tmp")
+    try:
+        _make_folder(folder, files)
+        if os.path.lexists(temporary):
+            files.unlink(str(temporary))
+        _write_staged(str(temporary), render_receipt(receipt), files)
+        files.rename(str(temporary), str(target))
+        files.fsync_directory(str(folder))
+    except OSError as error:
+        raise FailedError(
+            f"node {receipt.node_id} is formatted, its receipt could not be written to {folder}: "
+            f"{error.strerror or error}",
+            id="receipt-not-written",
+            next_step="Make room, then apply the plan again: it changes no disk and leaves the receipt.",
+        ) from error
+
+
+def _make_folder(folder: Path, files: Filesystem) -> None:
+    """Nodes are applied side by side: another one may have made it in the meantime."""
+    if folder.is_dir():
+        return
+    try:
+        files.mkdir(str(folder))
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    files.fsync_directory(str(folder.parent))
+
+
+def _write_staged(path: str, data: bytes, files: Filesystem) -> None:
+    descriptor = files.create(path, _RECEIPT_MODE)
+    try:
+        left = memoryview(data)
+        while left:
+            taken = files.write(descriptor, bytes(left))
+            if taken <= 0:
+                raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+            left = left[taken:]
+        files.fsync(descriptor)
+    finally:
+        files.close(descriptor)

@@ -1,0 +1,61 @@
+"""Reports on disk: whole or not at all, and never in place of anything but an earlier report."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from kafkactl.adapters.files.input_files import open_regular
+from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.errors import FailedError, RefusedError
+
+_MODE = 0o644
+_READ_BYTES = 512
+
+
+def check_report_target(path: Path, mark: str) -> None:
+    """Refuse what `write_report` would refuse, before the work is done. `mark` stands at the head of every report.
+
+    Raises RefusedError `not-a-report-file`, FailedError `report-not-written`.
+    """
+    try:
+        kind = path.stat().st_mode
+        head = _head(path) if stat.S_ISREG(kind) else b""
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise _not_written(path, "its folder does not exist") from None
+        return
+    except OSError as error:
+        raise _not_written(path, error.strerror or str(error)) from error
+    if not stat.S_ISREG(kind) or (head and mark.encode() not in head):
+        raise RefusedError(
+            f"{path} exists and is no report of kafkactl",
+            id="not-a-report-file",
+            next_step="Choose another file for --html, or remove that one.",
+        )
+
+
+def _head(path: Path) -> bytes:
+    with os.fdopen(open_regular(path), "rb") as file:
+        return file.read(_READ_BYTES)
+
+
+def write_report(path: Path, data: bytes, mark: str) -> None:
+    """Put a report in place: written beside, synced, then named, so that a reader never sees half of it.
+
+    Raises RefusedError `not-a-report-file`, FailedError `report-not-written`.
+    """
+    check_report_target(path, mark)
+    try:
+        write_whole(path, data, mode=_MODE)
+    except OSError as error:
+        raise _not_written(path, error.strerror or str(error)) from error
+
+
+def _not_written(path: Path, why: str) -> FailedError:
+    return FailedError(
+        f"the report could not be written to {path}: {why}",
+        id="report-not-written",
+        next_step="Make room, or choose another file for --html.",
+    )

@@ -1,0 +1,1 @@
+"""Hooks of a migration: commands of the operator, run under a limit."""

@@ -1,0 +1,110 @@
+"""Asking several nodes: one after the other until one answers, or all at once.
+
+Both end by their deadline, and both know only nodes and questions: what is asked is a function. Such a function raises
+UnreachableError where another node, or the same a moment later, may still be asked; any other error ends the search.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from kafkactl.adapters.files.clock import Deadline
+from kafkactl.adapters.kafka.retries import Backoff, is_transient
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import KafkactlError, UnreachableError
+
+T = TypeVar("T")
+Ask = Callable[[Address, Deadline], T]
+_GRACE_MS = 250.0  # how much later than its deadline a thread may still bring its own, better, error
+
+
+class NotLeaderError(UnreachableError):
+    """A controller says that it does not lead the quorum."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(
+            f"no controller that could be asked leads the quorum ({address} does not)",
+            id="no-active-controller",
+            next_step="See `kafkactl quorum describe`: it asks every controller.",
+        )
+
+
+def one_after_another(
+    candidates: Callable[[], Iterable[Address]],
+    ask: Ask[T],
+    *,
+    deadline: Deadline,
+    backoff: Backoff,
+    randomness: Callable[[], float],
+) -> T:
+    """The answer of the first candidate that gives one, in rounds while somebody may still do so.
+
+    Each attempt has half of the time that is left, so that one node that never answers does not use it up. Raises the
+    error that says most, with those of the other nodes as its cause.
+    """
+    failures: dict[Address, UnreachableError] = {}
+    for _ in backoff.each_round(deadline, randomness):
+        failures = {}
+        for address in candidates():
+            try:
+                return ask(address, deadline.at_most(deadline.left_ms / 2))
+            except UnreachableError as error:
+                failures[address] = error
+        if not any(is_transient(error) or isinstance(error, NotLeaderError) for error in failures.values()):
+            break
+    raise _worst(failures)
+
+
+def all_at_once(addresses: Sequence[Address], ask: Ask[T], deadline: Deadline) -> dict[Address, T | KafkactlError]:
+    """Every node's answer, or error, in the order of `addresses`; one thread a node.
+
+    A thread that is stuck where no deadline reaches (a name server) is left behind and counts as timed out.
+    """
+    found: dict[Address, T | KafkactlError] = {}
+    bugs: list[BaseException] = []
+
+    def work(address: Address) -> None:
+        try:
+            found[address] = ask(address, deadline)
+        except KafkactlError as error:
+            found[address] = error
+        except BaseException as error:  # told to the caller below: a thread has nobody to raise to
+            bugs.append(error)
+
+    distinct = tuple(dict.fromkeys(addresses))
+    threads = [threading.Thread(target=work, args=(address,), daemon=True) for address in distinct]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join((deadline.left_ms + _GRACE_MS) / 1000)
+    if bugs:
+        raise bugs[0]
+    answers = dict(found)  # what comes later than this comes too late
+    return {address: answers[address] if address in answers else _too_late(address) for address in distinct}
+
+
+def _worst(failures: dict[Address, UnreachableError]) -> UnreachableError:
+    """The one error to tell: a lasting reason before a lost office, and that before a passing one."""
+    if not failures:
+        return UnreachableError(
+            "no node was asked: the time was over before",
+            id="connection-timed-out",
+            next_step="Give more time with --timeout.",
+        )
+    ordered = sorted(failures.values(), key=lambda error: (is_transient(error), isinstance(error, NotLeaderError)))
+    worst, others = ordered[0], ordered[1:]
+    causes = [worst.cause] if worst.cause else []
+    causes += [error.message for error in others]
+    return UnreachableError(
+        worst.message, id=worst.id, cause="; ".join(dict.fromkeys(causes)) or None, next_step=worst.next_step
+    )
+
+
+def _too_late(address: Address) -> UnreachableError:
+    return UnreachableError(
+        f"{address} did not answer in time",
+        id="connection-timed-out",
+        next_step="Check that the node runs and is not overloaded, and the name server; give more time with --timeout.",
+    )

@@ -1,0 +1,354 @@
+"""A client of one cluster: its nodes, its active controller, and all of them at once.
+
+The law: a question may be asked again, a change is sent once. A change goes out again only where it certainly did not
+leave; where it did and the answer is missing, or the node says that it leads no more, the outcome is unknown and the
+error says so (UnknownOutcomeError, exit 6): a controller that loses its office answers NOT_CONTROLLER to requests that
+are in its log already. Every call ends by the client's time limit. Nothing here is remembered that can be asked.
+
+Bootstrapped with brokers, whatever concerns the active controller goes through any broker, which forwards it.
+Bootstrapped with controllers (KIP-919), it goes to the one that leads: named by DescribeCluster where the release has
+that on controllers (3.7, and the right to ALTER the cluster), else found by asking each for the quorum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.kafka.attempts import Ask, NotLeaderError, all_at_once, one_after_another
+from kafkactl.adapters.kafka.cluster_view import (
+    ClusterView,
+    Role,
+    check_role,
+    cluster_view,
+    describe_cluster_body,
+    error_codes_in,
+    is_not_the_leader,
+)
+from kafkactl.adapters.kafka.connection import Access, Connection, connect
+from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
+from kafkactl.adapters.kafka.retries import Backoff
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.frozen import frozen
+from kafkactl.protocol.api_versions import NodeVersions, usable_version
+from kafkactl.protocol.framing import Response
+from kafkactl.schema.definitions import message
+from kafkactl.schema.error_codes import error_code
+
+DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
+DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
+_TIMED_OUT = "connection-timed-out"
+_QUORUM_DENIED = 31  # CLUSTER_AUTHORIZATION_FAILED
+T = TypeVar("T")
+
+
+@frozen
+class Limits:
+    """How long and how often: one call may take `timeout_ms`, one request in it `request_timeout_ms`."""
+
+    timeout_ms: float = DEFAULT_TIMEOUT_MS
+    request_timeout_ms: float = DEFAULT_REQUEST_TIMEOUT_MS
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+@dataclass(slots=True)
+class _Line:
+    """The kept connection to one address; whoever uses it holds the lock, so one thread speaks with a node."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    connection: Connection | None = None
+
+
+class Client:
+    """Speaks with the nodes of one cluster; use it as a context manager, or close it.
+
+    `clock` and `randomness` (numbers from 0 up to 1) are arguments for the sake of tests.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Sequence[Address],
+        role: Role,
+        *,
+        access: Access | None = None,
+        limits: Limits | None = None,
+        clock: Clock | None = None,
+        randomness: Callable[[], float] | None = None,
+    ) -> None:
+        self.bootstrap = tuple(dict.fromkeys(bootstrap))
+        self.role = role
+        self._access = access or Access()
+        self._limits = limits or Limits()
+        self._clock = clock or SystemClock()
+        self._randomness = randomness or _random
+        self._lines: dict[Address, _Line] = {}
+        self._lines_lock = threading.Lock()
+        self._leader: Address | None = None
+        self._silent: set[Address] = set()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def sibling(self, role: Role, bootstrap: Sequence[Address], *, timeout_ms: float | None = None) -> Client:
+        """A client with the same way in for other nodes of the cluster, or with less time for a call, closed apart.
+
+        Its limits are those of this one, and at most `timeout_ms`. Both know which nodes did not answer in time.
+        """
+        limits = self._limits
+        if timeout_ms is not None:
+            limits = replace(
+                limits,
+                timeout_ms=min(timeout_ms, limits.timeout_ms),
+                request_timeout_ms=min(timeout_ms, limits.request_timeout_ms),
+            )
+        made = Client(
+            bootstrap, role, access=self._access, limits=limits, clock=self._clock, randomness=self._randomness
+        )
+        made._silent = self._silent
+        return made
+
+    def close(self) -> None:
+        """Hang up everywhere."""
+        with self._lines_lock:
+            lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            if line.connection is not None:
+                line.connection.close()
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that its time limits are measured by."""
+        return self._clock
+
+    # --- who is there ---
+
+    def cluster(self) -> ClusterView:
+        """The cluster as the first bootstrap node that can tell describes it.
+
+        Raises UnreachableError: `wrong-endpoint-type`, `request-not-supported` (controllers before 3.7),
+        `not-authorised`, `cluster-not-described`, or that of the nodes tried.
+        """
+        candidates = functools.partial(self._answering_first, self.bootstrap)
+        return self._search(candidates, self._describe_cluster, self._deadline())
+
+    def versions(self, addresses: Sequence[Address]) -> dict[Address, NodeVersions | KafkactlError]:
+        """What each of these nodes says of itself now, features and finalized levels included, asked at once."""
+        return all_at_once(addresses, self._fresh_versions, self._deadline())
+
+    def find_leader(self) -> Address:
+        """The address of the controller that leads the quorum now, found by asking controllers for the quorum.
+
+        Raises UnreachableError `no-active-controller`, `not-authorised`, or why nobody could be asked.
+        """
+        return self._find_leader(self._deadline())
+
+    def _find_leader(self, deadline: Deadline) -> Address:
+        def ask(address: Address, deadline: Deadline) -> Address:
+            answer = self._leaders_answer("DescribeQuorum", QUORUM_REQUEST, address, deadline)
+            if _QUORUM_DENIED in error_codes_in(answer.body):
+                raise _not_described(address, _QUORUM_DENIED, None)
+            return address
+
+        return self._search(lambda: self._controllers(deadline), ask, deadline)
+
+    def open_connection(self, address: Address, deadline: Deadline | None = None) -> Connection:
+        """A connection of the caller's own, to watch while others wait. Raises UnreachableError."""
+        return connect(address, self._access, self._request(deadline or self._deadline()))
+
+    # --- asking ---
+
+    def ask_any(self, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
+        """Ask the first bootstrap node that answers. Raises UnreachableError, UnknownOutcomeError."""
+        deadline = self._deadline()
+        ask = self._asking(name, body, deadline, changes=changes)
+        return self._search(functools.partial(self._answering_first, self.bootstrap), ask, deadline)
+
+    def ask_node(self, address: Address, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
+        """Ask one node, again where that is safe and may help. Raises UnreachableError, UnknownOutcomeError."""
+        deadline = self._deadline()
+        return self._search(lambda: (address,), self._asking(name, body, deadline, changes=changes), deadline)
+
+    def ask_all(
+        self, addresses: Sequence[Address], name: str, body: Mapping[str, Any]
+    ) -> dict[Address, Response | KafkactlError]:
+        """Put a question to all of these nodes at once, each in a thread of its own; an error is that node's answer."""
+        deadline = self._deadline()
+        return all_at_once(addresses, self._asking(name, body, deadline), deadline)
+
+    def ask_active_controller(self, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
+        """Ask the active controller, directly or through a broker; error codes in the answer are the caller's.
+
+        Raises UnreachableError (`no-active-controller` where no controller leads), UnknownOutcomeError `reply-lost`,
+        and for a change that met a controller on its way out `leadership-lost`.
+        """
+        deadline = self._deadline()
+        if not changes:
+            return self._search(
+                lambda: (
+                    self._answering_first(self.bootstrap) if self.role is Role.BROKER else self._controllers(deadline)
+                ),
+                lambda at, by: self._leaders_answer(name, body, at, by),
+                deadline,
+            )
+        if self.role is Role.BROKER:
+            return self.ask_any(name, body, changes=True)
+        leader = self._find_leader(deadline)
+        response = self._search(lambda: (leader,), self._asking(name, body, deadline, changes=True), deadline)
+        if is_not_the_leader(response.body):
+            self._leader = None
+            raise _leadership_lost(name, leader)
+        return response
+
+    def _asking(self, name: str, body: Mapping[str, Any], overall: Deadline, *, changes: bool = False) -> Ask[Response]:
+        def ask(address: Address, deadline: Deadline) -> Response:
+            # A change has the whole time to be answered in: cut short, its outcome would be unknown.
+            answer_by = overall if changes else deadline
+            return self._once(address, name, body, deadline, answer_by=answer_by, changes=changes)
+
+        return ask
+
+    def _leaders_answer(self, name: str, body: Mapping[str, Any], address: Address, deadline: Deadline) -> Response:
+        response = self._once(address, name, body, deadline, answer_by=deadline)
+        if is_not_the_leader(response.body):
+            raise NotLeaderError(address)
+        self._leader = address
+        return response
+
+    def _once(
+        self,
+        address: Address,
+        name: str,
+        body: Mapping[str, Any],
+        deadline: Deadline,
+        *,
+        answer_by: Deadline,
+        changes: bool = False,
+    ) -> Response:
+        line = self._line(address)
+        with self._heard(address), line.lock:
+            connection = self._connected(line, address, deadline)
+            check_role(address, connection.versions, self.role)
+            return connection.ask(name, body, deadline=self._request(answer_by), changes=changes)
+
+    def _describe_cluster(self, address: Address, deadline: Deadline) -> ClusterView:
+        line = self._line(address)
+        with self._heard(address), line.lock:
+            connection = self._connected(line, address, deadline)
+            check_role(address, connection.versions, self.role)
+            version = usable_version(message("DescribeClusterRequest"), connection.versions, peer=str(address))
+            body = describe_cluster_body(self.role, version)
+            response = connection.ask("DescribeCluster", body, deadline=self._request(deadline), version=version)
+        if code := response.body["ErrorCode"]:
+            raise _not_described(address, code, response.body["ErrorMessage"])
+        return cluster_view(response.body, role=self.role, version=version)
+
+    def _fresh_versions(self, address: Address, deadline: Deadline) -> NodeVersions:
+        line = self._line(address)
+        with self._heard(address), line.lock:
+            known = line.connection
+            connection = self._connected(line, address, deadline)
+            return connection.versions if connection is not known else connection.refresh_versions(deadline)
+
+    @contextlib.contextmanager
+    def _heard(self, address: Address) -> Iterator[None]:
+        """Note whether a node answered in time. One that hangs would else cost each call half of its time."""
+        try:
+            yield
+        except UnreachableError as error:
+            (self._silent.add if error.id == _TIMED_OUT else self._silent.discard)(address)
+            raise
+        self._silent.discard(address)
+
+    def _answering_first(self, addresses: Iterable[Address]) -> tuple[Address, ...]:
+        """These nodes, those that did not answer in time when they were asked last at the end."""
+        return tuple(sorted(addresses, key=self._silent.__contains__))
+
+    # --- whom to ask ---
+
+    def _search(self, candidates: Callable[[], Iterable[Address]], ask: Ask[T], deadline: Deadline) -> T:
+        return one_after_another(
+            candidates, ask, deadline=deadline, backoff=self._limits.backoff, randomness=self._randomness
+        )
+
+    def _controllers(self, deadline: Deadline) -> Iterator[Address]:
+        """The controllers, the likely leader first; those that were not named at the start only if they are needed."""
+        tried = dict.fromkeys((self._leader, *self.bootstrap) if self._leader else self.bootstrap)
+        yield from self._answering_first(tried)
+        try:
+            view = self._view_of_somebody(deadline)
+        except UnreachableError:
+            return  # before 3.7, or not allowed: the bootstrap controllers are all that are known
+        active = view.node(view.controller_id)
+        named = ((active,) if active else ()) + view.nodes
+        yield from (address for address in dict.fromkeys(node.address for node in named) if address not in tried)
+
+    def _view_of_somebody(self, deadline: Deadline) -> ClusterView:
+        """The cluster as the first bootstrap node tells it that answers now: one round, for a search is in one."""
+        return one_after_another(
+            functools.partial(self._answering_first, self.bootstrap),
+            self._describe_cluster,
+            deadline=deadline,
+            backoff=Backoff(rounds=1),
+            randomness=self._randomness,
+        )
+
+    # --- connections ---
+
+    def _line(self, address: Address) -> _Line:
+        with self._lines_lock:
+            return self._lines.setdefault(address, _Line())
+
+    def _connected(self, line: _Line, address: Address, deadline: Deadline) -> Connection:
+        """The line's connection, opened anew where it is of no more use."""
+        if line.connection is not None and line.connection.is_stale(self._clock.now_ms()):
+            line.connection.close()
+            line.connection = None
+        if line.connection is None:
+            line.connection = connect(address, self._access, self._request(deadline))
+        return line.connection
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self._limits.timeout_ms, self._clock)
+
+    def _request(self, deadline: Deadline) -> Deadline:
+        return deadline.at_most(self._limits.request_timeout_ms)
+
+
+def _random() -> float:
+    import random  # takes hashlib along; only a second round needs it
+
+    return random.random()
+
+
+def _not_described(address: Address, code: int, text: str | None) -> UnreachableError:
+    name = error_code(code).name
+    if code == _QUORUM_DENIED:
+        return UnreachableError(
+            f"{address} does not let this user ask: {name}",
+            id="not-authorised",
+            cause=text,
+            next_step="The user needs DESCRIBE on the cluster; on controllers ALTER to be told of the other nodes.",
+        )
+    return UnreachableError(
+        f"{address} does not describe its cluster: {name}",
+        id="cluster-not-described",
+        cause=text,
+        next_step="Controllers tell from metadata.version 3.7-IV0 on; else name every controller yourself.",
+    )
+
+
+def _leadership_lost(name: str, leader: Address) -> UnknownOutcomeError:
+    return UnknownOutcomeError(
+        f"{leader} led the quorum, and answered {name} by saying that it does not: the change may be in its log",
+        id="leadership-lost",
+        next_step="Look at the cluster before sending it again.",
+    )

@@ -1,0 +1,175 @@
+"""From a `client.properties` file to what a client needs: how to get in, how long to wait, whom to ask first.
+
+The law: the file means what it means to Kafka's own tools. What it asks for and kafkactl cannot do is an error where
+the connection would be another one without it, and a warning elsewhere.
+Sources: clients `AdminClientConfig`, `SslConfigs`, `SaslConfigs`, `DefaultSslEngineFactory`; KIP-651.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NoReturn
+
+from kafkactl.adapters.kafka.client import DEFAULT_REQUEST_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Client, Limits
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.connection import DEFAULT_SETUP_TIMEOUT_MS, Access
+from kafkactl.adapters.kafka.retries import Backoff
+from kafkactl.adapters.net.transport import parse_addresses
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding
+from kafkactl.frozen import changed, frozen
+from kafkactl.protocol.text.client_properties import ClientProperties, client_keys, read_client_properties
+from kafkactl.protocol.text.properties import parse_properties
+
+
+class SecurityProtocol(Enum):
+    """What a listener speaks: (TLS, SASL)."""
+
+    PLAINTEXT = (False, False)
+    SSL = (True, False)
+    SASL_PLAINTEXT = (False, True)
+    SASL_SSL = (True, True)
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether TLS is around the connection."""
+        return self.value[0]
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether the client says who it is by SASL."""
+        return self.value[1]
+
+
+@frozen
+class ClientConfig:
+    """A client's file, read and understood. Its repr holds no secret."""
+
+    file: str
+    protocol: SecurityProtocol
+    properties: ClientProperties
+    findings: tuple[Finding, ...]
+
+    def limits(self, timeout_ms: float | None = None) -> Limits:
+        """The limits that the file sets; `timeout_ms` is that of the command, where it has one."""
+        get = self.properties.get
+        backoff = Backoff(first_ms=get("retry.backoff.ms", 100), most_ms=get("retry.backoff.max.ms", 1000))
+        return Limits(
+            timeout_ms=get("default.api.timeout.ms", DEFAULT_TIMEOUT_MS) if timeout_ms is None else timeout_ms,
+            request_timeout_ms=get("request.timeout.ms", DEFAULT_REQUEST_TIMEOUT_MS),
+            backoff=changed(backoff, most_ms=max(backoff.first_ms, backoff.most_ms)),
+        )
+
+    def access(self) -> Access:
+        """How to get in, with stores and tokens read from their files now. Raises InputError."""
+        access = Access(
+            client_id=self.properties.get("client.id") or "kafkactl",
+            setup_timeout_ms=self.properties.get("socket.connection.setup.timeout.ms", DEFAULT_SETUP_TIMEOUT_MS),
+        )
+        if self.protocol.has_tls:
+            from kafkactl.adapters.net.tls import Tls
+            from kafkactl.adapters.net.tls_properties import tls_settings
+
+            access = changed(access, wrapper=Tls(tls_settings(self.properties)))
+        if self.protocol.has_sasl:
+            from kafkactl.adapters.kafka.sasl.authenticator import authenticator
+
+            access = changed(access, authenticator=authenticator(self.properties))
+        return access
+
+
+def client_of(
+    config: ClientConfig, *, brokers: str | None, controllers: str | None, timeout_ms: float | None = None
+) -> Client:
+    """A client of the cluster that `--bootstrap-server` or `--bootstrap-controller` names; one of them, as in Kafka.
+
+    Without either, the file's `bootstrap.servers` or `bootstrap.controllers` count (Kafka's tools do not read these).
+    Raises InputError `bootstrap-missing`, `bootstrap-twice`, `invalid-bootstrap-address` and those of `access()`.
+    """
+    if not brokers and not controllers:
+        brokers = ",".join(config.properties.get("bootstrap.servers", ()))
+        controllers = ",".join(config.properties.get("bootstrap.controllers", ()))
+    if brokers and controllers:
+        raise InputError(
+            "brokers and controllers are named at once",
+            id="bootstrap-twice",
+            next_step="Keep one of --bootstrap-server and --bootstrap-controller.",
+        )
+    text = brokers or controllers
+    if not text:
+        raise InputError(
+            "no node of the cluster is named",
+            id="bootstrap-missing",
+            next_step="Give --bootstrap-server HOST:PORT or --bootstrap-controller HOST:PORT, or make a context with "
+            "`kafkactl config set`.",
+        )
+    role = Role.BROKER if brokers else Role.CONTROLLER
+    return Client(parse_addresses(text), role, access=config.access(), limits=config.limits(timeout_ms))
+
+
+def load_client_config(path: str | None) -> ClientConfig:
+    """Read a file; without one, what Kafka's tools do without one: plaintext.
+
+    Raises InputError `unreadable-client-config`, and what `read_client_config` raises.
+    """
+    if path is None:
+        return read_client_config(b"", file="defaults")
+    from kafkactl.adapters.files.input_files import InputKind, read_whole
+
+    try:
+        data = read_whole(path, InputKind.CLIENT_CONFIG)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}",
+            id="unreadable-client-config",
+            next_step="Check the path given by --command-config, and its permissions.",
+        ) from error
+    return read_client_config(data, file=path)
+
+
+def read_client_config(data: bytes, *, file: str) -> ClientConfig:
+    """Understand the bytes of a file; values of config providers are looked up.
+
+    Raises InputError `invalid-client-property`, `unresolved-config-provider`, DecodeError `malformed-unicode-escape`.
+    """
+    parsed = parse_properties(data, file=file)
+    config = client_config_of(_resolved(parsed.mapping, file), file=file)
+    return changed(config, findings=tuple(one.finding(file) for one in parsed.warnings) + config.findings)
+
+
+def client_config_of(given: Mapping[str, str], *, file: str) -> ClientConfig:
+    """Understand properties that come from `file`. Raises InputError `invalid-client-property`."""
+    properties = read_client_properties(given, file=file)
+    name = properties.get("security.protocol", "PLAINTEXT").upper()
+    if name not in SecurityProtocol.__members__:
+        raise InputError(
+            f"{file}: the value of security.protocol is none of {', '.join(SecurityProtocol.__members__)}",
+            id="invalid-client-property",
+            next_step="Set it to the protocol of the listener.",
+        )
+    return ClientConfig(file=file, protocol=SecurityProtocol[name], properties=properties, findings=properties.findings)
+
+
+def _resolved(given: Mapping[str, str], file: str) -> Mapping[str, Any]:
+    if "config.providers" not in given:
+        return given
+    from kafkactl.adapters.files.config_providers import resolve
+    from kafkactl.storage.config.values import resolve_values
+
+    found = resolve_values(given, resolve)
+    for problem in found.problems + found.warnings:
+        key = client_keys().get(problem.key)
+        if key is not None and key.use == "used":
+            # A login line that names a provider may hold a password beside it, and the problem's words show the line.
+            is_secret = key.type == "PASSWORD"
+            _unresolved(file, f"a config provider cannot tell {key.name}" if is_secret else problem.words)
+    return found.given
+
+
+def _unresolved(file: str, words: str) -> NoReturn:
+    raise InputError(
+        f"{file}: {words}",
+        id="unresolved-config-provider",
+        next_step="Write the value into the file, or run where its provider can be read.",
+    )

@@ -1,0 +1,157 @@
+"""Where the controllers are, learnt through whatever nodes are known, and a client that speaks with them.
+
+Brokers do not serve the metadata log and tell of controllers only sideways: DescribeQuorum names the voters and their
+listeners from 3.9 on (version 2); before that a broker's own configuration does (`controller.quorum.voters`), to
+those who may DESCRIBE_CONFIGS. A controller tells of the others by DescribeCluster (KIP-919) and DescribeQuorum. A
+controller that is neither a voter nor registered is known to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.frozen import frozen
+from kafkactl.quorum.observation import QuorumAnswer, answer_error, quorum_answer
+from kafkactl.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.schema.error_codes import error_code
+
+_BROKER_RESOURCE = 4
+_VOTERS_KEY, _SERVERS_KEY = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
+_DENIED = 31
+# Why a broker that lets this user in may not describe the quorum: its own configuration may still tell.
+_LEFT_OPEN = frozenset({"not-authorised", "quorum-not-described", "request-not-supported", "no-active-controller"})
+
+
+@frozen
+class Place:
+    """Where a controller answers; `node_id` is None where only an address is known."""
+
+    node_id: int | None
+    address: Address
+
+
+def describe_quorum(client: Client) -> QuorumAnswer:
+    """What the leader says of the quorum, asked directly or through a broker.
+
+    Raises UnreachableError: `no-active-controller`, `not-authorised`, `quorum-not-described`, or of the nodes tried.
+    """
+    response = client.ask_active_controller("DescribeQuorum", QUORUM_REQUEST)
+    if response.body["ErrorCode"] or (response.body["Topics"] and response.body["Topics"][0]["Partitions"]):
+        code, text = answer_error(response.body)
+        if not code:
+            return quorum_answer(response.body, version=response.version, asked="the leader")
+    else:
+        code, text = -1, "the answer names no partition"
+    raise UnreachableError(
+        f"the quorum is not described: {error_code(code).name}",
+        id="not-authorised" if code == _DENIED else "quorum-not-described",
+        cause=text or None,
+        next_step="The user needs DESCRIBE on the cluster."
+        if code == _DENIED
+        else "Ask again; if it stays so, look in the log of the active controller.",
+    )
+
+
+def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client:
+    """A client of the controllers of the cluster that `client` speaks with: itself, or one for the caller to close.
+
+    `quorum` saves asking once more. Raises UnreachableError `controllers-not-known` where no node tells of them, and
+    where no broker could be asked at all the reason for that.
+    """
+    if client.role is Role.CONTROLLER:
+        return client
+    failure: UnreachableError | None = None
+    try:
+        quorum = quorum or describe_quorum(client)
+    except UnreachableError as error:
+        failure = error
+    places = _places(client, quorum)
+    if not places:
+        if failure is not None and failure.id not in _LEFT_OPEN:
+            raise failure
+        raise UnreachableError(
+            "no broker tells where the controllers are",
+            id="controllers-not-known",
+            cause="DescribeQuorum names them from Kafka 3.9 on; before, DESCRIBE_CONFIGS on the cluster is needed.",
+            next_step="Name the controllers: --bootstrap-controller HOST:PORT.",
+        )
+    return client.sibling(Role.CONTROLLER, tuple(place.address for place in places))
+
+
+def controller_places(client: Client, quorum: QuorumAnswer | None = None) -> tuple[Place, ...]:
+    """The controllers' places as far as anybody tells, voters first; none where nobody does."""
+    try:
+        quorum = quorum or describe_quorum(client)
+    except KafkactlError:
+        quorum = None
+    return _places(client, quorum)
+
+
+def _places(client: Client, quorum: QuorumAnswer | None) -> tuple[Place, ...]:
+    found: dict[Address, Place] = {}
+    for voter in () if quorum is None else quorum.voters:
+        for endpoint in voter.endpoints:
+            address = Address(endpoint.host, endpoint.port)
+            found.setdefault(address, Place(node_id=voter.id, address=address))
+    if client.role is Role.CONTROLLER:
+        for place in _described(client):
+            found.setdefault(place.address, place)
+    elif not found:
+        found = {place.address: place for place in _configured(client)}
+    return tuple(found.values())
+
+
+def _described(client: Client) -> Iterator[Place]:
+    """The registered controllers, as one of them describes the cluster, and the bootstrap addresses."""
+    try:
+        view = client.cluster()
+    except UnreachableError:
+        view = None
+    for node in () if view is None else view.nodes:
+        yield Place(node_id=node.id, address=node.address)
+    for address in client.bootstrap:
+        yield Place(node_id=None, address=address)
+
+
+def _configured(client: Client) -> Iterator[Place]:
+    """What the first broker that tells has in its configuration."""
+    try:
+        view = client.cluster()
+    except UnreachableError:
+        return
+    for node in view.nodes:
+        if node.fenced:
+            continue
+        try:
+            answer = client.ask_node(node.address, "DescribeConfigs", _configs_request(node.id))
+        except KafkactlError:
+            continue
+        values = {one["Name"]: one["Value"] or "" for result in answer.body["Results"] for one in result["Configs"]}
+        places = tuple(_parsed(values.get(_VOTERS_KEY, ""), values.get(_SERVERS_KEY, "")))
+        if places:
+            yield from places
+            return
+
+
+def _configs_request(broker_id: int) -> dict[str, Any]:
+    keys = [_VOTERS_KEY, _SERVERS_KEY]
+    resource = {"ResourceType": _BROKER_RESOURCE, "ResourceName": str(broker_id), "ConfigurationKeys": keys}
+    return {"Resources": [resource]}
+
+
+def _parsed(voters: str, servers: str) -> Iterator[Place]:
+    try:
+        for voter in parse_static_voters([entry.strip() for entry in voters.split(",") if entry.strip()]):
+            yield Place(node_id=voter.node_id, address=Address(voter.host, voter.port))
+    except InputError:
+        return
+    for entry in servers.split(","):
+        found = parse_host_port(entry.strip())
+        if found is not None:
+            yield Place(node_id=None, address=Address(*found))

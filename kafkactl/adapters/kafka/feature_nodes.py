@@ -1,0 +1,140 @@
+"""Every node of a cluster asked at its own address: what it supports and shows, and whether it is that node.
+
+The law: an address is no node. Whoever answers there is asked for its id and its cluster; another node, or one of
+another cluster, is not the one that is registered with that address. Where a node does not say who it is (before 3.7,
+or to a user without DESCRIBE_CONFIGS) its answer stands, as one without a name. How an address is silent is kept: a
+refused connection, no connection and one that is taken and not answered say different things of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from kafkactl.adapters.files.clock import Deadline
+from kafkactl.adapters.kafka.attempts import all_at_once
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.adapters.kafka.feature_places import Seat
+from kafkactl.adapters.kafka.quorum_visit import ROLES, Visit, visit
+from kafkactl.adapters.net.transport import Address, connect
+from kafkactl.errors import KafkactlError
+from kafkactl.features.cluster.state import NodeSeen, Role, Silence
+from kafkactl.findings import Finding, warning
+
+_LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
+# How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
+# expects TLS, and a name may be known only within the cluster: neither says anything of the node.
+_SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed"})
+_CONNECT_MS = 1_000.0
+Visits = Mapping[Address, Visit]
+
+
+def ask_nodes(
+    client: Client, found: Sequence[Seat], *, cluster_id: str | None, patience_ms: float
+) -> tuple[tuple[NodeSeen, ...], tuple[Finding, ...]]:
+    """What each node shows at the first of its addresses where it answers, and what there is to say of the others.
+
+    All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. Raises nothing.
+    """
+    expected: dict[Address, int] = {}
+    for seat in found:
+        for address in seat.addresses:
+            expected.setdefault(address, seat.id)
+    visits = _visits(client, expected, patience_ms)
+    stuck = [at for at, one in visits.items() if one.error is not None and one.error.id == "connection-timed-out"]
+    taken = _takes_connections(client, [at for at in stuck if visits[at].versions is None])
+    nodes: list[NodeSeen] = []
+    findings: list[Finding] = []
+    for seat in found:
+        node, finding = _node(seat, visits, taken, cluster_id)
+        nodes.append(node)
+        findings += [] if finding is None else [finding]
+    return tuple(nodes), tuple(findings)
+
+
+def _visits(client: Client, expected: Mapping[Address, int], patience_ms: float) -> Visits:
+    def ask(address: Address, deadline: Deadline) -> Visit:
+        with client.open_connection(address, deadline) as connection:
+            return visit(connection, expected_id=expected[address], identify=True, ask_quorum=False, deadline=deadline)
+
+    found = all_at_once(list(expected), ask, Deadline.after(patience_ms, client.clock))
+    return {
+        address: one if isinstance(one, Visit) else Visit(address=address, expected_id=expected[address], error=one)
+        for address, one in found.items()
+    }
+
+
+def _takes_connections(client: Client, addresses: Sequence[Address]) -> frozenset[Address]:
+    """Those of the addresses where connections are taken: the operating system does so for a process that hangs."""
+
+    def knock(address: Address, deadline: Deadline) -> bool:
+        connect(address, deadline=deadline, setup_timeout_ms=_CONNECT_MS, wrapper=None).close()
+        return True
+
+    found = all_at_once(addresses, knock, Deadline.after(_CONNECT_MS, client.clock))
+    return frozenset(address for address, taken in found.items() if taken is True)
+
+
+def _node(
+    seat: Seat, visits: Visits, taken: frozenset[Address], cluster_id: str | None
+) -> tuple[NodeSeen, Finding | None]:
+    """The node by the first of its addresses that answers as what it should be."""
+    seen = [visits[address] for address in seat.addresses]
+    node = NodeSeen(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
+    answering = [one for one in seen if one.versions is not None and one.role is _LISTENERS[seat.role]]
+    own = next((one for one in answering if _stranger(one, seat, cluster_id) is None), None)
+    if own is not None:
+        named = own.node_id == seat.id
+        return replace(
+            node, answers=True, versions=own.versions, named_itself=named, roles=_roles(own) if named else None
+        ), None
+    if answering:
+        finding = _elsewhere(node, answering[0], _stranger(answering[0], seat, cluster_id) or "")
+        return replace(node, answers=False, silence=Silence.ELSEWHERE), finding
+    errors = [one.error for one in seen if one.error is not None and one.versions is None]
+    if errors and all(error.id in _SILENT for error in errors) and len(errors) == len(seen):
+        return replace(node, answers=False, silence=_silence(seat.addresses, errors, taken)), None
+    return node, _not_asked(node, seat, [error for error in errors if error.id not in _SILENT])
+
+
+def _stranger(one: Visit, seat: Seat, cluster_id: str | None) -> str | None:
+    """Who answers in the place of the node; None where it is the node, or does not say who it is."""
+    if one.view is not None and cluster_id not in (None, one.view.cluster_id):
+        return f"a node of the cluster {one.view.cluster_id}"
+    return None if one.node_id in (None, seat.id) else f"node {one.node_id}"
+
+
+def _roles(one: Visit) -> frozenset[Role] | None:
+    words = [word.strip() for word in one.settings.get(ROLES, "").split(",")]
+    found = frozenset(Role(word) for word in words if word in tuple(Role))
+    return found or None
+
+
+def _silence(addresses: Iterable[Address], errors: Sequence[KafkactlError], taken: frozenset[Address]) -> Silence:
+    if any(address in taken for address in addresses):
+        return Silence.HANGS
+    return Silence.REFUSED if all(error.id == "connection-refused" for error in errors) else Silence.UNREACHED
+
+
+def _elsewhere(node: NodeSeen, one: Visit, who: str) -> Finding:
+    return warning(
+        "another-node-at-address",
+        node.name,
+        f"{who} answers at {one.address}, the address of {node.name}: its answer says nothing of {node.name}",
+        f"Compare {one.address} with the listeners of both nodes.",
+        address=str(one.address),
+        found=one.node_id,
+    )
+
+
+def _not_asked(node: NodeSeen, seat: Seat, errors: Sequence[KafkactlError]) -> Finding:
+    at = ", ".join(str(address) for address in seat.addresses)
+    if not seat.addresses:
+        reason, step = "no node shows its address", "Name it with --bootstrap-server or --bootstrap-controller."
+    elif errors:
+        reason, step = errors[0].message, errors[0].next_step or "Look at its listeners."
+    else:
+        reason, step = f"no {node.role.value} answers at {at}", f"Compare {at} with the node's `listeners`."
+    evidence = {"addresses": [str(address) for address in seat.addresses], "errors": [error.id for error in errors]}
+    return warning("node-not-asked", node.name, f"{node.name} could not be asked: {reason}", step, **evidence)

@@ -1,0 +1,348 @@
+"""The feature levels of a live cluster as a value: every node asked, the quorum, the registrations out of the log.
+
+The law: what was not seen is None and told by a finding, never filled in. Whoever speaks with us in any way is not
+called silent: a listener that refuses this user, or is of another kind, leaves its node unknown. One node that hangs
+costs `patience_ms` and nobody else's answer. Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from kafkactl._version import __version__
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import ClusterView, check_role
+from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.adapters.kafka.controllers import Place, controller_places, describe_quorum
+from kafkactl.adapters.kafka.feature_nodes import ask_nodes
+from kafkactl.adapters.kafka.feature_places import Seat, seats
+from kafkactl.adapters.kafka.feature_watch import Watched, watch_quorum
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
+from kafkactl.features.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
+from kafkactl.findings import Finding, warning
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.protocol.api_versions import NodeVersions, request_body
+from kafkactl.quorum.observation import QuorumAnswer, quorum_state
+from kafkactl.quorum.state import Replica
+
+PATIENCE_MS = 5_000.0
+_LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
+_MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised")
+
+
+@frozen
+class FeatureView:
+    """A state, what there is to say about how it was seen, and whom to ask again."""
+
+    state: FeatureState
+    findings: tuple[Finding, ...]
+    seats: tuple[Seat, ...]
+
+
+def observe_features(
+    client: Client, *, with_log: bool = True, patience_ms: float | None = None, doubted: int | None = None
+) -> FeatureView:
+    """Everything that bears on feature levels, observed for as long as it takes to see who follows the leader.
+
+    Without `with_log` the metadata log is read only where a node would stay unknown, and the leader is asked once: that
+    is enough to describe, and not to plan. The node `doubted` is watched for to the end of a watch, 2 s, for it has to
+    be shown that it does not fetch. Raises UnreachableError where none of the nodes named at the start speaks Kafka
+    with us, they are of the other kind, or they name no node of the cluster (no login, no rights).
+    """
+    with _patient(client, patience_ms) as patient:
+        look = _Look(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
+        return look.view(with_log=with_log)
+
+
+def observe_levels(
+    client: Client, view: FeatureView, *, patience_ms: float | None = None, watches: bool = False
+) -> FeatureView:
+    """The same nodes once more: their levels and who leads now; the log is not read again. Raises nothing.
+
+    With `watches` it is also seen again who follows the leader, as before a request that changes something.
+    """
+    with _patient(client, patience_ms) as patient:
+        look = _Look(patient, patience_ms or PATIENCE_MS, watches=watches)
+        look.registrations, look.brokers_known = view.state.registrations, view.state.brokers_known
+        look.ask_quorum()
+        state = look.state(view.seats, cluster_id=view.state.cluster_id)
+        return FeatureView(state=state, findings=tuple(look.findings), seats=view.seats)
+
+
+def _patient(client: Client, patience_ms: float | None) -> Client:
+    return client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS)
+
+
+class _Look:
+    """What was heard so far, and the findings of what was not."""
+
+    def __init__(self, client: Client, patience_ms: float, *, watches: bool, doubted: int | None = None) -> None:
+        self._client = client
+        self._patience_ms = patience_ms
+        self._watches = watches
+        self._doubted = frozenset(() if doubted is None else {doubted})
+        self.quorum: QuorumAnswer | None = None
+        self.cluster: ClusterView | None = None
+        self.registrations: Registrations | None = None
+        self.log_error: str | None = None
+        self.brokers_known = True
+        self.findings: list[Finding] = []
+        self._errors: list[UnreachableError] = []
+
+    def view(self, *, with_log: bool) -> FeatureView:
+        self._check_anybody_there()
+        no_leader = self.ask_quorum()
+        self._ask_cluster()
+        if self.quorum is None and self.cluster is None:
+            self._check_can_learn(no_leader)
+        places = self._places()
+        found = self._seats(places)
+        if with_log or self._somebody_is_missing(found):
+            if self.registrations is None and self.log_error is None:
+                self._read_log(no_leader)
+            found = self._seats(places)
+            if any(not seat.addresses for seat in found):
+                places += self._places_by_brokers(found)
+                found = self._seats(places)
+        self.brokers_known = self._client.role is Listener.BROKER or self.registrations is not None
+        if not self.brokers_known:
+            self.findings.append(_brokers_not_known())
+        state = self.state(found, cluster_id=self._cluster_id(found))
+        return FeatureView(state=state, findings=tuple(self.findings), seats=found)
+
+    def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> FeatureState:
+        """The value of what was heard, after asking every node for its levels and, last, watching who follows."""
+        nodes, findings = ask_nodes(self._client, found, cluster_id=cluster_id, patience_ms=self._patience_ms)
+        self.findings += findings
+        watched = self._watched(nodes, cluster_id)
+        active = self._active(found)
+        judged = quorum_state(cluster_id=cluster_id, answers=() if self.quorum is None else (self.quorum,))
+        finalized, epoch = _finalized(nodes, active, self.registrations)
+        state = FeatureState(
+            cluster_id=cluster_id,
+            finalized=finalized,
+            finalized_epoch=epoch,
+            active_controller=active,
+            nodes=nodes,
+            registrations=self.registrations,
+            voters=None if self.quorum is None else tuple(_quorum_nodes(judged.voters)),
+            observers=tuple(_quorum_nodes(judged.observers)),
+            leader_epoch=None if self.quorum is None else self.quorum.leader_epoch,
+            log_error=self.log_error,
+            brokers_known=self.brokers_known,
+        )
+        if watched is None:
+            return state
+        return replace(
+            state,
+            voters=watched.voters,
+            observers=watched.observers,
+            watched_ms=watched.watched_ms,
+            watched_enough=watched.enough,
+            tolerates=watched.state.tolerates,
+        )
+
+    def _watched(self, nodes: Sequence[NodeSeen], cluster_id: str | None) -> Watched | None:
+        """Who follows the leader; where no controller leads any more, that none does."""
+        if self.quorum is None or not self._watches:
+            return None
+        found = watch_quorum(self._client, nodes=nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted)
+        if found is not None:
+            self.quorum = found.answer
+            return found
+        self.findings.append(_leader_lost(self.quorum.leader_id))
+        self.quorum = None
+        return None
+
+    # --- what is asked of the cluster as a whole ---
+
+    def ask_quorum(self) -> UnreachableError | None:
+        try:
+            self.quorum = describe_quorum(self._client)
+        except UnreachableError as error:
+            self._errors.append(error)
+            self.findings.append(_not_seen("quorum-not-seen", "quorum", "who leads and who votes is not known", error))
+            return error
+        return None
+
+    def _ask_cluster(self) -> None:
+        try:
+            self.cluster = self._client.cluster()
+        except UnreachableError as error:
+            self._errors.append(error)
+            what = "the cluster's id and its nodes were not told"
+            self.findings.append(_not_seen("cluster-not-seen", "cluster", what, error))
+
+    def _check_anybody_there(self) -> None:
+        """Raise UnreachableError where no node named at the start speaks with us, or one is of the other kind."""
+        answers = self._client.versions(self._client.bootstrap)
+        for address, answer in answers.items():
+            if isinstance(answer, NodeVersions):
+                check_role(address, answer, self._client.role)
+        if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
+            self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with patience
+
+    def _check_can_learn(self, no_leader: UnreachableError | None) -> None:
+        """Raise UnreachableError where neither the quorum, nor the cluster, nor the log names a single node."""
+        self._read_log(no_leader)
+        if self.registrations is None or not (self.registrations.brokers or self.registrations.controllers):
+            raise nothing_learned(self._errors)
+
+    def _read_log(self, no_leader: UnreachableError | None) -> None:
+        """Only the leader gives the log, so where nobody leads the time for it is saved."""
+        from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations  # not needed to describe
+
+        try:
+            if no_leader is not None and no_leader.id not in _LEADER_MAY_BE_THERE:
+                raise no_leader
+            self.registrations = fetch_registrations(self._client)
+        except (UnreachableError, DecodeError) as error:
+            self.log_error = error.message
+            self._errors += [error] if isinstance(error, UnreachableError) else []
+            self.findings.append(
+                _not_seen("metadata-log-not-read", "metadata log", "who is registered is not known", error)
+            )
+
+    # --- who is where ---
+
+    def _seats(self, places: Iterable[Place]) -> tuple[Seat, ...]:
+        return seats(
+            quorum=self.quorum,
+            view=self.cluster,
+            listener=self._client.role,
+            registrations=self.registrations,
+            places=places,
+        )
+
+    def _places(self) -> tuple[Place, ...]:
+        """Controllers that only the configuration of brokers names, or, of them, the one that leads."""
+        if self.quorum is None or all(voter.endpoints for voter in self.quorum.voters):
+            return ()
+        if self._client.role is Listener.BROKER:
+            return controller_places(self._client, self.quorum)
+        try:
+            return (Place(node_id=self.quorum.leader_id, address=self._client.find_leader()),)
+        except UnreachableError:
+            return ()
+
+    def _places_by_brokers(self, found: Sequence[Seat]) -> tuple[Place, ...]:
+        """Controllers that do not register (before 3.7) name nobody else; registered brokers do."""
+        brokers = _brokers(found)
+        if self._client.role is Listener.BROKER or not brokers:
+            return ()
+        with self._client.sibling(Listener.BROKER, brokers) as client:
+            return controller_places(client, self.quorum)
+
+    def _cluster_id(self, found: Sequence[Seat]) -> str | None:
+        """As the nodes named at the start tell it, else brokers that were found on the way."""
+        brokers = _brokers(found)
+        if self.cluster is not None or self._client.role is Listener.BROKER or not brokers:
+            return None if self.cluster is None else self.cluster.cluster_id
+        with self._client.sibling(Listener.BROKER, brokers) as client:
+            try:
+                cluster_id = client.cluster().cluster_id
+            except UnreachableError:
+                return None
+        self.findings = [one for one in self.findings if one.id != "cluster-not-seen"]
+        return cluster_id
+
+    def _somebody_is_missing(self, found: Sequence[Seat]) -> bool:
+        known = {seat.id for seat in found if seat.addresses}
+        replicas = () if self.quorum is None else (*self.quorum.voters, *self.quorum.observers)
+        return self._client.role is Listener.CONTROLLER or any(one.id not in known for one in replicas)
+
+    def _active(self, found: Sequence[Seat]) -> int | None:
+        if self.quorum is not None:
+            return self.quorum.leader_id if self.quorum.leader_id >= 0 else None
+        told = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
+        return told if any(seat.id == told and seat.role is Role.CONTROLLER for seat in found) else None
+
+
+def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:
+    """The error of an observation that has no answer: the reason that a user can do something about, then the others.
+
+    A listener answers ApiVersions before a login and to everybody, so an answer to that alone says nothing.
+    """
+    first = next((error for error in errors if error.id in _MENDABLE), errors[0])
+    others = [error.message for error in errors if error.message != first.message]
+    causes = [first.cause] if first.cause else []
+    return UnreachableError(
+        first.message,
+        id=first.id,
+        cause="; ".join(dict.fromkeys([*causes, *others])) or None,
+        next_step=first.next_step,
+    )
+
+
+def check_not_empty(view: FeatureView) -> None:
+    """Raise UnreachableError `no-node-answered` where nodes are named and not one of them shows its levels."""
+    if not view.state.is_empty:
+        return
+    names = ", ".join(node.name for node in view.state.nodes)
+    raise UnreachableError(
+        f"no node of the cluster answers at an address that the cluster names: {names}",
+        id="no-node-answered",
+        cause="; ".join(finding.message for finding in view.findings) or None,
+        next_step="Run this where the advertised listeners can be reached, or name others at the start.",
+    )
+
+
+def _brokers(found: Iterable[Seat]) -> list[Address]:
+    return [address for seat in found if seat.role is Role.BROKER for address in seat.addresses]
+
+
+def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
+    for one in replicas:
+        yield QuorumNode(id=one.id, directory_id=one.directory_id, fetching=one.alive, evidence=one.evidence)
+
+
+def _finalized(
+    nodes: Sequence[NodeSeen], active: int | None, registrations: Registrations | None
+) -> tuple[dict[str, int], int | None]:
+    """The levels and the epoch of them: as the active controller has them, else whoever read furthest, else the log.
+
+    An epoch of -1 is of a node that has no metadata yet, and of the controllers of 3.3, which never tell.
+    """
+    telling = [(node, node.versions) for node in nodes if node.versions and node.versions.finalized_epoch >= 0]
+    for node, versions in telling:
+        if node.role is Role.CONTROLLER and node.id == active:
+            return dict(versions.finalized), versions.finalized_epoch
+    if telling:
+        # Only brokers' epochs grow with what they have read.
+        _, versions = max(telling, key=lambda one: (one[0].role is Role.BROKER, one[1].finalized_epoch, -one[0].id))
+        return dict(versions.finalized), versions.finalized_epoch
+    if registrations is None:
+        return {}, None
+    kraft = {KRAFT_VERSION: registrations.kraft_version} if registrations.kraft_version else {}
+    return {**registrations.levels, **kraft}, None
+
+
+# --- what there is to say -------------------------------------------------------------------------------------------
+
+
+def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding:
+    cause = f"{error.message} ({error.cause})" if error.cause else error.message
+    return warning(id, subject, f"{what}: {cause}", error.next_step or "Ask again.", error=error.id)
+
+
+def _leader_lost(leader_id: int) -> Finding:
+    return warning(
+        "quorum-not-seen",
+        "quorum",
+        f"controller {leader_id} led the quorum when the observation began, and no controller leads now",
+        "Run the command again when a leader is elected; see `kafkactl quorum describe`.",
+        leader=leader_id,
+    )
+
+
+def _brokers_not_known() -> Finding:
+    return warning(
+        "brokers-not-known",
+        "cluster",
+        "controllers name brokers only in the metadata log, which could not be read: no broker was asked",
+        "Give --bootstrap-server instead, or let the user read the log (CLUSTER_ACTION).",
+    )

@@ -1,0 +1,113 @@
+"""Who follows the leader, watched through one client: what gates of feature levels and registrations rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.controllers import describe_quorum
+from kafkactl.errors import UnreachableError
+from kafkactl.features.cluster.state import NodeSeen, QuorumNode, Role
+from kafkactl.frozen import frozen
+from kafkactl.quorum.liveness import WATCH_MS, watch, with_lives
+from kafkactl.quorum.observation import QuorumAnswer, quorum_state
+from kafkactl.quorum.state import NodeFacts, QuorumState, Replica
+from kafkactl.values import ZERO_UUID, ReplicaKey
+
+_GLANCE_MS = 1_500.0  # a leader answers within milliseconds; longer is an election
+
+
+@frozen
+class Watched:
+    """What was seen. `answer` is the last one of the leader, `watched_ms` how long that leader was watched.
+
+    `enough`: a node that follows that leader would have been seen to fetch.
+    """
+
+    answer: QuorumAnswer
+    state: QuorumState
+    watched_ms: int
+    enough: bool
+
+    @property
+    def voters(self) -> tuple[QuorumNode, ...]:
+        """The voters, with the evidence of their lives."""
+        return tuple(_node(one) for one in self.state.voters)
+
+    @property
+    def observers(self) -> tuple[QuorumNode, ...]:
+        """The same of the observers, brokers among them."""
+        return tuple(_node(one) for one in self.state.observers)
+
+
+def watch_quorum(
+    client: Client, *, nodes: Iterable[NodeSeen], cluster_id: str | None, first: QuorumAnswer, whole: frozenset[int]
+) -> Watched | None:
+    """Watch the leader until every voter was seen to advance, and every node of `nodes` that did not answer, or the
+    time of a watch is over; to its end where the ids of `whole` are concerned, listed by the leader or not.
+
+    None where no controller leads any more. Raises nothing.
+    """
+    nodes = tuple(nodes)
+    silent = {node.id for node in nodes if not node.answers} | whole
+    listed = {one.id: one.key for one in (*first.voters, *first.observers)}
+    needed = [listed.get(node_id) or ReplicaKey(node_id=node_id, directory_id=ZERO_UUID) for node_id in sorted(whole)]
+    needed += [key for node_id, key in listed.items() if node_id in silent - whole]
+    with client.sibling(client.role, client.bootstrap, timeout_ms=_GLANCE_MS) as asked:
+        glances = _Glances(asked, cluster_id)
+        found = watch(glances, _facts(nodes, cluster_id), needed=needed, watch_ms=WATCH_MS)
+    if found is None or glances.answer is None:
+        return None
+    watched_ms = round(found.last.at_ms - found.first.at_ms)
+    return Watched(
+        answer=glances.answer,
+        state=with_lives(found.last.state, found),
+        watched_ms=watched_ms,
+        enough=watched_ms >= WATCH_MS - _GLANCE_TOLERANCE_MS,
+    )
+
+
+# The last look may begin that much before the end of the watch.
+_GLANCE_TOLERANCE_MS = 200
+
+
+class _Glances:
+    """`quorum.liveness.Glances` over a client."""
+
+    def __init__(self, client: Client, cluster_id: str | None) -> None:
+        self._client = client
+        self._cluster_id = cluster_id
+        self.answer: QuorumAnswer | None = None
+
+    def now_ms(self) -> float:
+        return self._client.clock.now_ms()
+
+    def sleep_ms(self, duration_ms: float) -> None:
+        self._client.clock.sleep_ms(duration_ms)
+
+    def glance(self) -> QuorumState | None:
+        try:
+            self.answer = describe_quorum(self._client)
+        except UnreachableError:
+            self.answer = None
+            return None
+        return quorum_state(cluster_id=self._cluster_id, answers=(self.answer,))
+
+
+def _facts(nodes: Iterable[NodeSeen], cluster_id: str | None) -> Mapping[int, NodeFacts]:
+    """What controllers answered before the watch: a silence of theirs is told with the evidence."""
+    return {
+        node.id: NodeFacts(
+            id=node.id,
+            answers=node.answers,
+            cluster_id=cluster_id if node.answers else None,
+            versions=node.versions,
+            named_itself=node.named_itself,
+        )
+        for node in nodes
+        if node.role is Role.CONTROLLER
+    }
+
+
+def _node(one: Replica) -> QuorumNode:
+    return QuorumNode(id=one.id, directory_id=one.directory_id, fetching=one.alive, evidence=one.evidence)

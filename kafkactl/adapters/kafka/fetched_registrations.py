@@ -1,0 +1,55 @@
+"""Who is registered, read out of the metadata log of a live cluster."""
+
+from __future__ import annotations
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.log.frame import decode_record
+from kafkactl.metadata.log.registrations import READ_KEYS, RegistrationLog, Registrations
+from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.control_records import decode_control_record
+from kafkactl.protocol.record_batch import BatchHeader, decode_header, decode_records
+
+
+def fetch_registrations(client: Client) -> Registrations:
+    """What the committed log says of brokers, controllers, levels and voters, from its snapshot to its end.
+
+    Raises what `iterate_metadata_log` raises, and DecodeError for records that are no Kafka records.
+    """
+    log = RegistrationLog()
+    for part in iterate_metadata_log(client):
+        if isinstance(part, FetchedSnapshot):
+            log = RegistrationLog()  # it stands for everything before it
+            read_snapshot(log, part)
+        else:
+            read_batches(log, part.data)
+    return log.registrations()
+
+
+def read_snapshot(log: RegistrationLog, snapshot: FetchedSnapshot) -> None:
+    """Give every record of a snapshot to `log`. Raises DecodeError for what is no sound batch."""
+    for run in walk_runs(snapshot.pieces()):
+        if isinstance(run, Damage):
+            raise run.error
+        for position in run.positions:
+            _read_batch(log, run.data, decode_header(run.data, position))
+
+
+def read_batches(log: RegistrationLog, data: bytes) -> None:
+    """Give every record of these whole batches to `log`; of data records only those that it reads are decoded."""
+    position = 0
+    while position < len(data):
+        header = decode_header(data, position)
+        _read_batch(log, data, header)
+        position = header.end
+
+
+def _read_batch(log: RegistrationLog, data: bytes, header: BatchHeader) -> None:
+    for record in decode_records(data, header):
+        value = record.value or b""
+        if header.is_control:
+            control = decode_control_record(record.key, record.value)
+            log.add_control(control)
+        elif len(value) < 2 or value[1] >= 0x80 or value[1] in READ_KEYS:
+            log.add(decode_record(value))

@@ -1,0 +1,340 @@
+"""A live quorum as a change meets it: looked at on connections of its own, asked for each change once.
+
+The law: a look asks every controller and believes the leader of the highest epoch; a request goes out once, on a
+connection that nobody looks through (a server reads nothing from a connection on which it still owes an answer), and
+to the leader that was seen.
+Through a broker a request may be on its way for longer: it forwards to the controller for up to 60 s
+(`NodeToControllerChannelManager`), so an unanswered one is given up only after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from kafkactl.adapters.files.clock import Deadline
+from kafkactl.adapters.kafka.attempts import all_at_once
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role, is_not_the_leader
+from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
+from kafkactl.adapters.kafka.quorum_view import PATIENCE_MS, QuorumObserver, assembled, nodes_of
+from kafkactl.adapters.kafka.quorum_visit import Visit, visit
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.features.change.results import read_response, update_features_request
+from kafkactl.features.plan.change import UpgradeType
+from kafkactl.findings import Finding, warning
+from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.metadata.log.registrations import RegistrationLog, Registrations
+from kafkactl.protocol.framing import Response
+from kafkactl.protocol.record_batch import decode_header
+from kafkactl.quorum.outcome import UNREAD_MS, Answer
+from kafkactl.quorum.state import NodeFacts, Probe, QuorumState
+from kafkactl.quorum.step import Action, Step
+from kafkactl.values import Endpoint
+
+FORWARDED_MS = 65_000
+REQUEST_MS = 20_000.0
+_SOON_MS = 1_000.0
+_NOT_LEADER = 6
+_NOT_TOLD = frozenset({"request-not-supported", "cluster-not-described"})
+
+
+class LiveQuorum:
+    """The quorum of a client's cluster; a context manager, which does not close the client.
+
+    `endpoints` are those of a node to be added, by its id, where the operator named them: they are probed, too.
+    `with_brokers`: brokers are asked for their features, as well as controllers.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        endpoints: Mapping[int, Sequence[Endpoint]] | None = None,
+        with_brokers: bool = False,
+        patience_ms: float = PATIENCE_MS,
+    ) -> None:
+        self.unread_ms = FORWARDED_MS if client.role is Role.BROKER else UNREAD_MS
+        self._client = client
+        self._endpoints = dict(endpoints or {})
+        self._with_brokers = with_brokers
+        self._patience_ms = patience_ms
+        self._watcher = QuorumObserver(client, identify=False, patience_ms=patience_ms)
+        self._observer = QuorumObserver(client, patience_ms=patience_ms)
+        self._log = _RegistrationReader()
+        self._near: Client | None = None
+        self._cluster = self._cluster_seen() or _cluster_id(client)
+
+    def _cluster_seen(self) -> str | None:
+        """The cluster's id, from whoever tells it soon: a node that hangs costs time again when it is observed."""
+        try:
+            with QuorumObserver(self._client, identify=False, patience_ms=_SOON_MS) as observer:
+                return observer.look().cluster_id
+        except UnreachableError:
+            self._watcher.close()
+            return None  # a client asks more than once before it gives up, and says why
+
+    @property
+    def cluster_id(self) -> str:
+        """Of which cluster. Raises UnreachableError where its nodes do not tell (controllers before 3.7)."""
+        if isinstance(self._cluster, UnreachableError):
+            raise self._cluster
+        return self._cluster
+
+    @property
+    def knows_cluster_id(self) -> bool:
+        """Whether `cluster_id` can be told."""
+        return isinstance(self._cluster, str)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up everywhere but on the client."""
+        self._watcher.close()
+        self._observer.close()
+        if self._near is not None:
+            self._near.close()
+
+    def observe(self) -> QuorumState:
+        """Everything: the quorum, every controller, registrations out of the log, probes of what was named."""
+        state = self._observer.look()
+        if not state.has_leader:
+            return self._named(state)
+        try:
+            registrations = self._log.read(self._near_the_leader())
+        except KafkactlError as error:
+            return self._named(replace(state, findings=(*state.findings, _log_not_read(error))))
+        return self._named(assembled(self._observer.visits, registrations=registrations))
+
+    def look(self) -> QuorumState:
+        """What the leader says; every controller is asked who it is. Raises UnreachableError."""
+        state = self._watcher.look()
+        if not state.has_leader:
+            raise UnreachableError(
+                "no controller leads the quorum",
+                id="no-active-controller",
+                next_step="See `kafkactl quorum describe`: it asks every controller.",
+            )
+        return state
+
+    def glance(self) -> QuorumState | None:
+        """The leader alone, and whether the nodes that answered the last observation still do."""
+        return self._observer.glance()
+
+    def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
+        """Those that it registered. Where the log may not be read: where controllers say that it answers, if every
+        voter has one listener of the same name, for that name is not told with it (KIP-919)."""
+        if state.registrations is not None:
+            known = state.registrations.controllers.get(node_id)
+            return () if known is None else known.endpoints
+        names = {tuple(one.listener for one in voter.endpoints) for voter in state.voters}
+        (name,) = names if len(names) == 1 else ((),)
+        if len(name) != 1:
+            return ()
+        for one in self._observer.visits:
+            node = one.view.node(node_id) if one.view is not None and one.role is Role.CONTROLLER else None
+            if node is not None:
+                return (Endpoint(listener=name[0], host=node.address.host, port=node.address.port),)
+        return ()
+
+    def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
+        """One request, once, on connections that are used for nothing else.
+
+        Where the operator names controllers it goes to the one that led at the last sight and to no other: a leader
+        that was elected since then has seen no voter fetch. A broker forwards to whoever leads.
+        """
+        name, body = _request(step, self.cluster_id, endpoints)
+        try:
+            response = self._sent(name, body)
+        except UnknownOutcomeError as error:
+            return _unanswered(error)
+        if is_not_the_leader(response.body):
+            return Answer(code=_NOT_LEADER, message="it does not lead any more")
+        return _answer(step, response.version, response.body)
+
+    def _sent(self, name: str, body: Mapping[str, Any]) -> Response:
+        leader = self._observer.leader
+        if self._client.role is Role.CONTROLLER and leader is not None:
+            deadline = Deadline.after(REQUEST_MS, self._client.clock)
+            with self._client.open_connection(leader, deadline.at_most(_SOON_MS)) as connection:
+                return connection.ask(name, body, deadline=deadline, changes=True)
+        with self._client.sibling(self._client.role, self._order(), timeout_ms=REQUEST_MS) as sender:
+            return sender.ask_active_controller(name, body, changes=True)
+
+    def rehearse(self, step: Step) -> Answer:
+        """The leader's own dry run of a conversion."""
+        body = _conversion(validate_only=True)
+        response = self._near_the_leader().ask_active_controller("UpdateFeatures", body)
+        return _answer(step, response.version, response.body)
+
+    def _order(self) -> tuple[Address, ...]:
+        """The nodes named at the start, who led at the last look before who only answered, and both before the others:
+        a node that hangs would otherwise cost the half of every call's time."""
+        seen = (*self._observer.visits, *self._watcher.visits)
+        leads = [one.address for one in seen if one.answer is not None and one.role is self._client.role]
+        answers = [one.address for one in seen if one.answers and one.address in self._client.bootstrap]
+        return tuple(dict.fromkeys((*leads, *answers, *self._client.bootstrap)))
+
+    def _near_the_leader(self) -> Client:
+        """A client that is kept as long as the same node leads."""
+        order = self._order()
+        if self._near is None or self._near.bootstrap != order:
+            if self._near is not None:
+                self._near.close()
+            self._near = self._client.sibling(self._client.role, order, timeout_ms=REQUEST_MS)
+        return self._near
+
+    def _named(self, state: QuorumState) -> QuorumState:
+        """The state with what is found at the endpoints that the operator named."""
+        if self._with_brokers:
+            state = replace(state, nodes={**self._brokers(), **state.nodes})
+        if not self._endpoints:
+            return state
+        wanted = {Address(one.host, one.port): id for id, several in self._endpoints.items() for one in several}
+
+        def ask(address: Address, deadline: Deadline) -> Visit:
+            with self._client.open_connection(address, deadline) as connection:
+                return visit(connection, expected_id=wanted[address], identify=True, deadline=deadline)
+
+        found = all_at_once(list(wanted), ask, Deadline.after(self._patience_ms, self._client.clock))
+        visits = [
+            one if isinstance(one, Visit) else Visit(address=address, expected_id=wanted[address], error=one)
+            for address, one in found.items()
+        ]
+        probes = [
+            _probe(one, endpoint) for one in visits for endpoint in self._at(one.address) if one.answers is not None
+        ]
+        return replace(
+            state,
+            probes=state.probes + tuple(probes),
+            nodes={**{node.id: node for node in nodes_of(visits) if node.answers}, **state.nodes},
+        )
+
+    def _brokers(self) -> dict[int, NodeFacts]:
+        from kafkactl.adapters.kafka.feature_view import observe_features
+
+        found = observe_features(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
+        return {
+            one.id: NodeFacts(id=one.id, answers=one.answers, is_controller=False, versions=one.versions)
+            for one in found
+            if one.role.value == "broker"
+        }
+
+    def _at(self, address: Address) -> list[Endpoint]:
+        return [
+            one for several in self._endpoints.values() for one in several if Address(one.host, one.port) == address
+        ]
+
+
+def _cluster_id(client: Client) -> str | UnreachableError:
+    """The cluster's id, or why it is not told by nodes that answer otherwise. Raises UnreachableError."""
+    try:
+        return client.cluster().cluster_id
+    except UnreachableError as error:
+        if error.id not in _NOT_TOLD:
+            raise
+        return UnreachableError(
+            "the controllers do not tell to which cluster they belong",
+            id=error.id,
+            cause=error.message,
+            next_step="Ask through a broker: --bootstrap-server. Controllers tell from metadata.version 3.7-IV0 on.",
+        )
+
+
+class _RegistrationReader:
+    """The registrations in the log; what was read once is not read again."""
+
+    def __init__(self) -> None:
+        self._log = RegistrationLog()
+        self._next = 0
+
+    def read(self, client: Client) -> Registrations:
+        """Those that hold now. Raises UnreachableError, DecodeError; after that it begins anew."""
+        from kafkactl.adapters.kafka.fetched_registrations import read_snapshot
+
+        try:
+            for part in iterate_metadata_log(client, from_offset=self._next or None):
+                if isinstance(part, FetchedSnapshot):
+                    self._log, self._next = RegistrationLog(), part.end_offset
+                    read_snapshot(self._log, part)
+                else:
+                    self._take(part.data)
+        except BaseException:
+            self._log, self._next = RegistrationLog(), 0
+            raise
+        return self._log.registrations()
+
+    def _take(self, data: bytes) -> None:
+        from kafkactl.adapters.kafka.fetched_registrations import read_batches
+
+        position = 0
+        while position < len(data):
+            header = decode_header(data, position)
+            if header.last_offset >= self._next:
+                read_batches(self._log, data[position : header.end])
+                self._next = header.last_offset + 1
+            position = header.end
+
+
+def _request(step: Step, cluster_id: str, endpoints: Sequence[Endpoint]) -> tuple[str, dict[str, Any]]:
+    if step.action is Action.UPGRADE:
+        return "UpdateFeatures", _conversion(validate_only=False)
+    assert step.key is not None, f"nothing is sent to {step.action}"
+    voter = {"ClusterId": cluster_id, "VoterId": step.key.node_id, "VoterDirectoryId": step.key.directory_id}
+    if step.action is Action.REMOVE:
+        return "RemoveRaftVoter", voter
+    listeners = [{"Name": one.listener, "Host": one.host, "Port": one.port} for one in endpoints]
+    # AckWhenCommitted stays at its default, true, in the versions that have it (4.2 on): answered when committed.
+    return "AddRaftVoter", {**voter, "TimeoutMs": round(REQUEST_MS), "Listeners": listeners}
+
+
+def _conversion(*, validate_only: bool) -> dict[str, Any]:
+    levels = {KRAFT_VERSION: 1}
+    return update_features_request(
+        levels, UpgradeType.UPGRADE, validate_only=validate_only, timeout_ms=round(REQUEST_MS)
+    )
+
+
+def _answer(step: Step, version: int, body: Mapping[str, Any]) -> Answer:
+    if step.action is not Action.UPGRADE:
+        return Answer(code=body["ErrorCode"], message=body.get("ErrorMessage") or "")
+    (result,) = read_response([KRAFT_VERSION], version, body)
+    return Answer(code=result.error_code, message=result.message)
+
+
+def _unanswered(error: UnknownOutcomeError) -> Answer:
+    """The answer that an error stands for; raises the error where it is the whole command's (its time is over)."""
+    if error.id == "leadership-lost":
+        return Answer(code=_NOT_LEADER, message=error.message)
+    if error.id == "reply-lost":
+        return Answer(code=None, message=error.cause or error.message)
+    raise error
+
+
+def _probe(one: Visit, endpoint: Endpoint) -> Probe:
+    return Probe(
+        endpoint=endpoint,
+        answers=one.answers is True,
+        is_controller=None if one.role is None else one.role is Role.CONTROLLER,
+        cluster_id=None if one.view is None else one.view.cluster_id,
+        node_id=one.node_id,
+    )
+
+
+def _log_not_read(error: KafkactlError) -> Finding:
+    return warning(
+        "metadata-log-not-read",
+        "metadata log",
+        f"who is registered is not known: {error.message}",
+        error.next_step or "The user needs CLUSTER_ACTION on the cluster, and the controllers must be reachable.",
+        error=error.id,
+    )

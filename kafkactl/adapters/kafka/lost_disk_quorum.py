@@ -1,0 +1,83 @@
+"""The other controllers, asked before the lost metadata disk of one of them is replaced.
+
+Addresses and the way in are those of the node's own configuration: where this node will look for the quorum once it
+starts. A look takes some seconds at most, whoever is silent; what cannot be asked is a reason, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkactl.adapters.kafka.client import Client, Limits
+from kafkactl.adapters.kafka.client_config import ClientConfig, client_config_of
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.quorum_view import QuorumObserver
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import KafkactlError
+from kafkactl.frozen import changed
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.quorum.state import QuorumState
+from kafkactl.quorum.voters import parse_host_port
+from kafkactl.storage.config.controller_access import controller_client_properties
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.model import QuorumSeen
+
+PATIENCE_MS = 2_000.0
+_ELECTION_MS = 1_500.0  # an election takes one to two seconds at Kafka's defaults
+_LOOKS = 3
+
+
+def controller_client_config(config: NodeConfig) -> ClientConfig:
+    """How this node gets in at the controllers. Raises InputError where kafkactl cannot do as the file says."""
+    return client_config_of(controller_client_properties(config), file=config.file)
+
+
+def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS) -> QuorumSeen:
+    """What is seen of the quorum of this node without it; one silent node costs `patience_ms`. Raises nothing."""
+    voter_ids = frozenset(voter.node_id for voter in config.static_voters)
+    places = _other_controllers(config)
+    seen = QuorumSeen(voter_ids=voter_ids, reason=f"{config.file} names no other controller")
+    if not places:
+        return seen
+    try:
+        limits = Limits(timeout_ms=patience_ms, request_timeout_ms=patience_ms)
+        with Client(tuple(places), Role.CONTROLLER, access=way_in.access(), limits=limits) as client:
+            answers = client.versions(tuple(places))
+            seen = changed(seen, refused=_refused(places, answers))
+            if not any(isinstance(one, NodeVersions) for one in answers.values()):
+                return changed(seen, reason="; ".join(_messages(answers)))
+            return changed(seen, state=_state(client, patience_ms), reason="")
+    except KafkactlError as error:
+        return changed(seen, reason=error.message)
+
+
+def _other_controllers(config: NodeConfig) -> Mapping[Address, int | None]:
+    """Where the configuration has controllers that are not this node, and their ids where it names them."""
+    voters = {Address(one.host, one.port): one.node_id for one in config.static_voters}
+    if voters:
+        return {address: node_id for address, node_id in voters.items() if node_id != config.node_id}
+    own = {Address(one.host or "localhost", one.port) for one in config.controller_endpoints}
+    servers = [Address(*found) for text in config.bootstrap_servers if (found := parse_host_port(text)) is not None]
+    return {address: None for address in servers if address not in own}
+
+
+def _refused(
+    places: Mapping[Address, int | None], answers: Mapping[Address, NodeVersions | KafkactlError]
+) -> frozenset[int]:
+    refused = {at for at, one in answers.items() if isinstance(one, KafkactlError) and one.id == "connection-refused"}
+    return frozenset(node_id for address, node_id in places.items() if node_id is not None and address in refused)
+
+
+def _messages(answers: Mapping[Address, NodeVersions | KafkactlError]) -> list[str]:
+    return [one.message for one in answers.values() if isinstance(one, KafkactlError)]
+
+
+def _state(client: Client, patience_ms: float) -> QuorumState:
+    """The quorum with evidence of who follows the leader; an election on the way is waited for. Raises as `prove`."""
+    with QuorumObserver(client, patience_ms=patience_ms) as observer:
+        for left in reversed(range(_LOOKS)):
+            state = observer.prove(rounds=2)
+            if state.has_leader or not left:
+                break
+            observer.sleep_ms(_ELECTION_MS)
+        return state

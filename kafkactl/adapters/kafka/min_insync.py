@@ -1,0 +1,115 @@
+"""min.insync.replicas as a live cluster has it: each node's own, the cluster's, and how many topics go without one.
+
+Nodes describe their own configuration; a topic's value of its own is told by any broker (DESCRIBE_CONFIGS on the
+topic). What was not told is None, and the node is named as unread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, FeatureView
+from kafkactl.adapters.kafka.node_settings import describe_own
+from kafkactl.errors import KafkactlError
+from kafkactl.features.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
+from kafkactl.features.cluster.state import MinInsync, Role
+from kafkactl.features.plan.request import FeatureRequest
+from kafkactl.frozen import changed
+from kafkactl.kafka_names import ELR_VERSION
+
+_TOPIC_SOURCE: Final = 1
+_BROKER_SOURCE: Final = 2
+_TOPIC_RESOURCE: Final = 2
+_TOPICS_AT_ONCE: Final = 1000
+
+
+def with_min_insync(client: Client, view: FeatureView, request: FeatureRequest) -> FeatureView:
+    """The view with min.insync.replicas where the request turns eligible leader replicas on; else as it is."""
+    if not request.levels.get(ELR_VERSION) or view.state.level(ELR_VERSION):
+        return view
+    return changed(view, state=changed(view.state, min_insync=observe_min_insync(client, view)))
+
+
+def observe_min_insync(client: Client, view: FeatureView) -> MinInsync:
+    """Ask every live node for its own value, and a broker for the topics'. Raises nothing."""
+    brokers: dict[int, str] = {}
+    controllers: dict[int, str] = {}
+    single: list[int] = []
+    unread: list[str] = []
+    cluster: str | None = None
+    for seat in view.seats:
+        node = view.state.node(seat.role, seat.id)
+        if node is not None and node.answers is False:
+            continue
+        listener = Listener.BROKER if seat.role is Role.BROKER else Listener.CONTROLLER
+        with client.sibling(listener, seat.addresses, timeout_ms=PATIENCE_MS) as asking:
+            told = _told(asking, seat.id)
+        if told is None:
+            unread.append(f"{seat.role.value} {seat.id}")
+        elif seat.role is Role.BROKER:
+            brokers[seat.id] = told["Value"]
+            single += [seat.id] if _of(told, _BROKER_SOURCE) is not None else []
+            cluster = cluster or _of(told, CLUSTER_SOURCE)
+        else:
+            controllers[seat.id] = _of(told, STATIC_SOURCE) or _of(told, DEFAULT_SOURCE) or told["Value"]
+            cluster = cluster or _of(told, CLUSTER_SOURCE)
+    without, own = _topics(client, view)
+    # With a value of the cluster no controller's file decides: only brokers have to be known.
+    needed = [name for name in unread if cluster is None or name.startswith(Role.BROKER.value)]
+    return MinInsync(
+        cluster=cluster, controllers=controllers, brokers=brokers, single=tuple(single), unread=tuple(needed),
+        topics=without, topics_with_own_value=own,
+    )  # fmt: skip
+
+
+def _told(client: Client, node_id: int) -> Mapping[str, Any] | None:
+    for address in client.bootstrap:
+        try:
+            configs = describe_own(client, address, node_id, [MIN_INSYNC])
+        except KafkactlError:
+            continue
+        found = next((one for one in configs if one["Name"] == MIN_INSYNC and one["Value"] is not None), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _of(told: Mapping[str, Any], source: int) -> str | None:
+    """The value that comes from one source: of the file, of the cluster, of the single broker."""
+    if told["ConfigSource"] == source:
+        return str(told["Value"])
+    return next((str(one["Value"]) for one in told["Synonyms"] or () if one["Source"] == source), None)
+
+
+def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
+    """How many topics have no value of their own, and how many have one; None where no broker tells."""
+    addresses = [address for seat in view.seats if seat.role is Role.BROKER for address in seat.addresses]
+    with client.sibling(Listener.BROKER, addresses) as asking:
+        try:
+            answer = asking.ask_any("Metadata", {"Topics": None, "AllowAutoTopicCreation": False})
+            names = iter([one["Name"] for one in answer.body["Topics"] if not one["ErrorCode"]])
+            without = own = 0
+            while batch := tuple(islice(names, _TOPICS_AT_ONCE)):
+                told = _own_values(asking, batch)
+                own += sum(told)
+                without += len(told) - sum(told)
+        except KafkactlError:
+            return None, None
+    return without, own
+
+
+def _own_values(client: Client, topics: Iterable[str]) -> list[bool]:
+    """Whether each of these topics has a value of its own; topics that may not be described are left out."""
+    resources = [
+        {"ResourceType": _TOPIC_RESOURCE, "ResourceName": name, "ConfigurationKeys": [MIN_INSYNC]} for name in topics
+    ]
+    answer = client.ask_any("DescribeConfigs", {"Resources": resources})
+    return [
+        any(one["ConfigSource"] == _TOPIC_SOURCE for one in result["Configs"])
+        for result in answer.body["Results"]
+        if not result["ErrorCode"]
+    ]

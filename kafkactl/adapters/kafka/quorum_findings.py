@@ -1,0 +1,170 @@
+"""What visits and disks could not tell, or tell against each other, as findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
+from kafkactl.adapters.net.transport import Address
+from kafkactl.findings import Finding, Severity, warning
+from kafkactl.quorum.observation import DiskSeen
+from kafkactl.quorum.state import Mode, QuorumState, endpoint_text
+
+# What is not known where a request is refused, and the right that is needed.
+_RIGHTS: Mapping[str, tuple[str, str]] = {
+    "DescribeQuorum": ("whether it leads", "DESCRIBE on the cluster"),
+    "DescribeCluster": ("the cluster id and who is registered", "ALTER on the cluster"),
+    "DescribeConfigs": ("which node answers, and its settings", "DESCRIBE_CONFIGS on the cluster"),
+    "Fetch": ("whom a controller believes to lead", "CLUSTER_ACTION on the cluster"),
+}
+
+
+def told_by_visits(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
+    """Everything about the asking itself that whoever reads the state should know."""
+    yield from _not_asked(visits)
+    yield from _denied(visits)
+    yield from _leader_out_of_sight(state, visits)
+    yield from _voters_unknown(state)
+    yield from _unlike_registration(state, visits)
+    yield from _static_voters_differ(state, visits)
+    yield from _other_disks(state, disks)
+
+
+def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
+    """Addresses where somebody is, but would not speak with us; silent ones that nobody expected anything at."""
+    if are_out_of_reach(visits):
+        away = [one for one in visits if one.expected_id is not None and one.error is not None]
+        yield warning(
+            "controllers-out-of-reach",
+            "controllers",
+            f"no controller can be asked from here ({away[0].error.message if away[0].error else ''}): the answer is "
+            "what a broker forwarded, and the endpoints in the voter set were not tried",
+            "Run this where the controllers can be reached; they may want other client settings than brokers.",
+            addresses=[str(one.address) for one in away],
+            errors=sorted({one.error.id for one in away if one.error}),
+        )
+        return
+    closed = [one for one in visits if one.error is not None and one.answers is not False]
+    silent = [one for one in visits if one.answers is False and one.expected_id is None]
+    for one in closed + silent:
+        assert one.error is not None
+        yield warning(
+            "controller-not-asked" if one in closed else "bootstrap-node-silent",
+            _name(one),
+            f"{_name(one)} could not be asked: {one.error.message}",
+            one.error.next_step or "Check the address and the client's settings for that listener.",
+            address=str(one.address),
+            error=one.error.id,
+        )
+
+
+def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
+    denied = {request: one for one in reversed(visits) for request in one.denied}
+    for request, (fact, right) in _RIGHTS.items():
+        if request in denied:
+            where = [str(one.address) for one in visits if request in one.denied]
+            yield Finding(
+                id="question-denied",
+                severity=Severity.INFO,
+                subject=request,
+                message=f"this user may not ask {', '.join(where)} for {request}: {fact} is not known from there",
+                evidence={"request": request, "addresses": where},
+                next_step=f"Give the user {right}, if that is wanted.",
+            )
+
+
+def _leader_out_of_sight(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    """Somebody follows a controller that we could not ask: it may lead where we cannot see it."""
+    if state.has_leader:
+        return
+    followers = {one.leader_id: one for one in visits if one.leader_id is not None and one.leader_id >= 0}
+    for leader_id, follower in sorted(followers.items()):
+        reached = [one for one in visits if one.id == leader_id and one.answers]
+        if not reached:
+            yield warning(
+                "leader-not-reached",
+                f"controller {leader_id}",
+                f"{_name(follower)} follows controller {leader_id} in epoch {follower.leader_epoch}, and that one "
+                "could not be asked: it is gone, or it leads where it cannot be seen from here",
+                "Run this where that controller can be reached, or ask a broker: --bootstrap-server.",
+                leader_epoch=follower.leader_epoch,
+            )
+
+
+def _voters_unknown(state: QuorumState) -> Iterator[Finding]:
+    if not state.voters and not state.has_leader:
+        yield warning(
+            "voters-not-known",
+            "quorum",
+            "nobody leads, and who votes stands only in the metadata log, which a controller that does not lead "
+            "gives to nobody",
+            "Read it from disks: on a controller's host run `kafkactl quorum describe --log-dir DIR`.",
+        )
+
+
+def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    """The voter set against what controllers say is registered on the listener that we came by.
+
+    Which listener that is, is known where the leader's own entry is found in the set. The log tells it for all
+    listeners; where it was read (`state.registrations`) the guards compare.
+    """
+    view = next((one.view for one in visits if one.answer and one.view and one.role is Role.CONTROLLER), None)
+    if view is None or state.registrations is not None:
+        return
+    registered = {node.id: node.address for node in view.nodes}
+    listeners = {
+        endpoint.listener
+        for voter in state.voters
+        for endpoint in voter.endpoints
+        if registered.get(voter.id) == Address(endpoint.host, endpoint.port)
+    }
+    for voter in state.voters:
+        for endpoint in voter.endpoints:
+            address = registered.get(voter.id)
+            if address in (None, Address(endpoint.host, endpoint.port)) or endpoint.listener not in listeners:
+                continue
+            yield warning(
+                "voter-endpoint-not-registered",
+                f"controller {voter.id}",
+                f"the voter set has {endpoint_text(endpoint)}, controller {voter.id} registered {address}",
+                "Restart that controller: it corrects its entry (3.9 does not); else remove it and add it again.",
+                voter_set=endpoint_text(endpoint),
+                registration=[str(address)],
+            )
+
+
+def _static_voters_differ(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    if state.mode is not Mode.STATIC:
+        return
+    told = {one.id: _ids(one) for one in visits if one.role is Role.CONTROLLER and one.settings.get(STATIC_VOTERS)}
+    if len(set(told.values())) > 1:
+        yield warning(
+            "configured-voters-differ",
+            "quorum",
+            "controllers are configured with different voters: "
+            + "; ".join(f"controller {id} has {', '.join(map(str, ids))}" for id, ids in told.items()),
+            "Give every node the same controller.quorum.voters: two halves could elect two leaders.",
+            voters={str(id): list(ids) for id, ids in told.items()},
+        )
+
+
+def _ids(one: Visit) -> tuple[str, ...]:
+    entries = one.settings[STATIC_VOTERS].split(",")
+    return tuple(sorted(entry.strip().partition("@")[0] for entry in entries))
+
+
+def _other_disks(state: QuorumState, disks: Sequence[DiskSeen]) -> Iterator[Finding]:
+    for disk in disks:
+        if disk.cluster_id not in (None, state.cluster_id):
+            yield warning(
+                "disk-of-another-cluster",
+                disk.path,
+                f"{disk.path} belongs to cluster {disk.cluster_id}, this answer is about {state.cluster_id}: left out",
+                "Name the directories of one cluster.",
+                cluster_id=disk.cluster_id,
+            )
+
+
+def _name(one: Visit) -> str:
+    return str(one.address) if one.id is None else f"controller {one.id}"

@@ -1,0 +1,65 @@
+"""The quorum between two looks: its leader alone, and whether the others still answer on the connections there are.
+
+A glance goes only to nodes that answered the look before it, and only on the connections of that look: what answers
+there is the process that named itself then. So a glance takes as long as the slowest healthy node, and a node that
+hangs costs `PING_MS` once; after that it is not asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+
+from kafkactl.adapters.files.clock import Clock, Deadline
+from kafkactl.adapters.kafka.attempts import all_at_once
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.connection import Connection
+from kafkactl.adapters.kafka.quorum_visit import Visit, ask_quorum_of
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import KafkactlError
+from kafkactl.frozen import changed
+
+PING_MS = 1_000.0
+
+
+def leaders_visit(visits: Sequence[Visit]) -> Visit | None:
+    """The visit whose answer is the newest word of a leader: of a controller's own rather than through a broker."""
+    answering = [one for one in visits if one.answer is not None]
+    return max(answering, key=lambda one: (_epoch(one), one.role is Role.CONTROLLER), default=None)
+
+
+def glance(visits: Sequence[Visit], lines: MutableMapping[Address, Connection], clock: Clock) -> list[Visit] | None:
+    """These visits as they are now, by asking again on `lines`; None where the leader does not answer as one any more.
+
+    A line on which nothing is answered is closed and taken out.
+    """
+    leader = leaders_visit(visits)
+    if leader is None or leader.address not in lines:
+        return None
+    asked = [one for one in visits if one.address in lines and (one.role is Role.CONTROLLER or one is leader)]
+    before: Mapping[Address, Visit] = {one.address: changed(one, answer=None) for one in asked}
+
+    def ask(address: Address, deadline: Deadline) -> Visit:
+        if address == leader.address:
+            return ask_quorum_of(lines[address], before[address], deadline)
+        versions = lines[address].refresh_versions(deadline)
+        return changed(before[address], versions=versions)
+
+    found = all_at_once(list(before), ask, Deadline.after(PING_MS, clock))
+    seen = {address: _now(before[address], answer) for address, answer in found.items()}
+    for address, one in seen.items():
+        if one.error is not None:
+            lines.pop(address).close()
+    if seen[leader.address].answer is None:
+        return None
+    return [seen.get(one.address, changed(one, answer=None)) for one in visits]
+
+
+def _now(before: Visit, answer: Visit | KafkactlError) -> Visit:
+    """The visit with what was answered, or with why nothing was: then what it said before is not so any more."""
+    if isinstance(answer, Visit):
+        return answer
+    return Visit(address=before.address, expected_id=before.id, error=answer)
+
+
+def _epoch(one: Visit) -> int:
+    return -1 if one.answer is None else one.answer.leader_epoch

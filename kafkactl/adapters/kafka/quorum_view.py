@@ -1,0 +1,422 @@
+"""The quorum of a live cluster as a value: everybody who may know is asked, on connections of the watcher's own.
+
+The law: what the leader says counts, and everybody is asked: who leads may not know that he does no more, and without
+a leader each controller still tells who it is and whom it believes. Connections belong to the observer alone, for a
+server reads nothing from a connection on which it still owes an answer. One that does not answer costs `patience_ms`,
+however many there are.
+
+Asked are: the nodes named at the start; the endpoints in the voter set, which is the probe of what the log says;
+standby controllers that fetch. Without a leader also whoever is registered or configured anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.kafka.attempts import all_at_once
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role, check_role
+from kafkactl.adapters.kafka.connection import Connection
+from kafkactl.adapters.kafka.quorum_findings import told_by_visits
+from kafkactl.adapters.kafka.quorum_glance import glance, leaders_visit
+from kafkactl.adapters.kafka.quorum_visit import (
+    BOOTSTRAP_SERVERS,
+    FETCH_TIMEOUT,
+    STATIC_VOTERS,
+    Visit,
+    are_out_of_reach,
+    believed_leader,
+    visit,
+)
+from kafkactl.adapters.kafka.retries import is_transient
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.findings import Finding
+from kafkactl.frozen import changed
+from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.quorum.liveness import is_steady, proven
+from kafkactl.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
+from kafkactl.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState
+from kafkactl.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.values import Endpoint
+
+PATIENCE_MS = 3_000.0
+_ROUNDS = 3  # from the nodes named to their voters, from those to whom they configure, and once more
+Expected = Mapping[Address, int | None]
+
+
+class QuorumObserver:
+    """Looks at the quorum of `client`'s cluster, again and again; keeps its connections between two looks.
+
+    `identify`: also ask every controller who it is and how it is set up (3.7 on). Use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        identify: bool = True,
+        patience_ms: float = PATIENCE_MS,
+        clock: Clock | None = None,
+    ) -> None:
+        self._client = client
+        self._identify = identify
+        self._patience_ms = patience_ms
+        self._clock = clock or SystemClock()
+        self._lines: dict[Address, Connection] = {}
+        self.visits: tuple[Visit, ...] = ()
+        self._latest: list[Visit] = []  # the same, as of the last glance
+
+    def __enter__(self) -> QuorumObserver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up everywhere."""
+        lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            line.close()
+
+    def look(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
+        """The quorum now. `visits` then holds what each node said.
+
+        Raises UnreachableError where none of the nodes named at the start answers what it is asked, unless there are
+        `disks` to answer from; `wrong-endpoint-type` where one of them is of the other kind, and `not-authorised` where
+        this user may not ask for the quorum.
+        """
+        first = self._start()
+        self._check_start(first, has_disks=bool(disks))
+        visits = self._tour(first)
+        if not any(one.answer for one in visits):
+            _check_allowed(visits)
+            visits = self._beliefs(visits)
+        self.visits, self._latest = tuple(visits), list(visits)
+        return assembled(self.visits, disks=disks, registrations=registrations)
+
+    def glance(self) -> QuorumState | None:
+        """The quorum between two looks, from those that answered the last one (`quorum_glance`); None without a leader.
+
+        `visits` stay those of the last look.
+        """
+        now = glance(self._latest, self._lines, self._clock)
+        if now is None:
+            return None
+        self._latest = now
+        return assembled(now)
+
+    @property
+    def leader(self) -> Address | None:
+        """The listener of the controller that answered as the leader last; None where only brokers told of it."""
+        found = leaders_visit(self._latest)
+        return found.address if found is not None and found.role is Role.CONTROLLER else None
+
+    def now_ms(self) -> float:
+        """By the steady clock."""
+        return self._clock.now_ms()
+
+    def sleep_ms(self, duration_ms: float) -> None:
+        """Wait between two glances."""
+        self._clock.sleep_ms(duration_ms)
+
+    def prove(self, *, node_ids: Collection[int] = (), rounds: int = 3) -> QuorumState:
+        """The quorum now, and of every voter whether it is seen to follow the leader (`quorum/liveness`).
+
+        `node_ids` are nodes that matter in addition to the voters. An election on the way is looked at again, `rounds`
+        times in all; after that a blocker says that the quorum is not steady. Raises as `look`.
+        """
+        state = self.look()
+        for left in reversed(range(rounds)):
+            if not state.has_leader:
+                return state
+            judged, _ = proven(state, self, node_ids=node_ids)
+            if is_steady(judged) or not left:
+                return judged
+            state = self.look()
+        return state
+
+    # --- the tour ---
+
+    def _start(self) -> list[Visit]:
+        """The nodes named at the start: all controllers, of brokers the first that knows the leader."""
+        if self._client.role is Role.CONTROLLER:
+            return self._visit_all(dict.fromkeys(self._client.bootstrap))
+        visits: list[Visit] = []
+        for address in self._client.bootstrap:
+            visits += self._visit_all({address: None}, identify=False)
+            if visits[-1].answer is not None:
+                return visits
+        _check_allowed(visits)
+        # No broker knows a leader. What a broker is configured with tells where the controllers should be.
+        known = {one.address: None for one in visits if one.answers}
+        again = {one.address: one for one in self._visit_all(known, identify=True, ask_quorum=False)}
+        return [again.get(one.address, one) for one in visits]
+
+    def _check_start(self, visits: Sequence[Visit], *, has_disks: bool) -> None:
+        for one in visits:
+            if one.versions is not None:
+                check_role(one.address, one.versions, self._client.role)
+        errors = [one.error for one in visits if one.error is not None]
+        if errors and not has_disks and len(errors) == len(visits):
+            raise min(errors, key=is_transient)
+
+    def _tour(self, visits: list[Visit]) -> list[Visit]:
+        """Go on from those visited to those whom they name."""
+        for _ in range(_ROUNDS):
+            seen = {one.address for one in visits}
+            onwards = {address: id for address, id in expected_places(visits).items() if address not in seen}
+            if not onwards:
+                break
+            visits = visits + self._visit_all(onwards)
+        places = expected_places(visits)
+        return [changed(one, expected_id=places.get(one.address)) if one.expected_id is None else one for one in visits]
+
+    def _beliefs(self, visits: Sequence[Visit]) -> list[Visit]:
+        """Nobody leads: ask each controller that answers whom it follows."""
+        deadline = Deadline.after(self._patience_ms, self._clock)
+        asked = {one.address: one for one in visits if one.role is Role.CONTROLLER and one.address in self._lines}
+
+        def ask(address: Address, by: Deadline) -> Visit:
+            return believed_leader(self._lines[address], asked[address], by)
+
+        found = all_at_once(list(asked), ask, deadline)
+        answered = {address: one for address, one in found.items() if isinstance(one, Visit)}
+        return [answered.get(one.address, one) for one in visits]
+
+    def _visit_all(self, places: Expected, *, identify: bool | None = None, ask_quorum: bool = True) -> list[Visit]:
+        """Visit these addresses at once; one that is stuck does not keep the others."""
+        wanted = self._identify if identify is None else identify
+
+        def ask(address: Address, by: Deadline) -> Visit:
+            line = self._line(address, by)
+            seen = visit(line, expected_id=places[address], identify=wanted, ask_quorum=ask_quorum, deadline=by)
+            self._keep(line, seen)
+            return seen
+
+        if not places:
+            return []
+        found = all_at_once(list(places), ask, Deadline.after(self._patience_ms, self._clock))
+        return [
+            one if isinstance(one, Visit) else Visit(address=address, expected_id=places[address], error=one)
+            for address, one in found.items()
+        ]
+
+    def _line(self, address: Address, deadline: Deadline) -> Connection:
+        """The kept connection, with the node's versions as they are now, or a new one."""
+        kept = self._lines.pop(address, None)
+        if kept is not None and not kept.is_stale(self._clock.now_ms()):
+            try:
+                kept.refresh_versions(deadline)
+            except KafkactlError:
+                kept.close()  # hung up between two looks: a new one tells whether anybody is there
+            else:
+                return kept
+        elif kept is not None:
+            kept.close()
+        return self._client.open_connection(address, deadline)
+
+    def _keep(self, line: Connection, seen: Visit) -> None:
+        if seen.error is None:
+            self._lines[line.address] = line
+        else:
+            line.close()
+
+
+def observe_quorum(
+    client: Client,
+    *,
+    with_log: bool = True,
+    disks: Sequence[DiskSeen] = (),
+    patience_ms: float = PATIENCE_MS,
+) -> QuorumState:
+    """One look at the quorum by everything that can be asked.
+
+    `with_log` also reads the metadata log from the leader, for the registrations; where that is not given, they are
+    None and a finding says why. Raises as `QuorumObserver.look`.
+    """
+    with QuorumObserver(client, patience_ms=patience_ms) as observer:
+        state = observer.look(disks=disks)
+        if not (with_log and state.has_leader):
+            return state
+        registrations, findings = _registrations(client)
+        complete = assembled(observer.visits, disks=disks, registrations=registrations)
+        return changed(complete, findings=complete.findings + findings)
+
+
+def _registrations(client: Client) -> tuple[Registrations | None, tuple[Finding, ...]]:
+    from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
+    from kafkactl.findings import warning
+
+    try:
+        return fetch_registrations(client), ()
+    except KafkactlError as error:
+        finding = warning(
+            "metadata-log-not-read",
+            "metadata log",
+            f"who is registered is not known: {error.message}",
+            error.next_step or "The user needs CLUSTER_ACTION on the cluster, and the controllers must be reachable.",
+            error=error.id,
+        )
+        return None, (finding,)
+
+
+def _check_allowed(visits: Sequence[Visit]) -> None:
+    """Nobody may be said to lead nothing where the question was refused."""
+    refused = [str(one.address) for one in visits if "DescribeQuorum" in one.denied]
+    if refused:
+        raise UnreachableError(
+            f"{', '.join(refused)} does not let this user ask for the quorum: CLUSTER_AUTHORIZATION_FAILED",
+            id="not-authorised",
+            next_step="The user needs DESCRIBE on the cluster.",
+        )
+
+
+# --- from visits to a state -----------------------------------------------------------------------------------------
+
+
+def assembled(
+    visits: Sequence[Visit],
+    *,
+    disks: Sequence[DiskSeen] = (),
+    registrations: Registrations | None = None,
+) -> QuorumState:
+    """The state that these visits, disks and registrations add up to."""
+    cluster_id = _cluster_id(visits, disks)
+    same = [one for one in visits if one.view is None or cluster_id in (None, one.view.cluster_id)]
+    answers = [one.answer for one in same if one.answer is not None]
+    # Where the way to all controllers is closed, their silence says nothing of them or of their endpoints.
+    telling = [one for one in visits if one.versions] if are_out_of_reach(visits) else visits
+    state = quorum_state(
+        cluster_id=cluster_id,
+        answers=answers,
+        nodes=tuple(nodes_of(telling)),
+        disks=[disk for disk in disks if disk.cluster_id in (None, cluster_id)],
+        registrations=registrations,
+        probes=tuple(_probes(telling, answers)),
+        heard={str(one.address): one.versions for one in same if one.versions is not None},
+        configured=_voters_configured(visits),
+        alive_within_ms=_alive_within_ms(visits),
+    )
+    return changed(state, findings=state.findings + tuple(told_by_visits(state, visits, disks)))
+
+
+def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
+    """Where controllers should answer, and which: by the voter set, by registrations, by configurations."""
+    answers = [one.answer for one in visits if one.answer is not None]
+    best = max(answers, key=lambda one: one.leader_epoch, default=None)
+    places: dict[Address, int | None] = {}
+    for id, endpoint in () if best is None else _voter_endpoints(best):
+        places.setdefault(Address(endpoint.host, endpoint.port), id)
+    for source in (_registered(visits, best), *(() if best else (_configured(visits),))):
+        for address, id in source:
+            places.setdefault(address, id)
+    return places
+
+
+def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
+    """What each node told, once a node: who answered before who did not, a controller's listener before a broker's."""
+    best: dict[int, Visit] = {}
+    for one in visits:
+        # Nobody can be told anything of a node whose address answers as another one.
+        id = one.id
+        if id is not None and (id not in best or _weight(one) > _weight(best[id])):
+            best[id] = one
+    for id, one in sorted(best.items()):
+        yield NodeFacts(
+            id=id,
+            answers=one.answers,
+            is_controller=None if one.role is None else one.role is Role.CONTROLLER,
+            cluster_id=None if one.view is None else one.view.cluster_id,
+            leader_id=one.leader_id,
+            leader_epoch=one.leader_epoch,
+            versions=one.versions,
+            auto_join=one.auto_join,
+            named_itself=one.node_id is not None,
+        )
+
+
+def _weight(one: Visit) -> tuple[bool, bool, bool]:
+    return one.answers is True, one.role is Role.CONTROLLER, one.answers is None
+
+
+def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | None:
+    told = [one.view.cluster_id for one in visits if one.view is not None]
+    told += [disk.cluster_id for disk in disks if disk.cluster_id is not None]
+    return told[0] if told else None
+
+
+def _probes(visits: Sequence[Visit], answers: Sequence[QuorumAnswer]) -> Iterator[Probe]:
+    """What was found at the endpoints in the voter set; an endpoint where we were not let in says nothing."""
+    by_address = {one.address: one for one in visits}
+    best = max(answers, key=lambda one: one.leader_epoch, default=None)
+    for _, endpoint in () if best is None else _voter_endpoints(best):
+        one = by_address.get(Address(endpoint.host, endpoint.port))
+        if one is not None and one.answers is not None:
+            yield Probe(
+                endpoint=endpoint,
+                answers=one.answers,
+                is_controller=None if one.role is None else one.role is Role.CONTROLLER,
+                cluster_id=None if one.view is None else one.view.cluster_id,
+                node_id=one.node_id,
+            )
+
+
+def _alive_within_ms(visits: Sequence[Visit]) -> int:
+    """Twice the leader's fetch timeout, where its configuration is told."""
+    for one in visits:
+        leads = one.answer is not None and one.node_id == one.answer.leader_id
+        if leads and re.fullmatch("[0-9]{1,9}", text := one.settings.get(FETCH_TIMEOUT, "")):
+            return max(ALIVE_WITHIN_MS, 2 * int(text))
+    return ALIVE_WITHIN_MS
+
+
+def _voter_endpoints(answer: QuorumAnswer) -> Iterator[tuple[int, Endpoint]]:
+    for voter in answer.voters:
+        for endpoint in voter.endpoints:
+            yield voter.id, endpoint
+
+
+def _registered(visits: Sequence[Visit], best: QuorumAnswer | None) -> Iterator[tuple[Address, int | None]]:
+    """Registered controllers; while somebody leads only those that vote or fetch, for the others may be long gone."""
+    present = None if best is None else {one.id for one in (*best.voters, *best.observers)}
+    for one in visits:
+        if one.view is None or one.role is not Role.CONTROLLER:
+            continue
+        for node in one.view.nodes:
+            if present is None or node.id in present:
+                yield node.address, node.id
+
+
+def _configured(visits: Sequence[Visit]) -> Iterator[tuple[Address, int | None]]:
+    for read in (_static_voters, _bootstrap_servers):
+        for one in visits:
+            yield from read(one)
+
+
+def _voters_configured(visits: Sequence[Visit]) -> Mapping[int, tuple[Endpoint, ...]]:
+    """The voters as the first node configures them that tells; the listener is not named there."""
+    for one in visits:
+        places = [(id, Endpoint(listener="", host=at.host, port=at.port)) for at, id in _static_voters(one)]
+        found = {id: (endpoint,) for id, endpoint in places if id is not None}
+        if found:
+            return found
+    return {}
+
+
+def _static_voters(one: Visit) -> Iterator[tuple[Address, int | None]]:
+    text = one.settings.get(STATIC_VOTERS, "")
+    try:
+        for voter in parse_static_voters([entry.strip() for entry in text.split(",") if entry.strip()]):
+            yield Address(voter.host, voter.port), voter.node_id
+    except InputError:
+        return
+
+
+def _bootstrap_servers(one: Visit) -> Iterator[tuple[Address, int | None]]:
+    for entry in one.settings.get(BOOTSTRAP_SERVERS, "").split(","):
+        found = parse_host_port(entry.strip())
+        if found is not None:
+            yield Address(*found), None

@@ -1,0 +1,1 @@
+"""Metadata logs from disks, live clusters and other file systems."""

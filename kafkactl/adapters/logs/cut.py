@@ -1,0 +1,83 @@
+"""Where a metadata log ends for a node of Kafka: at its first batch that is not sound.
+
+A node that starts recovers the log from its first byte, whatever snapshots there are. It cuts the log at the first
+batch that is cut, impossible or of a wrong CRC and removes all later segments (`LogSegment.recover`,
+`LogLoader.recoverLog`). If the newest snapshot then lies beyond the end, it throws away what is left of the log and
+goes on from the snapshot (`KafkaMetadataLog.truncateToLatestSnapshot`): records after the snapshot are gone, too.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.metadata.dump.findings import log_cut
+from kafkactl.metadata.log.batch_runs import BatchRun
+from kafkactl.protocol.batch_scan import Damage
+
+_BATCH: Final = struct.Struct(">q15xi30xi")  # base offset, last offset delta, record count
+
+
+@frozen
+class Cut:
+    """The end of a log at a bad batch: `offset` is the first that a starting node would not keep."""
+
+    file: str
+    offset: int
+    damage: Damage
+
+
+class LogEnd:
+    """Follows the batches of a log up to its cut, and counts what can still be read after it."""
+
+    def __init__(self) -> None:
+        self.cut: Cut | None = None
+        self._next: int | None = None
+        self._batches = self._records = 0
+        self._last: int | None = None
+
+    def begin(self, base_offset: int | None) -> None:
+        """A segment that begins at this offset."""
+        if self._next is None:
+            self._next = base_offset
+
+    def pass_run(self, run: BatchRun, positions: Sequence[int]) -> None:
+        """Sound batches: before the cut they move the end, after it they are counted."""
+        if self.cut is None:
+            if positions:
+                offset, delta, _ = _BATCH.unpack_from(run.data, positions[-1])
+                self._next = offset + delta + 1
+            return
+        for at in positions:
+            offset, delta, count = _BATCH.unpack_from(run.data, at)
+            self._batches += 1
+            self._records += count
+            self._last = offset + delta
+
+    def stop(self, damage: Damage, file: str) -> None:
+        """The log ends here; a damage after the first one changes nothing."""
+        if self.cut is None:
+            self.cut = Cut(file=file, offset=self._next or 0, damage=damage)
+
+    def finding(self, snapshot_end: int | None, wanted: int | None = None) -> Finding | None:
+        """What is left out of the state and why, None for a log without a cut.
+
+        `snapshot_end` is the end offset of the snapshot that the state begins with. Where it is not below the cut, the
+        state is that of the snapshot; nothing is lost if no record after it can be read. `wanted` is the offset whose
+        state was asked for.
+        """
+        if self.cut is None:
+            return None
+        stands_for = snapshot_end if snapshot_end is not None and snapshot_end >= self.cut.offset else None
+        return log_cut(
+            self.cut.damage.error,
+            end=self.cut.damage.end,
+            offset=self.cut.offset,
+            records=self._records,
+            last_offset=self._last,
+            snapshot_end=stands_for,
+            wanted=wanted,
+        )

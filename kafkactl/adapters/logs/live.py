@@ -1,0 +1,54 @@
+"""The log of a live cluster as a folder of this machine, for what reads a log more than once."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.logs.source import cluster_files
+from kafkactl.dryrun.engine.spark.fetched import FETCHED
+from kafkactl.errors import FailedError, KafkactlError
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.model import META_PROPERTIES
+
+
+@contextmanager
+def saved_log(client: Client) -> Iterator[str]:
+    """The path of a folder with all that the active controller has of its log, while the context lasts.
+
+    It is this user's alone: credentials stand in it. Raises FailedError `fetched-log-not-written`, and UnreachableError
+    as `metadata_fetch.iterate_metadata_log` does.
+    """
+    with tempfile.TemporaryDirectory(prefix=FETCHED) as scratch:
+        folder = Path(scratch) / "0" / METADATA_LOG
+        try:
+            _save(client, folder)
+        except OSError as error:
+            raise FailedError(
+                f"{scratch}: the log of the cluster cannot be kept there: {error.strerror or error}",
+                id="fetched-log-not-written",
+                next_step="Make room there, or name another place in TMPDIR.",
+            ) from error
+        yield str(folder)
+
+
+def _save(client: Client, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    cluster_id = _cluster_id(client)
+    if cluster_id is not None:  # it is read as that of a node, which has an id
+        text = f"version=1\ncluster.id={cluster_id}\nnode.id=0\n"
+        (folder.parent / META_PROPERTIES).write_text(text, encoding="utf-8")
+    for file in cluster_files(client, from_offset=None, up_to=None, whole=True):
+        with (folder / PurePosixPath(file.name).name).open("wb") as out:
+            out.writelines(file.pieces())
+
+
+def _cluster_id(client: Client) -> str | None:
+    """None where it is not told: by controllers before 3.7, or to this user."""
+    try:
+        return client.cluster().cluster_id
+    except KafkactlError:
+        return None

@@ -1,0 +1,264 @@
+"""Read a metadata log from disk in pieces: segments and snapshots into what they come to, with bounded memory.
+
+Nothing here writes, waits or raises: a file that cannot be read is part of the answer. A log that a running node
+appends to is read up to the size that it has when it is opened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafkactl.adapters.disks.directories import read_file
+from kafkactl.adapters.files.input_files import irregular, open_regular
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
+from kafkactl.storage.model import FileRead
+from kafkactl.storage.verify.log import (
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    MetadataLogFacts,
+    SegmentFacts,
+    SnapshotFacts,
+    parse_snapshot_name,
+)
+
+PIECE_BYTES = 16 * 1024 * 1024
+_GAPS_TOLD = 10
+_OFFSETS_OF_A_SEGMENT = 2**31  # an index keeps offsets as int32, relative to the base
+_SEGMENT = re.compile(r"(\d{20})\.log")
+# Opened for writing too, like segments (LogSegment.open, OffsetIndex, TimeIndex).
+_INDEXES = (".index", ".timeindex")
+
+
+def scan_metadata_log(log_dir: str) -> MetadataLogFacts:
+    """Everything in `log_dir/__cluster_metadata-0` that a start depends on."""
+    return scan_log_folder(str(Path(log_dir, METADATA_LOG)))
+
+
+def scan_log_folder(path: str, *, decode_all: bool = False) -> MetadataLogFacts:
+    """The same of a folder of any name; with `decode_all` every record of the segments is decoded."""
+    try:
+        found = Path(path).stat()
+        if not stat.S_ISDIR(found.st_mode):
+            return MetadataLogFacts(path=path, state="not-a-directory", error="Not a directory")
+        names = sorted(os.listdir(path))  # noqa: PTH208  # names, not paths
+    except (FileNotFoundError, NotADirectoryError):
+        return MetadataLogFacts(path=path, state="missing")
+    except (OSError, ValueError) as error:
+        return MetadataLogFacts(path=path, state="unreadable", error=_words(error))
+    return _scan(path, names, Contents(decode_all=decode_all))
+
+
+def scan_checkpoint_file(path: str) -> MetadataLogFacts:
+    """A single checkpoint; `state` is then `file`."""
+    folder, name = str(Path(path).parent), Path(path).name
+    offset, epoch = parse_snapshot_name(name.split(".checkpoint")[0] + ".checkpoint") or (0, 0)
+    return MetadataLogFacts(path=folder, state="file", snapshots=(_snapshot(folder, name, offset, epoch),))
+
+
+def scan_segment_file(path: str) -> MetadataLogFacts:
+    """A single segment, every record of it decoded; `state` is then `file`. Its name need not say its offset."""
+    folder, name = str(Path(path).parent), Path(path).name
+    match, contents = _SEGMENT.fullmatch(name), Contents(decode_all=True)
+    base_offset = int(match[1]) if match else _first_offset(path)
+    segment, ascends = _segment(folder, name, base_offset, base_offset, contents)
+    return MetadataLogFacts(
+        path=folder, state="file", segments=(segment,), contents=contents, mixed_offsets=not ascends
+    )
+
+
+def _first_offset(path: str) -> int:
+    _, pieces = _pieces(path)
+    return int.from_bytes(next(pieces, b"")[:8], "big")
+
+
+def _scan(path: str, names: list[str], contents: Contents) -> MetadataLogFacts:
+    segments, dropped, mixed = _segments(path, names, contents)
+    return MetadataLogFacts(
+        path=path,
+        state="directory",
+        segments=tuple(segments),
+        dropped_segments=tuple(dropped),
+        contents=contents,
+        snapshots=tuple(_snapshots(path, names)),
+        small_files=_small_files(path, names),
+        passed_over=tuple(_passed_over(path, names)),
+        unreadable=tuple(_unreadable(path, names)),
+        write_error=_write_error(path),
+        mixed_offsets=mixed,
+    )
+
+
+# --- segments -------------------------------------------------------------------------------------------------------
+
+
+def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[SegmentFacts], list[str], bool]:
+    """Segments up to the first damage, the names of those behind it, and whether offsets fail to ascend."""
+    found: list[SegmentFacts] = []
+    wanted = [name for name in names if _SEGMENT.fullmatch(name) and Path(path, name).is_file()]
+    mixed = False
+    for index, name in enumerate(wanted):
+        base_offset = int(name.removesuffix(".log"))
+        expected = found[-1].end_offset if found else base_offset
+        segment, ascends = _segment(path, name, base_offset, expected, contents)
+        found.append(segment)
+        mixed = mixed or not ascends
+        if segment.stop is not None:
+            return found, wanted[index + 1 :], mixed
+    return found, [], mixed
+
+
+def _segment(path: str, name: str, base_offset: int, expected: int, contents: Contents) -> tuple[SegmentFacts, bool]:
+    file = str(Path(path, name))
+    size, pieces = _pieces(file)
+    first: int | None = None
+    out_of_range: int | None = None
+    gaps: list[tuple[int, int]] = []
+    ascends, stop = True, None
+    for found in walk_batches(pieces, size, file=file):
+        if isinstance(found, Stop):
+            stop = found
+            break
+        first = found.header.base_offset if first is None else first
+        if found.header.base_offset > expected and len(gaps) < _GAPS_TOLD:
+            gaps.append((expected, found.header.base_offset))
+        ascends = ascends and found.header.base_offset >= expected and found.header.last_offset_delta >= 0
+        expected = max(expected, found.header.last_offset + 1)
+        if out_of_range is None and not 0 <= found.header.last_offset - base_offset < _OFFSETS_OF_A_SEGMENT:
+            out_of_range = found.header.last_offset
+        contents.add(found, file=file)
+    end_offset = contents.end_offset if first is not None else base_offset
+    facts = SegmentFacts(
+        name=name,
+        base_offset=base_offset,
+        size_bytes=size,
+        first_offset=first,
+        end_offset=end_offset,
+        stop=stop,
+        out_of_range=out_of_range,
+        gaps=tuple(gaps),
+    )
+    return facts, ascends
+
+
+def _pieces(file: str) -> tuple[int, Iterator[bytes]]:
+    """The size of a file and its bytes, piece by piece. A file that cannot be opened has none."""
+    try:
+        descriptor = open_regular(file)
+    except OSError:
+        return 0, iter(())
+    size = os.fstat(descriptor).st_size
+    return size, _read_pieces(descriptor, size)
+
+
+def _read_pieces(descriptor: int, size: int) -> Iterator[bytes]:
+    try:
+        left = size
+        while left > 0:
+            piece = os.read(descriptor, min(PIECE_BYTES, left))
+            if not piece:
+                return
+            left -= len(piece)
+            yield piece
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
+
+
+# --- snapshots ------------------------------------------------------------------------------------------------------
+
+
+def _snapshots(path: str, names: list[str]) -> Iterator[SnapshotFacts]:
+    """All snapshots; the newest and the first are read, the others only named."""
+    known = {name: parsed for name in names if (parsed := parse_snapshot_name(name)) is not None}
+    newest = max(known.values(), default=None)
+    for name, (offset, epoch) in known.items():
+        if (offset, epoch) in ((0, 0), newest):
+            yield _snapshot(path, name, offset, epoch)
+        else:
+            size = _size(Path(path, name))
+            yield SnapshotFacts(name=name, offset=offset, epoch=epoch, size_bytes=size)
+
+
+def _snapshot(path: str, name: str, offset: int, epoch: int) -> SnapshotFacts:
+    file = str(Path(path, name))
+    error = _access_error(Path(file), os.R_OK)
+    if error is not None:
+        return SnapshotFacts(name=name, offset=offset, epoch=epoch, size_bytes=0, error=error)
+    size, pieces = _pieces(file)
+    contents, stop, crc_problem = Contents(), None, None
+    for found in walk_batches(pieces, size, file=file, check_crc=False):
+        if isinstance(found, FoundBatch):
+            contents.add(found, file=file)
+            crc_problem = crc_problem or (str(found.problem) if found.problem else None)
+        else:
+            stop = found
+    return SnapshotFacts(
+        name=name,
+        offset=offset,
+        epoch=epoch,
+        size_bytes=size,
+        contents=contents,
+        stop=stop,
+        crc_problem=crc_problem,
+    )
+
+
+# --- small things ---------------------------------------------------------------------------------------------------
+
+
+def _small_files(path: str, names: list[str]) -> dict[str, FileRead]:
+    wanted = (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
+    return {name: read_file(str(Path(path, name))) for name in wanted if name in names}
+
+
+def _passed_over(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Names of segments that are no regular files, and what they are."""
+    for name in names:
+        try:
+            words = irregular(Path(path, name)) if _SEGMENT.fullmatch(name) else None
+        except OSError:
+            continue  # a file that cannot be looked at is told by `_unreadable`
+        if words is not None:
+            yield name, words
+
+
+def _unreadable(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
+    """What cannot be read first, for a node looks at all names before it opens a segment."""
+    for suffixes, needed in (("", os.R_OK), (".log", os.W_OK), (_INDEXES, os.W_OK)):
+        for name in names:
+            file = Path(path, name)
+            error = _access_error(file, needed) if name.endswith(suffixes) and file.is_file() else None
+            if error is not None:
+                yield name, error if needed == os.R_OK else f"{error} to write"
+
+
+def _write_error(path: str) -> str | None:
+    allowed = os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+    return None if allowed else "Permission denied"
+
+
+def _access_error(file: Path, needed: int) -> str | None:
+    try:
+        if not file.is_file():
+            return "Is a directory" if file.is_dir() else "Not a regular file"
+        allowed = os.access(file, needed, effective_ids=os.access in os.supports_effective_ids)
+    except OSError as error:
+        return _words(error)
+    return None if allowed else "Permission denied"
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _words(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

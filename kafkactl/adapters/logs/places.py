@@ -1,0 +1,158 @@
+"""Sources by URI: `file:` is a path, and what only Hadoop's file layer reads is fetched by Spark's driver.
+
+A log on HDFS or in an object store is copied into a folder of this machine first: the files of a metadata log are few,
+and everything that tells one folder from another (names, meta.properties) is then looked at as ever. Workers on other
+machines get the folder through Spark (`spark.opened`).
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from kafkactl.dryrun.engine.spark.fetched import FETCHED
+from kafkactl.errors import FailedError, InputError
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.storage.verify.log import PARTITION_METADATA
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
+_LOG_FILES: Final = re.compile(r"\d{20}\.log|\d{20}-\d{10}\.checkpoint")
+
+
+def scheme_of(source: str) -> str | None:
+    """The scheme of a URI in lower case; None for a path.
+
+    >>> scheme_of("s3a://logs/prod"), scheme_of("file:/logs"), scheme_of("/logs/a:b")
+    ('s3a', 'file', None)
+    """
+    found = _URI.match(source)
+    return found[1].lower() if found else None
+
+
+def plain_paths(sources: Sequence[str]) -> dict[str, str]:
+    """The path of each source, `file:` URIs resolved.
+
+    Raises InputError `path-needs-spark` for what is on no disk of this machine, `invalid-file-uri`.
+    """
+    found = {}
+    for source in sources:
+        scheme = scheme_of(source)
+        if scheme not in (None, "file"):
+            raise InputError(
+                f"{source} can only be read by Hadoop's file layer",
+                id="path-needs-spark",
+                next_step="Say --engine spark (or name a --master), or copy the log to this machine.",
+            )
+        found[source] = source if scheme is None else _path_of(source)
+    return found
+
+
+def _path_of(uri: str) -> str:
+    parts = urlsplit(uri)
+    if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
+        raise InputError(
+            f"{uri} names no file of this machine", id="invalid-file-uri", next_step="Write file:///PATH, or the path."
+        )
+    return unquote(parts.path)
+
+
+def needs_fetch(sources: Sequence[str]) -> bool:
+    """Whether one of them is not on this machine."""
+    return any(scheme_of(source) not in (None, "file") for source in sources)
+
+
+@contextmanager
+def fetched(master: str | None, sources: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The path of each source while the context lasts; those of other file systems are copied to this machine.
+
+    Raises InputError `remote-log-not-found`, FailedError `remote-log-not-read`, and as `plain_paths` and
+    `spark_context`.
+    """
+    from kafkactl.adapters.spark.session import spark_context
+
+    with tempfile.TemporaryDirectory(prefix=FETCHED) as scratch:
+        found = plain_paths([one for one in sources if scheme_of(one) in (None, "file")])
+        with spark_context(master) as spark:
+            for number, source in enumerate(one for one in sources if one not in found):
+                found[source] = str(_copied(_Hadoop(spark, source), source, Path(scratch) / str(number)))
+        yield found
+
+
+class _Hadoop:
+    """A file system of Hadoop's, by the gateway to the driver's JVM."""
+
+    def __init__(self, spark: SparkContext, uri: str) -> None:
+        self._jvm: Any = spark._jvm
+        self._conf = spark._jsc.hadoopConfiguration()
+        self._uri = uri
+        self._system = self._called(lambda: self.path(uri).getFileSystem(self._conf))
+
+    def path(self, *parts: str) -> Any:
+        """A path of Hadoop's."""
+        return self._jvm.org.apache.hadoop.fs.Path(*parts)
+
+    def is_folder(self, path: Any) -> bool:
+        """Raises InputError `remote-log-not-found`."""
+        if not self._called(lambda: self._system.exists(path)):
+            raise InputError(
+                f"{path.toString()} is not there",
+                id="remote-log-not-found",
+                next_step="Check the URI and its spelling.",
+            )
+        return bool(self._called(lambda: self._system.getFileStatus(path).isDirectory()))
+
+    def has(self, path: Any) -> bool:
+        """Whether there is such a file or folder."""
+        return bool(self._called(lambda: self._system.exists(path)))
+
+    def names(self, folder: Any) -> list[str]:
+        """What is in a folder."""
+        return [one.getPath().getName() for one in self._called(lambda: self._system.listStatus(folder))]
+
+    def copy(self, path: Any, to: Path) -> None:
+        """A file to this machine, without Hadoop's own checksum file beside it."""
+        to.parent.mkdir(parents=True, exist_ok=True)
+        local = self.path(to.as_uri())
+        self._called(lambda: self._system.copyToLocalFile(False, path, local, True))
+
+    def _called(self, work: Any) -> Any:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            return work()
+        except Py4JJavaError as error:
+            why = str(error.java_exception.toString())[:500]
+            raise FailedError(
+                f"{self._uri} cannot be read: {why}",
+                id="remote-log-not-read",
+                next_step="Spark's settings say how Hadoop gets there (spark.hadoop.fs.…, spark.jars.packages).",
+            ) from error
+
+
+def _copied(hadoop: _Hadoop, uri: str, to: Path) -> Path:
+    """The log that a URI means, with what tells whose it is beside it."""
+    place = hadoop.path(uri)
+    if not hadoop.is_folder(place):
+        hadoop.copy(place, to / METADATA_LOG / place.getName())
+        return to / METADATA_LOG / str(place.getName())
+    inside = hadoop.path(uri.rstrip("/") + "/" + METADATA_LOG)
+    folder = inside if hadoop.has(inside) else place
+    log = to / METADATA_LOG
+    log.mkdir(parents=True)
+    for name in hadoop.names(folder):
+        if _LOG_FILES.fullmatch(name) or name in (PARTITION_METADATA, META_PROPERTIES):
+            hadoop.copy(hadoop.path(folder.toString() + "/" + name), log / name)
+    above = folder.getParent()
+    beside = None if above is None else hadoop.path(above.toString().rstrip("/") + "/" + META_PROPERTIES)
+    if beside is not None and hadoop.has(beside):
+        hadoop.copy(beside, to / META_PROPERTIES)
+    return log

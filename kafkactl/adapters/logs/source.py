@@ -1,0 +1,309 @@
+"""Where a metadata log is read from: a folder, single files, or a live cluster; piece by piece, never changed.
+
+A folder is `__cluster_metadata-0` or the log directory around it; files of other kinds in it are ignored. A file that
+a running node appends to is read up to the size that it has when it is opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkactl.adapters.files.input_files import InputKind, irregular, open_regular, read_whole
+from kafkactl.errors import DecodeError, FailedError, InputError
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.protocol.control_records import ControlType, decode_control_record
+from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, decode_header, decode_records
+from kafkactl.storage.meta_properties import parse_meta_properties
+from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.storage.verify.log import PARTITION_METADATA, parse_snapshot_name
+from kafkactl.values import METADATA_TOPIC_ID
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+
+PIECE_BYTES = 4 * 1024 * 1024
+SEGMENT, CHECKPOINT = "segment", "checkpoint"
+BOOTSTRAP = "bootstrap.checkpoint"
+_SEGMENT_NAME = re.compile(r"(\d{20})\.log")
+_PARTITION_FOLDER = re.compile(r".+-\d+")
+_SNIFFED_BYTES = 1024 * 1024
+
+
+@frozen
+class LogFile:
+    """A segment or a checkpoint. `name` is how it is shown; `base_offset` the first offset of a segment, the end offset
+    of a checkpoint, None where its name does not say; `epoch` that of a checkpoint.
+    """
+
+    name: str
+    kind: str
+    base_offset: int | None = None
+    epoch: int | None = None
+    pieces: Callable[[], Iterable[bytes]] = field(repr=False)
+
+
+@frozen
+class LogSource:
+    """A metadata log: segments in order, checkpoints in order of their offsets. `name` is what the operator gave.
+
+    `is_folder` says that the files belong together, so that a missing one is a gap; `cluster_id` is that of the
+    meta.properties beside or above it, if there is one.
+    """
+
+    name: str
+    segments: tuple[LogFile, ...]
+    checkpoints: tuple[LogFile, ...]
+    is_folder: bool
+    cluster_id: str | None = None
+
+    def files(self, *, checkpoints: bool) -> tuple[LogFile, ...]:
+        """What is read of it: its segments, with `checkpoints` those first."""
+        return (*self.checkpoints, *self.segments) if checkpoints or not self.segments else self.segments
+
+
+def open_source(path: str) -> LogSource:
+    """The log that a path names. Nothing but names and the beginning of a single file is read.
+
+    Raises InputError: `input-file-unreadable`, `empty-folder`, `no-metadata-log`, `not-a-metadata-log`,
+    `not-a-log-file`, `log-file-not-regular`.
+    """
+    try:
+        folder = Path(path)
+        return _folder(path, _log_folder(path)) if folder.is_dir() else _single(path)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+
+
+def segments_from(segments: Sequence[LogFile], offset: int) -> list[LogFile]:
+    """The segments without those that end before an offset."""
+    behind = itertools.zip_longest(segments, (later.base_offset for later in segments[1:]))
+    return [one for one, next_base in behind if next_base is None or next_base > offset]
+
+
+def log_folder(path: str) -> str | None:
+    """The folder with the segments that a path means; None for a file. Raises InputError as `open_source`."""
+    try:
+        return str(_log_folder(path)) if Path(path).is_dir() else None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+
+
+# --- folders ------------------------------------------------------------------------------------------------------
+
+
+def _log_folder(path: str) -> Path:
+    folder = Path(path)
+    inside = folder / METADATA_LOG
+    return inside if inside.is_dir() else folder
+
+
+def _folder(given: str, folder: Path) -> LogSource:
+    names = sorted(os.listdir(folder))  # noqa: PTH208  # names, not paths
+    segments = [name for name in names if _SEGMENT_NAME.fullmatch(name) and _is_file(folder / name)]
+    checkpoints = [name for name in names if parse_snapshot_name(name) and _is_file(folder / name)]
+    if not segments and not checkpoints:
+        raise _no_log(given, folder, names)
+    _refuse_other_topic(given, folder, segments)
+    return LogSource(
+        name=given,
+        segments=tuple(_disk_file(folder / name, SEGMENT, int(name[:20]), None) for name in segments),
+        checkpoints=tuple(
+            _disk_file(folder / name, CHECKPOINT, *(parse_snapshot_name(name) or ())) for name in checkpoints
+        ),
+        is_folder=True,
+        cluster_id=_cluster_id(folder),
+    )
+
+
+def _is_file(path: Path) -> bool:
+    """False where the file has gone meanwhile. Raises InputError `log-file-not-regular`, for nothing else may be passed
+    over: the log would seem to be whole without it."""
+    words = irregular(path)
+    if words is not None:
+        raise InputError(
+            f"{path} is {words}, expected was a regular file",
+            id="log-file-not-regular",
+            next_step="Find out who made it: Kafka makes regular files only. Then move it away, or name single files.",
+        )
+    return path.exists()
+
+
+def _no_log(given: str, folder: Path, names: list[str]) -> InputError:
+    if not names:
+        return InputError(f"{given} is an empty folder", id="empty-folder", next_step=_EXPECTED)
+    logs = [name for name in names if _PARTITION_FOLDER.fullmatch(name) and (folder / name).is_dir()]
+    if logs:
+        more = f", and {len(logs) - 1} more" if len(logs) > 1 else ""
+        text = f"{given} has no {METADATA_LOG}, only logs of other partitions: {logs[0]}{more}"
+        return InputError(text, id="no-metadata-log", next_step=_MAY_BE_ELSEWHERE)
+    text = f"{given} holds neither segments nor checkpoints of a metadata log"
+    return InputError(text, id="no-metadata-log", next_step=_EXPECTED)
+
+
+_EXPECTED = f"Name a {METADATA_LOG} folder, the log directory around it, or single .log and .checkpoint files."
+_MAY_BE_ELSEWHERE = "It stands in metadata.log.dir, else in the first of log.dirs, of every controller and broker."
+
+
+def _refuse_other_topic(given: str, folder: Path, segments: list[str]) -> None:
+    """A folder whose files say that they are those of another topic."""
+    marker = folder / PARTITION_METADATA
+    if marker.is_file():
+        text = read_whole(marker, InputKind.PARTITION_METADATA).decode("utf-8", "replace")
+        found = re.search(r"(?m)^topic_id: *(\S+)", text)
+        if found is not None and found[1] != str(METADATA_TOPIC_ID):
+            raise _other_topic(given, f"its {PARTITION_METADATA} names the topic id {found[1]}")
+    elif segments:
+        why = _foreign(folder / segments[0])
+        if why is not None:
+            raise _other_topic(given, why)
+
+
+def _other_topic(given: str, why: str) -> InputError:
+    text = f"{given} is the log of another topic: {why}"
+    return InputError(text, id="not-a-metadata-log", next_step=f"Name a {METADATA_LOG} folder, or files from one.")
+
+
+def _cluster_id(folder: Path) -> str | None:
+    """From the meta.properties beside the log or above it."""
+    for place in (folder.parent, folder):
+        try:
+            data = read_whole(place / META_PROPERTIES, InputKind.META_PROPERTIES)
+            return parse_meta_properties(data, file=str(place / META_PROPERTIES)).cluster_id
+        except (OSError, DecodeError):
+            continue
+    return None
+
+
+# --- single files -------------------------------------------------------------------------------------------------
+
+
+def _single(given: str) -> LogSource:
+    path = Path(given)
+    os.close(open_regular(path))  # raises what is wrong with the path
+    segment, snapshot = (
+        _SEGMENT_NAME.fullmatch(path.name),
+        parse_snapshot_name(path.name.split(".checkpoint")[0] + ".checkpoint"),
+    )
+    kind = SEGMENT if segment else CHECKPOINT if snapshot or path.name == BOOTSTRAP else _kind_by_content(path)
+    if kind is None:
+        text = f"{given} is neither a segment nor a checkpoint, neither by its name nor by its content"
+        raise InputError(text, id="not-a-log-file", next_step=_EXPECTED)
+    why = _foreign(path) if kind == SEGMENT else None
+    if why is not None:
+        raise _other_topic(given, why)
+    if kind == SEGMENT:
+        offset, epoch = (int(segment[1]) if segment else None), None
+        file = _disk_file(path, SEGMENT, offset, epoch)
+        return LogSource(
+            name=given, segments=(file,), checkpoints=(), is_folder=False, cluster_id=_cluster_id(path.parent)
+        )
+    file = _disk_file(path, CHECKPOINT, *(snapshot or (None, None)))
+    return LogSource(name=given, segments=(), checkpoints=(file,), is_folder=False, cluster_id=_cluster_id(path.parent))
+
+
+def _kind_by_content(path: Path) -> str | None:
+    data = _beginning(path)
+    if len(data) < HEADER_BYTES or data[MAGIC_POSITION] != MAGIC:
+        return None
+    try:
+        header = decode_header(data, 0)
+        if header.is_control:
+            first = decode_records(data, header)[0]
+            if decode_control_record(first.key, first.value).type is ControlType.SNAPSHOT_HEADER:
+                return CHECKPOINT
+    except (DecodeError, IndexError):
+        pass
+    return SEGMENT
+
+
+def _foreign(path: Path) -> str | None:
+    """Why a segment cannot be one of a metadata log; None where it can, or where nobody can tell."""
+    data = _beginning(path)
+    try:
+        header = decode_header(data, 0)
+        if header.is_control:
+            return None
+        if header.producer_id != -1:
+            return f"its first batch is of the producer {header.producer_id}"
+        records = decode_records(data, header)
+    except DecodeError:
+        return None
+    if any(record.key is not None or (record.value or b"")[:1] != b"\1" for record in records):
+        return "its first batch holds no metadata records"
+    return None
+
+
+def _beginning(path: Path) -> bytes:
+    with os.fdopen(open_regular(path), "rb") as file:
+        return file.read(_SNIFFED_BYTES)
+
+
+def _disk_file(path: Path, kind: str, offset: int | None, epoch: int | None) -> LogFile:
+    name = str(path)
+    return LogFile(name=name, kind=kind, base_offset=offset, epoch=epoch, pieces=lambda: read_pieces(name))
+
+
+def read_pieces(path: str) -> Iterator[bytes]:
+    """The bytes of a file, up to the size it has now. Raises InputError, FailedError `input-file-unreadable`."""
+    try:
+        with os.fdopen(open_regular(path), "rb", buffering=0) as file:
+            left = os.fstat(file.fileno()).st_size
+            while left > 0 and (piece := file.read(min(PIECE_BYTES, left))):
+                left -= len(piece)
+                yield piece
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+_OF_THE_INPUT = FileNotFoundError | PermissionError | IsADirectoryError | ValueError
+
+
+def _unreadable(path: str, error: OSError | ValueError) -> InputError | FailedError:
+    words = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    is_input = isinstance(error, _OF_THE_INPUT) or error.errno in (errno.EINVAL, errno.EFBIG, errno.ENXIO)
+    family = InputError if is_input else FailedError
+    return family(
+        f"{path} cannot be read: {words}", id="input-file-unreadable", next_step="Check path and permissions."
+    )
+
+
+# --- a live cluster -----------------------------------------------------------------------------------------------
+
+
+def cluster_files(
+    client: Client, *, from_offset: int | None, up_to: int | None, whole: bool = False
+) -> Iterator[LogFile]:
+    """The committed log of a live cluster as files that can be read once each, in this order: snapshot, log.
+
+    `up_to` is the last offset that is wanted; `whole`: all of the log, and not only what stands behind the snapshot.
+    Raises UnreachableError as `metadata_fetch.iterate_metadata_log` does,
+    also while the pieces are read.
+    """
+    from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
+
+    end = None if up_to is None else up_to + 1
+    parts = iterate_metadata_log(client, from_offset=from_offset, up_to=end, whole=whole)
+    for is_snapshot, group in itertools.groupby(parts, key=lambda part: isinstance(part, FetchedSnapshot)):
+        first = next(group)
+        if isinstance(first, FetchedSnapshot):
+            yield _fetched(
+                f"{first.end_offset:020}-{first.epoch:010}.checkpoint", CHECKPOINT, first.end_offset, first.pieces()
+            )
+        else:
+            rest = (part.data for part in group if not isinstance(part, FetchedSnapshot))
+            yield _fetched(
+                f"{first.base_offset:020}.log", SEGMENT, first.base_offset, itertools.chain([first.data], rest)
+            )
+        del is_snapshot
+
+
+def _fetched(name: str, kind: str, offset: int, data: Iterable[bytes]) -> LogFile:
+    return LogFile(name=f"cluster:{METADATA_LOG}/{name}", kind=kind, base_offset=offset, pieces=lambda: data)

@@ -1,0 +1,67 @@
+"""Who answers at an address: cluster, node and role by the node's own word. Nothing is changed by asking.
+
+A broker names its cluster to every client (DescribeCluster, from 2.8 on). A controller does so from 3.7 on; any
+controller refuses a Fetch that names another cluster than its own (KIP-595). A node describes only its own
+configuration, and names itself where it is asked for another's; controllers do so from 3.7 on, and before only the
+leader is known by its DescribeQuorum answer (`quorum_visit`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkactl.adapters.files.clock import Deadline
+from kafkactl.adapters.kafka.cluster_view import Role, role_of
+from kafkactl.adapters.kafka.connection import Connection
+from kafkactl.adapters.kafka.quorum_requests import empty_fetch
+from kafkactl.adapters.kafka.quorum_visit import Visit, visit
+from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.frozen import changed
+from kafkactl.migration.observed.observation import IdentitySeen, NodeRole
+from kafkactl.protocol.api_versions import usable_version
+from kafkactl.schema.definitions import message
+
+_ROLES: Final = {Role.BROKER: NodeRole.BROKER, Role.CONTROLLER: NodeRole.CONTROLLER}
+_NAMES_A_CLUSTER: Final = 12  # Fetch, from this version on
+_DENIED, _OTHER_CLUSTER = 31, 104
+_NOT_DESCRIBED: Final = "quorum-not-described"
+
+
+def identify(
+    connection: Connection, *, expected_id: int, cluster_id: str | None, deadline: Deadline
+) -> tuple[IdentitySeen, KafkactlError | None]:
+    """Who the node is, and why not all could be asked; `cluster_id` is the cluster that it should be of."""
+    describes_itself = connection.versions.knows(message("DescribeConfigsRequest").api_key or 0)
+    asks_quorum = role_of(connection.versions) is Role.CONTROLLER and not describes_itself
+    met = visit(connection, expected_id=expected_id, identify=True, deadline=deadline, ask_quorum=asks_quorum)
+    seen = _identity(met)
+    trouble = None if met.error is not None and met.error.id == _NOT_DESCRIBED else met.error  # that was an answer
+    if trouble is None and met.role is Role.CONTROLLER and met.view is None and cluster_id is not None:
+        seen = _by_fetch(connection, seen, cluster_id, deadline)
+    return seen, trouble
+
+
+def _identity(met: Visit) -> IdentitySeen:
+    nodes = () if met.view is None else met.view.nodes
+    return IdentitySeen(
+        role=None if met.role is None else _ROLES[met.role],
+        cluster_id=None if met.view is None else met.view.cluster_id or None,
+        node_id=met.node_id,
+        endpoints={one.id: str(one.address) for one in nodes},
+        denied=met.denied,
+    )
+
+
+def _by_fetch(connection: Connection, seen: IdentitySeen, cluster_id: str, deadline: Deadline) -> IdentitySeen:
+    """Ask as no replica, of epoch 0 and so for no records; the cluster's id is looked at before anything else."""
+    try:
+        version = usable_version(message("FetchRequest"), connection.versions, peer=str(connection.address))
+        if version < _NAMES_A_CLUSTER:
+            return seen
+        response = connection.ask("Fetch", empty_fetch(cluster_id), deadline=deadline, version=version)
+    except UnreachableError:
+        return seen
+    code = response.body["ErrorCode"]
+    if code == _DENIED:
+        return changed(seen, denied=(*seen.denied, "Fetch"))
+    return changed(seen, asked_cluster_id=cluster_id, is_of_asked=code != _OTHER_CLUSTER)

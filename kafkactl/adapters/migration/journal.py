@@ -1,0 +1,330 @@
+"""The journal of a migration: what was about to be done, what was then observed, and the files that were there before.
+
+`begin` (the goal, and which migration this is), `state` whenever another one is observed, `intent` before anything is
+touched, `done` when the gate behind it was observed, not when a hook says so, `failed` with what was seen, `end` at
+last. An intent without an end may have been carried out: the next run looks. Lines are chained and synced
+(`adapters/files/journal.py`), and what looks like a secret is left out of them. What a rollback needs whole (the nodes'
+own files, ZooKeeper's tree) is kept beside it by sha256, readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Final, Self
+
+from kafkactl.adapters.files.filesystem import Filesystem
+from kafkactl.adapters.files.input_files import InputKind, read_whole
+from kafkactl.adapters.files.journal import Journal, open_journal, wall_clock_ms
+from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.change.journal_lines import Entry, entries_understood
+from kafkactl.errors import FailedError, InputError
+from kafkactl.frozen import frozen
+
+SUBJECT: Final = "migration"
+FORWARD, BACK, FINALIZE = "run", "rollback", "finalize"
+_OWNER_ONLY = 0o600
+
+
+@frozen
+class Pending:
+    """An action that was begun, and of which no end was written. `data` is what the intent said."""
+
+    seq: int
+    action: str
+    target: str
+    data: Mapping[str, Any]
+    at_ms: int
+
+
+@frozen
+class Memory:
+    """What a journal remembers of the last migration in it.
+
+    `state` is the last one that was observed, None before the first; `identity` the migration's own words. `done` are
+    the actions that reached their gate in this run or an earlier one of the same goal, oldest first; `failed` is the
+    last one that did not, while nothing was done since, and `unfinished` are all that were begun and not seen through.
+    `originals` gives the sha256 of each node's own file from before anything was changed, with the edits that were
+    carried into it since; `files` those of the files that were put, or meant to be put, in place. `rendered` is the
+    folder whose files are used, None where the driver renders them itself. `starting` are nodes that were started, by
+    name and phase, and not seen to be up yet, with the time of it.
+    """
+
+    goal: str | None = None
+    identity: Mapping[str, Any] | None = None
+    state: str | None = None
+    pending: Pending | None = None
+    failed: Pending | None = None
+    done: tuple[tuple[str, str], ...] = ()
+    unfinished: tuple[tuple[str, str], ...] = ()
+    originals: Mapping[str, str] | None = None
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rendered: str | None = None
+    starting: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    trees: tuple[str, ...] = ()
+    outcome: str | None = None
+    is_finalizing: bool = False
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a migration was begun that has neither reached its end nor been taken back."""
+        return self.goal is not None and not (self.outcome == "done" and self.goal in (BACK, FINALIZE))
+
+
+def remembered(entries: Iterable[Entry]) -> Memory:
+    """What the entries of a journal, oldest first, say of the last migration."""
+    folding = _Folding()
+    with entries_understood():
+        for one in entries:
+            folding.take(one)
+        return folding.memory()
+
+
+class _Folding:
+    def __init__(self) -> None:
+        self.goal: str | None = None
+        self.identity: Mapping[str, Any] | None = None
+        self.state: str | None = None
+        self.pending: Pending | None = None
+        self.failed: Pending | None = None
+        self.done: list[tuple[str, str]] = []
+        self.unfinished: dict[tuple[str, str], None] = {}
+        self.originals: dict[str, str] = {}
+        self.files: dict[str, tuple[str, ...]] = {}
+        self.rendered: str | None = None
+        self.starting: dict[tuple[str, str], int] = {}
+        self.trees: list[str] = []
+        self.outcome: str | None = None
+        self.is_finalizing = False
+
+    def take(self, one: Entry) -> None:
+        data = one.data
+        match one.entry:
+            case "begin":
+                self._begin(data)
+            case "state":
+                self.state = data["state"]
+            case "intent":
+                self.pending = Pending(
+                    seq=one.seq, action=data["action"], target=data["target"], data=data, at_ms=one.at_ms
+                )
+                self.unfinished[data["action"], data["target"]] = None
+                self.is_finalizing = self.is_finalizing or bool(data.get("irreversible"))
+            case "done" | "failed" | "withdrawn" if self.pending is not None and data["of"] == self.pending.seq:
+                if one.entry == "done":
+                    self.done.append((self.pending.action, self.pending.target))
+                    self.unfinished.pop(self.done[-1], None)
+                self.failed = self.pending if one.entry == "failed" else None
+                if one.entry != "withdrawn":
+                    target = self.pending.target
+                    self.starting = {key: at for key, at in self.starting.items() if key[0] != target}
+                self.pending = None
+            case "end":
+                self.outcome = data["outcome"]
+            case _:
+                self._keep(one)
+
+    def _keep(self, one: Entry) -> None:
+        """What is remembered for a later step."""
+        data = one.data
+        match one.entry:
+            case "starting":
+                self.starting[data["target"], data["phase"]] = one.at_ms
+            case "original":
+                self.originals.setdefault(data["node"], data["sha256"])
+            case "own-file":
+                self.originals[data["node"]] = data["sha256"]
+            case "file":
+                self.files[data["node"]] = (*self.files.get(data["node"], ()), data["sha256"])
+            case "rendered":
+                self.rendered = data["folder"]
+            case "tree":
+                self.trees.append(data["sha256"])
+
+    def _begin(self, data: Mapping[str, Any]) -> None:
+        if self.goal in (BACK, FINALIZE) and self.outcome == "done":
+            # The one before is over: what it kept is no longer what is there before this one.
+            self.originals, self.trees, self.state, self.is_finalizing = {}, [], None, False
+            self.files, self.rendered, self.starting = {}, None, {}
+            self.pending = self.failed = None
+            self.unfinished = {}
+        if self.goal != data["goal"] or self.outcome is not None:
+            self.done = []
+        self.goal, self.identity, self.outcome = data["goal"], data["migration"], None
+
+    def memory(self) -> Memory:
+        return Memory(
+            goal=self.goal,
+            identity=self.identity,
+            state=self.state,
+            pending=self.pending,
+            failed=self.failed,
+            done=tuple(self.done),
+            unfinished=tuple(self.unfinished),
+            originals=dict(self.originals),
+            files=dict(self.files),
+            rendered=self.rendered,
+            starting=dict(self.starting),
+            trees=tuple(self.trees),
+            outcome=self.outcome,
+            is_finalizing=self.is_finalizing,
+        )
+
+
+class MigrationJournal:
+    """An open journal with its folder of evidence; a context manager. `open_migration_journal` makes it."""
+
+    def __init__(self, journal: Journal, folder: Path) -> None:
+        self._journal = journal
+        self.folder = folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the lock back."""
+        self._journal.close()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Everything in it, oldest first."""
+        return self._journal.entries
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._journal.path
+
+    @property
+    def memory(self) -> Memory:
+        """What it remembers now."""
+        return remembered(self._journal.entries)
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the entry that comes next."""
+        return len(self._journal.entries)
+
+    def begin(self, goal: str, identity: Mapping[str, Any], *, until: str | None = None) -> None:
+        """A run towards a goal begins, or goes on."""
+        self._journal.append("begin", {"goal": goal, "until": until, "migration": identity})
+
+    def state(self, state: str, facts: Mapping[str, Any]) -> None:
+        """Another state is observed."""
+        self._journal.append("state", {"state": state, **facts})
+
+    def intent(self, action: str, target: str, data: Mapping[str, Any]) -> int:
+        """Something is about to be touched; the number of the entry."""
+        return self._journal.append("intent", {"action": action, "target": target, **data}).seq
+
+    def done(self, seq: int, evidence: Mapping[str, Any]) -> None:
+        """The gate behind an intent was observed."""
+        self._journal.append("done", {"of": seq, **evidence})
+
+    def failed(self, seq: int, evidence: Mapping[str, Any]) -> None:
+        """It is known that an action did not do what it should; what is real is looked at anew."""
+        self._journal.append("failed", {"of": seq, **evidence})
+
+    def withdrawn(self, seq: int, why: str) -> None:
+        """An intent of an earlier run is given up: what is observed makes another plan."""
+        self._journal.append("withdrawn", {"of": seq, "why": why})
+
+    def starting(self, seq: int, target: str, phase: str) -> None:
+        """The process of a node is about to be started with the file of a phase, as a part of this intent's action."""
+        self._journal.append("starting", {"of": seq, "target": target, "phase": phase})
+
+    def note(self, entry: str, data: Mapping[str, Any]) -> None:
+        """Anything else worth a line."""
+        self._journal.append(entry, data)
+
+    def end(self, outcome: str) -> None:
+        """The run is over."""
+        self._journal.append("end", {"outcome": outcome})
+
+    def keep(self, entry: str, data: Mapping[str, Any], content: bytes) -> str:
+        """Keep bytes beside the journal, then say so in it; their sha256. Raises FailedError `journal-not-written`."""
+        name = hashlib.sha256(content).hexdigest()
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self.folder / name
+            if not path.exists() or read_whole(path, InputKind.KEPT) != content:
+                write_whole(path, content, mode=_OWNER_ONLY)
+        except OSError as error:
+            raise FailedError(
+                f"{self.folder}: what a rollback needs cannot be kept: {error.strerror or error}",
+                id="journal-not-written",
+                next_step="Make room or give permission, then run this again.",
+            ) from error
+        self._journal.append(entry, {**data, "sha256": name, "bytes": len(content)})
+        return name
+
+    def kept(self, sha256: str) -> bytes:
+        """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+        return kept_file(self.folder, sha256)
+
+
+def kept_folder(path: str) -> Path:
+    """Where a journal keeps what a rollback needs."""
+    return Path(path + ".kept")
+
+
+def kept_file(folder: Path, sha256: str) -> bytes:
+    """Bytes that a journal kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+    path = folder / sha256
+    try:
+        content = read_whole(path, InputKind.KEPT)
+    except OSError as error:
+        raise _damaged(path, error.strerror or str(error)) from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise _damaged(path, "its content is not what was kept")
+    return content
+
+
+def open_migration_journal(
+    path: str,
+    *,
+    cluster_id: str,
+    identity: Mapping[str, Any],
+    files: Filesystem | None = None,
+    now_ms: Any = wall_clock_ms,
+) -> MigrationJournal:
+    """Open or begin the journal of a cluster's migration, locked.
+
+    `identity` says which migration this is: ZooKeeper's place and the nodes, in JSON values. Raises what `open_journal`
+    raises, and InputError `journal-of-another-migration` where one with other words is under way in this file.
+    """
+    more = {} if files is None else {"files": files}
+    journal = open_journal(path, subject=SUBJECT, cluster_id=cluster_id, now_ms=now_ms, **more)
+    try:
+        memory = remembered(journal.entries)
+        if memory.is_under_way and memory.identity is not None:
+            _check_identity(path, memory.identity, identity)
+    except BaseException:
+        journal.close()
+        raise
+    return MigrationJournal(journal, kept_folder(path))
+
+
+def _check_identity(path: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    differ = sorted(name for name in {*there, *here} if there.get(name) != here.get(name))
+    if not differ:
+        return
+    lines = "; ".join(f"{name}: journal {there.get(name)!r}, inventory {here.get(name)!r}" for name in differ)
+    raise InputError(
+        f"{path} is the journal of another migration of this cluster: {lines}",
+        id="journal-of-another-migration",
+        next_step="Name the inventory that the migration was begun with, or correct this one.",
+    )
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path}: {why}",
+        id="kept-file-damaged",
+        next_step="Put the file back from a backup; without it take the node's own file from before the migration.",
+    )

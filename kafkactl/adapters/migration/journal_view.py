@@ -1,0 +1,48 @@
+"""The journal of a migration, looked into while somebody else may be writing it: nothing is locked or changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.migration.journal import SUBJECT, Memory, kept_file, kept_folder, remembered
+from kafkactl.change.journal_lines import read_journal
+from kafkactl.frozen import frozen
+from kafkactl.migration.inventory import Inventory
+
+
+@frozen
+class JournalView:
+    """A journal's file and what it remembers; `file` is empty where there is none."""
+
+    file: str = ""
+    memory: Memory = Memory()
+
+    def kept(self, sha256: str) -> bytes:
+        """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+        return kept_file(kept_folder(self.file), sha256)
+
+
+def look_into_journal(given: str | None, inventory: Inventory | None) -> JournalView | None:
+    """The journal; None where none was named and the inventory's folder has none.
+
+    Raises InputError `input-file-unreadable` for a file that was named, and those of `read_journal`.
+    """
+    path = Path(given) if given is not None else _newest(inventory)
+    if path is None:
+        return None
+    content = read_input(path, "journal", InputKind.JOURNAL)
+    entries = read_journal(content, file=str(path), subject=SUBJECT, cluster_id=None).entries
+    return JournalView(file=str(path), memory=remembered(entries))
+
+
+def _newest(inventory: Inventory | None) -> Path | None:
+    """The journal that was written last in the inventory's folder: one for each cluster."""
+    if inventory is None:
+        return None
+    folder = Path(inventory.file).parent / inventory.journal
+    try:
+        files = [one for one in folder.iterdir() if one.is_file() and one.suffix == ".jsonl"]
+        return max(files, key=lambda one: one.stat().st_mtime_ns, default=None)
+    except OSError:
+        return None

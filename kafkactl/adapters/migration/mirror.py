@@ -1,0 +1,41 @@
+"""How far the mirror of a migration has come: the log at the offset in `/migration`, and how long ago that was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkactl.adapters.logs.image import LoadedImage, Point, load_image
+from kafkactl.adapters.logs.source import LogSource
+from kafkactl.errors import FailedError, InputError
+from kafkactl.migration.compare.comparison import phase_facts
+from kafkactl.migration.compare.phase import Phase, phase_of
+from kafkactl.migration.observed.log_facts import Mirror
+from kafkactl.migration.observed.observation import Observation
+
+
+def mirror_of(observation: Observation, logs: Mapping[int, LogSource]) -> Mirror | None:
+    """The mirror in the log that the observation goes by. Never raises for what the log holds.
+
+    None where there is no dual write, where nothing but no-ops was logged behind its offset (so ZooKeeper has to say
+    what the log says), and where the log does not reach to the offset, or does not keep it any more.
+    """
+    log, facts = observation.log, phase_facts(observation)
+    offset = facts.migration_offset
+    if log is None or log.last_offset is None or offset is None or phase_of(facts) is not Phase.DUAL_WRITE:
+        return None
+    if not 0 <= offset < (log.last_offset if log.last_change_offset is None else log.last_change_offset):
+        return None
+    id = next((id for id, one in observation.logs.items() if one is log), None)
+    source = None if id is None else logs.get(id)
+    at = None if source is None else _loaded(source, Point(offset=offset))
+    if at is None or at.position is None:
+        return None
+    end_ms = at.position.timestamp_ms if log.last_ms is None else log.last_ms
+    return Mirror(offset=offset, image=at.image, behind_ms=max(0, end_ms - at.position.timestamp_ms))
+
+
+def _loaded(source: LogSource, point: Point) -> LoadedImage | None:
+    try:
+        return load_image(source, point)
+    except (InputError, FailedError):
+        return None

@@ -1,0 +1,177 @@
+"""Rendered configuration files in a folder, with a manifest of what they were made from.
+
+The law: no file is overwritten that is not, to the byte, what an earlier rendering wrote there. Files may hold
+passwords and have mode 0600; diffs hold none. A second rendering of a node that runs with a rendered file already
+starts from its original, which the first one kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.adapters.files.input_files import InputKind, read_whole
+from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.errors import FailedError, RefusedError
+from kafkactl.migration.render.facts import PHASES, ConfigPhase, NodeFile, node_file
+from kafkactl.migration.render.node import Rendered, phase_diff
+
+MANIFEST: Final = "manifest.json"
+KIND: Final = "migrate.rendered"
+_MODE: Final = 0o600
+_FOLDER_MODE: Final = 0o700
+
+
+def sha256(content: bytes) -> str:
+    """As in the manifest."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def folder_of(node: NodeFile | Rendered) -> str:
+    """The folder of a node within that of the rendering: `broker-1`."""
+    return f"{node.role}-{node.id if isinstance(node, NodeFile) else node.node}"
+
+
+def file_of(rendered: Rendered) -> str:
+    """Where a rendered file stands within the folder: `broker-1/kraft.properties`."""
+    return f"{folder_of(rendered)}/{rendered.phase}.properties"
+
+
+def diffs(nodes: Iterable[NodeFile], rendered: Iterable[Rendered]) -> dict[tuple[int, ConfigPhase], str]:
+    """What each phase changes of the one before it, by node and phase."""
+    contents = {(one.node, one.phase): one.content for one in rendered}
+    found = {}
+    for node in nodes:
+        phases = PHASES[node.role]
+        for before, after in itertools.pairwise(phases):
+            old, new = contents.get((node.id, before)), contents.get((node.id, after))
+            if old is not None and new is not None:
+                found[node.id, after] = phase_diff(old, new, name=node.name, phases=(before, after))
+    return found
+
+
+# --- what was rendered before ---------------------------------------------------------------------------------------
+
+
+def read_manifest(folder: Path) -> Mapping[str, Any]:
+    """The manifest of an earlier rendering; empty where there is none, or what is there is something else."""
+    try:
+        found = json.loads(read_whole(folder / MANIFEST, InputKind.MANIFEST))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and found.get("kind") == KIND else {}
+
+
+def _entries(manifest: Mapping[str, Any], key: str) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What a list of the manifest says of files, by path and sha256; what is of another type says nothing."""
+    listed = manifest.get(key)
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    pairs = (((row.get("path"), row.get("sha256")), row) for row in rows)
+    return {(path, digest): row for (path, digest), row in pairs if isinstance(path, str) and isinstance(digest, str)}
+
+
+def originals(nodes: Iterable[NodeFile], folder: Path) -> tuple[NodeFile, ...]:
+    """Each node with the file it had before the migration: its own, or where that is a rendered one, the kept one."""
+    manifest = read_manifest(folder)
+    known = _entries(manifest, "files")
+    found = []
+    for node in nodes:
+        mine = [
+            path for path, digest in known if digest == sha256(node.content) and str(path).startswith(folder_of(node))
+        ]
+        kept = f"{folder_of(node)}/{ConfigPhase.ORIGINAL}.properties"
+        found.append(node if not mine or kept in mine else _kept(node, folder / kept, known, kept))
+    return tuple(found)
+
+
+def _kept(node: NodeFile, path: Path, known: Iterable[tuple[Any, Any]], name: str) -> NodeFile:
+    """The node with its kept original, if that is still what was kept."""
+    try:
+        content = read_whole(path, InputKind.RENDERED)
+    except OSError:
+        return node
+    if (name, sha256(content)) not in set(known):
+        return node
+    return node_file(node.id, node.role, content, file=str(path), kafka_version=node.kafka_version)
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def write_rendered(
+    folder: Path, nodes: Iterable[NodeFile], rendered: Iterable[Rendered], *, withheld: frozenset[int]
+) -> Path:
+    """Write files, diffs and the manifest; the path of the manifest. Of nodes in `withheld` only the diffs are written.
+
+    Raises RefusedError `render-folder-in-use` before anything is written, FailedError `render-folder-not-writable`.
+    """
+    nodes, rendered = tuple(nodes), tuple(rendered)
+    contents = {file_of(one): one.content for one in rendered if one.content is not None and one.node not in withheld}
+    texts = {
+        f"{_folder(nodes, id)}/{phase}.diff": text.encode() for (id, phase), text in diffs(nodes, rendered).items()
+    }
+    targets = {**contents, **texts}
+    _check(folder, targets)
+    try:
+        for name in sorted({path.partition("/")[0] for path in targets}):
+            (folder / name).mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        for path, content in targets.items():
+            write_whole(folder / path, content, mode=_MODE)
+        write_whole(folder / MANIFEST, _manifest(nodes, rendered, targets), mode=_MODE)
+    except OSError as error:
+        text = f"{folder} cannot be written to: {error.strerror}"
+        raise FailedError(
+            text, id="render-folder-not-writable", next_step="Give a folder that you may write to."
+        ) from error
+    return folder / MANIFEST
+
+
+def _folder(nodes: Iterable[NodeFile], id: int) -> str:
+    return next(folder_of(one) for one in nodes if one.id == id)
+
+
+def _check(folder: Path, targets: Mapping[str, bytes]) -> None:
+    """Every file that is there must be one that a rendering wrote, or is about to write."""
+    manifest = read_manifest(folder)
+    known = _entries(manifest, "written")
+    odd = []
+    for path, content in targets.items():
+        try:
+            there = read_whole(folder / path, InputKind.RENDERED)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            odd.append(f"{path} ({error.strerror})")
+            continue
+        if there != content and (path, sha256(there)) not in known:
+            odd.append(path)
+    if (folder / MANIFEST).exists() and not manifest:
+        odd.append(MANIFEST)
+    if odd:
+        raise RefusedError(
+            f"{len(odd)} files in {folder} are not as an earlier rendering wrote them: {', '.join(odd[:5])}",
+            id="render-folder-in-use",
+            next_step="Give another folder with --out, or move these files away.",
+        )
+
+
+def _manifest(nodes: Iterable[NodeFile], rendered: Iterable[Rendered], targets: Mapping[str, bytes]) -> bytes:
+    inputs = [{"id": one.id, "role": one.role.value, "file": one.file, "sha256": sha256(one.content)} for one in nodes]
+    files = [
+        {
+            "id": one.node,
+            "role": one.role.value,
+            "phase": one.phase.value,
+            "path": file_of(one),
+            "sha256": sha256(one.content),
+        }
+        for one in rendered
+        if one.content is not None and file_of(one) in targets
+    ]
+    written = [{"path": path, "sha256": sha256(content)} for path, content in sorted(targets.items())]
+    manifest = {"kind": KIND, "schema_version": 1, "inputs": inputs, "files": files, "written": written}
+    return json.dumps(manifest, indent=1).encode() + b"\n"

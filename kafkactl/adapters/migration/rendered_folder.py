@@ -1,0 +1,71 @@
+"""The folder of `migrate render`, where `run` is asked to use its files: each is compared with what it would render.
+
+The law: an operator's additions in that folder count, a contradiction to the phase does not pass. What a phase sets or
+removes has to be so in the folder's file as well.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkactl.adapters.files.input_files import InputKind, read_whole
+from kafkactl.adapters.migration.rendered_files import file_of, sha256
+from kafkactl.errors import DecodeError
+from kafkactl.findings import Finding, blocker, blockers
+from kafkactl.frozen import frozen
+from kafkactl.migration.render.facts import NodeFile
+from kafkactl.migration.render.hand_edits import changed_keys
+from kafkactl.migration.render.node import Rendered, refused_by_kafka
+from kafkactl.wording import some
+
+
+@frozen
+class FromFolder:
+    """A file of the folder: its path, its bytes, and the keys in which it differs from the rendered one."""
+
+    path: str
+    content: bytes
+    differs: tuple[str, ...]
+
+
+def from_folder(folder: Path, node: NodeFile, made: Rendered) -> FromFolder | Finding:
+    """The folder's file for the phase of `made`, or why it cannot be used."""
+    assert made.content is not None
+    path = folder / file_of(made)
+    try:
+        content = read_whole(path, InputKind.RENDERED)
+        differs = tuple(changed_keys(made.content, content))
+    except OSError as error:
+        return blocker(
+            "rendered-file-missing",
+            node.name,
+            f"the {made.phase} file of {node.name}, {path}, cannot be read: {error.strerror or error}",
+            f"Run `kafkactl migrate render --out {folder}`, or leave --rendered out: the driver then renders itself.",
+            path=str(path),
+        )
+    except DecodeError as error:
+        return blocker("rendered-file-contradicts", node.name, f"{path}: {error.message}", _AGAIN, path=str(path))
+    wrong = sorted(set(differs) & {*made.set, *made.removed})
+    if wrong:
+        return blocker(
+            "rendered-file-contradicts",
+            node.name,
+            f"{path} contradicts the phase {made.phase}: {some(wrong)} is not as that phase needs it",
+            _AGAIN,
+            path=str(path),
+            keys=wrong,
+        )
+    if refusals := blockers(refused_by_kafka(node, made.phase, content)):
+        return refusals[0]
+    return FromFolder(path=str(path), content=content, differs=differs)
+
+
+def told_of(found: FromFolder) -> str:
+    """A line for whoever watches the run."""
+    same = (
+        "as the driver renders it" if not found.differs else f"differs from the rendered file in {some(found.differs)}"
+    )
+    return f"file {found.path} (sha256 {sha256(found.content)[:12]}): {same}"
+
+
+_AGAIN = "Correct the file, or render the folder again; the folder's additions in other keys are kept by the run."

@@ -1,0 +1,1 @@
+"""The network: sockets, TLS and its settings."""

@@ -1,0 +1,225 @@
+"""A Spark application for the dry run, and what can be told before there is one: the extra, Java, the master.
+
+Spark's own settings (spark-defaults.conf, SPARK_CONF_DIR, SPARK_DRIVER_MEMORY, PYSPARK_PYTHON) hold; what is set here
+is only what they leave open. Workers get kafkactl as a zip and need nothing of it installed, but a Python with numpy,
+and with pyarrow where Spark merges.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import kafkactl
+from kafkactl.adapters.spark import daemon as spark_daemon
+from kafkactl.adapters.spark.jvm import SAFE_PATH, last_words, spark_home, start_jvm
+from kafkactl.errors import FailedError, InputError, UnreachableError
+from kafkactl.extras import install_advice
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf, SparkContext
+
+LOCAL_MASTER: Final = "local[*]"
+_NEEDED: Final = ("pyspark", "pyarrow", "numpy")
+_STANDALONE = re.compile(r"spark://(.+)")
+_CONNECT_TIMEOUT_S: Final = 5.0
+_DATA_SUFFIXES: Final = (".json", ".toml")
+_OURS: Final = {
+    "spark.app.name": "kafkactl dryrun",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.adaptive.enabled": "false",
+}
+# A command is over before a second compiler or a collector of its own threads pays: half the JVM's processor time. The
+# JVM runs before its settings are read, so they have to stand on its command line.
+_JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+_NAMES_JAVA_OPTIONS: Final = re.compile(r"JavaOptions|_OPT(ION)?S\b|-XX:")
+# An application on this machine alone is nobody else's to connect to. Spark makes the secret for it.
+_ALONE: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.authenticate": "true",
+}
+_DAEMON: Final = "spark.python.daemon.module"
+_PYTHON_PATH: Final = "spark.executorEnv.PYTHONPATH"
+_SAFE_PATH: Final = f"spark.executorEnv.{SAFE_PATH}"
+_PYTHON_SETTINGS: Final = ("spark.pyspark.python", _DAEMON, _PYTHON_PATH)
+_JVM_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+
+
+@contextmanager
+def spark_context(master: str | None) -> Iterator[SparkContext]:
+    """An application on `master` (a URL as spark-submit takes it; by default as Spark's settings say, or this machine).
+
+    It is stopped at the end. Raises InputError `spark-needs-extra`, `spark-needs-java`, `invalid-spark-master`,
+    UnreachableError `spark-master-unreachable`, FailedError `spark-failed`; the last also for what fails in it.
+    """
+    check_spark(master)
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with tempfile.TemporaryDirectory(prefix="kafkactl-spark-") as folder:
+        archive = write_zip(Path(folder) / "kafkactl.zip")
+        try:
+            context = _context(master)
+            try:
+                context.addPyFile(str(archive))
+                yield context
+            finally:
+                context.stop()
+        except (Py4JError, PySparkException, OSError, RuntimeError) as error:
+            raise _failed(error) from error
+
+
+def check_spark(master: str | None) -> None:
+    """Raise what `spark_context` raises before it starts anything."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"the Spark engine needs the extra `dryrun`: {', '.join(missing)} cannot be imported",
+            id="spark-needs-extra",
+            next_step=f"{install_advice('dryrun')}, or leave out --engine spark and --master.",
+        )
+    if not _java():
+        home = os.environ.get("JAVA_HOME")
+        why = f"JAVA_HOME is {home}, and there is no bin/java in it" if home else (
+            "JAVA_HOME is not set, and there is no `java` on the PATH"
+        )  # fmt: skip
+        raise InputError(
+            f"the Spark engine needs Java 17 or newer: {why}",
+            id="spark-needs-java",
+            next_step="Install a JRE (apt-get install openjdk-17-jre-headless) or correct JAVA_HOME, or leave out "
+            "--engine spark.",
+        )
+    spark_home()
+    standalone = None if master is None else _STANDALONE.fullmatch(master)
+    if standalone is not None:
+        _check_reachable(standalone[1])
+
+
+def _java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+
+
+def _check_reachable(addresses: str) -> None:
+    """A standalone master answers at one of its addresses; Spark itself would try for a minute."""
+    errors = []
+    for address in addresses.split(","):
+        host, colon, port = address.rpartition(":")
+        if not colon or not port.isascii() or not port.isdigit():
+            raise InputError(
+                f"spark://{addresses} names no address", id="invalid-spark-master", next_step="Write spark://HOST:PORT."
+            )
+        try:
+            socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
+            return
+        except (OSError, OverflowError) as error:
+            errors.append(f"{address}: {error}")
+    raise UnreachableError(
+        f"no Spark master answers ({'; '.join(errors)})",
+        id="spark-master-unreachable",
+        next_step="Check that the master runs and that its port can be reached from here.",
+    )
+
+
+def _context(master: str | None) -> SparkContext:
+    """No session, of which few jobs have a need: it would take as long again."""
+    from pyspark import SparkConf, SparkContext
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    start_jvm(_of_the_jvm())
+    conf = SparkConf()  # with Spark's own settings
+    for name, value in _OURS.items():
+        conf.setIfMissing(name, value)
+    if master is not None:
+        conf.setMaster(master)
+    conf.setIfMissing("spark.master", LOCAL_MASTER)
+    if _is_local(conf):
+        for name, value in _ALONE.items():
+            conf.setIfMissing(name, value)
+    _set_python(conf)
+    conf.set("spark.ui.showConsoleProgress", "false")  # pyspark turns it on, whatever the settings say
+    return SparkContext.getOrCreate(conf)
+
+
+def _is_local(conf: SparkConf) -> bool:
+    return str(conf.get("spark.master", "")).startswith("local")
+
+
+def _set_python(conf: SparkConf) -> None:
+    """No worker imports from its working directory, which may be anybody's.
+
+    Workers on this machine that run the driver's Python see the same modules: they start by a daemon of ours.
+
+    On Linux alone: elsewhere numpy may bring libraries that do not bear a fork (macOS), or nothing is forked (Windows).
+    """
+    ours = (
+        sys.platform == "linux"
+        and os.environ["PYSPARK_PYTHON"] == sys.executable
+        and not any(map(conf.contains, _PYTHON_SETTINGS))
+    )
+    conf.set(_SAFE_PATH, "1")
+    if ours and _is_local(conf):
+        conf.set(_DAEMON, spark_daemon.__name__)
+        conf.set(_PYTHON_PATH, str(Path(kafkactl.__file__).parent.parent))
+
+
+def _of_the_jvm() -> SparkConf:
+    """What the JVM of the driver is started with; nothing where any of Spark's own settings has options for it."""
+    from pyspark import SparkConf
+
+    conf = SparkConf(loadDefaults=False)
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
+    told = [_settings(folder / name) for name in ("spark-defaults.conf", "spark-env.sh")]
+    told.append(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    if not any(map(os.environ.get, _JVM_VARIABLES)) and not any(map(_NAMES_JAVA_OPTIONS.search, told)):
+        conf.set(*_JAVA_OPTIONS)
+    return conf
+
+
+def _settings(file: Path) -> str:
+    """The lines of a file of settings that are no comments; Spark itself tells what is wrong with the file."""
+    try:
+        lines = file.read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+
+
+def write_zip(path: Path) -> Path:
+    """The library and its data as a zip that workers import from; the command line is left out."""
+    package = Path(kafkactl.__file__).parent
+    data = package / "schemas"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(package.rglob("*.py")):
+            inside = file.relative_to(package)
+            if inside.parts[0] not in ("commands", "schemas"):
+                archive.write(file, f"kafkactl/{inside.as_posix()}")
+        root = data if data.is_dir() else package.parent / "schemas"
+        for file in sorted(root.rglob("*")):
+            if file.suffix in _DATA_SUFFIXES:
+                archive.write(file, f"kafkactl/schemas/{file.relative_to(root).as_posix()}")
+    return path
+
+
+def _failed(error: Exception) -> FailedError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if ":" in line and re.match(r"[\w.]*(Error|Exception)\b", line)]
+    written = "" if causes else last_words()[-500:]  # a JVM that does not start says why in what it writes
+    return FailedError(
+        f"Spark could not do it: {(causes or lines or [type(error).__name__])[-1][:500]}",
+        id="spark-failed",
+        cause=written or (lines[0][:500] if lines else None),
+        next_step="Look into the logs of the Spark application; `--engine local` replays the log in process.",
+    )

@@ -1,0 +1,1 @@
+"""A live ZooKeeper: sessions, reads, writes and settings."""

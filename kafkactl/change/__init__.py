@@ -1,0 +1,1 @@
+"""What all long changes share: their journals."""

@@ -1,0 +1,1 @@
+"""The active controller, simulated: its rules and its elections."""

@@ -1,0 +1,406 @@
+"""The active controller, played: it takes the events that a real one takes and says what it would write.
+
+It stands on an image and changes only its own picture of it. Each method is one operation of the real controller, with
+its records in the order in which that one writes them; partitions within an operation come by topic name and number,
+while Kafka walks hash tables. Sources: `ReplicationControlManager.java`, `ClusterControlManager.java`; measured on
+3.9.2, 4.0.2, 4.3.1 and 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from kafkactl.dryrun.controller.appended import Changed, Operation, record
+from kafkactl.dryrun.controller.election import Election, Ids, PartitionChange, Target, change_partition, merge, without
+from kafkactl.dryrun.controller.facts import Facts, min_isr_of, unclean_allowed
+from kafkactl.dryrun.controller.members import last_registration
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image.model import (
+    DIRECTORIES_AT,
+    LOST,
+    MIGRATING,
+    RECOVERING,
+    UNASSIGNED,
+    Broker,
+    Image,
+    Partition,
+    Topic,
+    partition_of,
+)
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.values import Uuid
+
+Key: TypeAlias = tuple[Uuid, int]  # topic id, partition
+_ISR, _LEADER, _LEADER_EPOCH, _ELR = 1, 4, 6, 9  # places in a Partition, and in the tuple that stands for one
+
+
+class ActiveController:
+    """The controller's picture of the cluster, and what it has written so far (`operations`)."""
+
+    def __init__(self, image: Image, facts: Facts) -> None:
+        self.image = image
+        self.facts = facts
+        self.brokers: dict[int, Broker] = dict(image.brokers)
+        self.changed: dict[Key, Partition] = {}
+        self.operations: list[Operation] = []
+        self.touched: dict[Key, Partition] = {}  # what changed since `mark`, as it was then
+        self.unclean: set[Key] = set()  # since `mark` led by a replica that was not known to be in sync
+        self._changed_of: dict[Uuid, dict[int, Partition]] = {}  # `changed` by topic: a uuid is dear to hash
+        self._held: dict[int, list[Key]] | None = None  # by broker, the partitions that have a replica there
+        self._leaderless: set[Key] | None = None
+        self._directories: dict[bytes, tuple[Uuid, ...]] = {}  # equal lists are one object, and so are equal changes
+        self._changes: dict[PartitionChange, PartitionChange] = {}
+        self._tally: list[int] | None = None
+        self._topics = sorted(image.topics.values(), key=lambda topic: topic.name)
+        self._settings: dict[str, tuple[int, bool]] = {}
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def partition(self, key: Key) -> Partition:
+        """A partition as it is now."""
+        found = self.changed.get(key)
+        if found is not None:
+            return found
+        state = self.image.topics[key[0]].partitions.states[key[1]]
+        raw = state[DIRECTORIES_AT]
+        directories = self._directories.get(raw)
+        if directories is None:
+            directories = self._directories[raw] = partition_of(state).directories
+        return Partition._make((*state[:DIRECTORIES_AT], directories, *state[DIRECTORIES_AT + 1 :]))
+
+    def settings(self, topic: Topic) -> tuple[int, bool]:
+        """The effective min ISR of a topic (at most the replicas of its partition 0), and whether an unclean election
+        is allowed."""
+        if topic.name not in self._settings:
+            first = topic.partitions.get(0) or next(iter(topic.partitions.values()))
+            least = min(min_isr_of(self.image, self.facts, topic.name), len(first.replicas))
+            self._settings[topic.name] = least, unclean_allowed(self.image, self.facts, topic.name)
+        return self._settings[topic.name]
+
+    def min_isr(self, topic: Topic) -> int:
+        """min.insync.replicas of a topic as it is set."""
+        return self.settings(topic)[0]
+
+    def is_active(self, broker_id: int) -> bool:
+        """Registered, not fenced, not shutting down."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+    def keys(self, wanted: Callable[[Any], bool]) -> list[Key]:
+        """The partitions that are so, by topic name and number; `wanted` is given fields in the order of Partition."""
+        return [(topic.id, number) for topic, number, fields in self.all_fields() if wanted(fields)]
+
+    def names(self, keys: Iterable[Key]) -> list[str]:
+        """Partitions as people call them, `topic-0`."""
+        return [f"{self.image.topics[topic].name}-{number}" for topic, number in keys]
+
+    def all_fields(self) -> Iterator[tuple[Topic, int, Any]]:
+        """Every partition as it is now: topic, number, fields in the order of Partition; by topic name and number."""
+        for topic in self._topics:
+            changed = self._changed_of.get(topic.id, {})
+            states = topic.partitions.states
+            for number in sorted(states):
+                yield topic, number, changed.get(number) or states[number]
+
+    def with_isr(self, broker_id: int) -> list[Key]:
+        """The partitions that have a broker in their ISR."""
+        return [key for key in self.held_by(broker_id) if broker_id in self.partition(key).isr]
+
+    def with_elr(self, broker_id: int) -> list[Key]:
+        """The partitions for which a broker is an eligible leader."""
+        return [key for key in self.held_by(broker_id) if broker_id in self.partition(key).eligible_leader_replicas]
+
+    def held_by(self, broker_id: int) -> list[Key]:
+        """The partitions that name a broker in their replicas, ISR or ELR, by topic name and number.
+
+        They are looked up once for all brokers, until replicas change.
+        """
+        if self._held is None:
+            self._held = {}
+            for topic, number, fields in self.all_fields():
+                key = topic.id, number
+                for one in dict.fromkeys((*fields[0], *fields[_ISR], *fields[_ELR])):
+                    self._held.setdefault(one, []).append(key)
+        return self._held.get(broker_id, [])
+
+    def without_leader(self) -> list[Key]:
+        """The partitions that have no leader, by topic name and number."""
+        if self._leaderless is None:
+            self._leaderless = set(self.keys(lambda fields: fields[_LEADER] == NO_LEADER))
+        topics = self.image.topics
+        return sorted(self._leaderless, key=lambda key: (topics[key[0]].name, key[1]))
+
+    def mark(self) -> None:
+        """From here on `touched` gathers what changes, and `unclean` who is elected uncleanly."""
+        self.touched = {}
+        self.unclean = set()
+
+    def tally(self) -> tuple[int, int, int, int]:
+        """Partitions in all, without a leader, under min ISR (or without a leader), at min ISR."""
+        if self._tally is None:
+            self._tally = [0, 0, 0, 0]
+            for topic, number, fields in self.all_fields():
+                self._count(topic, fields, self.weight((topic.id, number)))
+        return tuple(self._tally)  # type: ignore[return-value]
+
+    def weight(self, _key: Key) -> int:
+        """How many partitions one stands for (`shapes.ShapedController`)."""
+        return 1
+
+    def _count(self, topic: Topic, fields: Any, by: int) -> None:
+        assert self._tally is not None
+        in_sync, led = len(fields[_ISR]), fields[_LEADER] != NO_LEADER
+        enough = min(self.min_isr(topic), len(fields[0]))
+        self._tally[0] += by
+        self._tally[1] += by * (not led)
+        self._tally[2] += by * (not led or in_sync < enough)
+        self._tally[3] += by * (led and in_sync == enough)
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    def fence(self, broker_id: int, keys: Iterable[Key] | None = None) -> Operation:
+        """Its session expired, or it asked to stop: out of every ISR, then fenced (`handleBrokerFenced`)."""
+        items = self._update(self.with_isr(broker_id) if keys is None else keys, remove=broker_id)
+        change = self.registration_change(broker_id, Fenced=1)
+        self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=True)
+        return self._done(f"broker {broker_id} is fenced", *items, change)
+
+    def begin_shutdown(self, broker_id: int) -> Operation:
+        """It asks to stop in order: marked, then out of every ISR (`handleBrokerInControlledShutdown`)."""
+        head = []
+        if not self.brokers[broker_id].in_controlled_shutdown:
+            head.append(self.registration_change(broker_id, 1, InControlledShutdown=1))
+        items = self._update(self.with_isr(broker_id), remove=broker_id)
+        self.brokers[broker_id] = replace(self.brokers[broker_id], in_controlled_shutdown=True)
+        return self._done(f"broker {broker_id} begins a controlled shutdown", *head, *items)
+
+    def unfence(self, broker_id: int) -> Operation:
+        """It has caught up: unfenced, then every partition without a leader is looked at (`handleBrokerUnfenced`)."""
+        change = self.registration_change(broker_id, Fenced=-1)
+        items = self._update(self.without_leader(), add=broker_id)
+        self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=False)
+        return self._done(f"broker {broker_id} is unfenced", change, *items)
+
+    def unregister(self, broker_id: int) -> Operation:
+        """Its registration goes (`handleBrokerUnregistered`): from the ISRs it moves into the ELRs, and stays there."""
+        items = self._update(self.with_isr(broker_id), remove=broker_id)
+        items += self._update(self.with_elr(broker_id), remove=broker_id)
+        broker = self.brokers[broker_id]
+        gone = record("UnregisterBrokerRecord", {"BrokerId": broker_id, "BrokerEpoch": broker.epoch})
+        operation = self._done(f"broker {broker_id} is unregistered", *items, gone)
+        del self.brokers[broker_id]
+        return operation
+
+    def register(
+        self, broker_id: int, incarnation_id: Uuid, *, clean: bool, directories: tuple[Uuid, ...] | None = None
+    ) -> Operation:
+        """A new incarnation (`registerBroker`); `clean`: it says that it went down in order, and it is believed. One
+        that is not registered is not believed, for there is no epoch to compare with.
+
+        After an unclean shutdown with ELR it leaves every ISR and ELR. Its broker epoch is the offset at which this
+        operation begins, or close to it.
+        """
+        isr, clean = self.with_isr(broker_id), clean and broker_id in self.brokers
+        if self.facts.rules.elections.elr and not clean:
+            items = self._update(isr, unclean=broker_id)
+            items += self._update(self.with_elr(broker_id), unclean=broker_id)
+        else:
+            items = self._update(isr, remove=broker_id) if self.facts.rules.registration_clears_isr else []
+        before = self.brokers.get(broker_id) or last_registration(self.image, self.facts, broker_id)
+        self.brokers[broker_id] = replace(
+            before,
+            epoch=self.next_offset,
+            incarnation_id=incarnation_id,
+            fenced=True,
+            in_controlled_shutdown=False,
+            directories=before.directories if directories is None else directories,
+            cordoned=None,
+        )
+        return self._done(f"broker {broker_id} registers", *items, self._registration(broker_id))
+
+    def report_cordoned(self, broker_id: int) -> Operation | None:
+        """Its first heartbeats tell which directories are cordoned: at each start, from metadata.version 4.3-IV0."""
+        if not self.facts.rules.cordons:
+            return None
+        cordoned = self.image.brokers[broker_id].cordoned or () if broker_id in self.image.brokers else ()
+        change = self.registration_change(broker_id, 3, CordonedLogDirs=list(cordoned))
+        self.brokers[broker_id] = replace(self.brokers[broker_id], cordoned=cordoned)
+        return self._done(f"broker {broker_id} tells of its cordoned directories", change)
+
+    def report_directories(self, broker_id: int, moved: Mapping[Uuid, Uuid]) -> Operation | None:
+        """It tells where its replicas are now: from one directory into another (`handleAssignReplicasToDirs`)."""
+        if not self.facts.rules.elections.directories:
+            return None
+        items = []
+        for key in self.held_by(broker_id):
+            before = self.partition(key)
+            places = zip(before.replicas, before.directories, strict=False)
+            found = tuple(moved.get(at, at) if replica == broker_id else at for replica, at in places)
+            if found != before.directories:
+                items.append(self.put(key, before, PartitionChange(directories=found)))
+        return self._done(f"broker {broker_id} tells where its replicas are", *items) if items else None
+
+    def alter_isr(self, changes: Iterable[tuple[Key, tuple[int, ...]]], name: str) -> Operation | None:
+        """What leaders report: the ISR as it is now, which also ends the recovery of a partition (`alterPartition`)."""
+        items = self._alike(changes, self.is_active, recovery_state=0)
+        return self._done(name, *items) if items else None
+
+    def apply(self, name: str, *items: MetadataRecord | Changed) -> Operation:
+        """An operation whose records are already known."""
+        return self._done(name, *items)
+
+    # --- one partition ----------------------------------------------------------------------------------------------
+
+    def change(self, key: Key, target: Target, may_lead: Callable[[int], bool]) -> list[Changed]:
+        """Change a partition towards a target; nothing or one change. `may_lead` is asked before the directory is."""
+        before = self.partition(key)
+        change = self._towards(before, target, may_lead)
+        return [] if change is None else [self.put(key, before, change)]
+
+    def put(self, key: Key, before: Partition, change: PartitionChange) -> Changed:
+        """Take a change of a partition over."""
+        change = self._changes.setdefault(change, change)
+        self.changed[key] = made = merge(before, change)
+        if change.replicas is not None:
+            self._held = None
+        if self._leaderless is not None and before.leader != made.leader:
+            (self._leaderless.add if made.leader == NO_LEADER else self._leaderless.discard)(key)
+        self.touched.setdefault(key, before)
+        if change.leader >= 0 and _leads_uncleanly(before, change, made):
+            self.unclean.add(key)
+        if self._tally is not None:
+            topic = self.image.topics[key[0]]
+            weight = self.weight(key)
+            self._count(topic, before, -weight)
+            self._count(topic, made, weight)
+        self._changed_of.setdefault(key[0], {})[key[1]] = made
+        return Changed(key[0], key[1], change)
+
+    def acceptor(self, partition: Partition, may_lead: Callable[[int], bool]) -> Callable[[int], bool]:
+        """Who may lead this partition: its broker may, and the directory of the replica is online there."""
+        where = dict(zip(partition.replicas, partition.directories, strict=False))
+
+        def acceptable(broker_id: int) -> bool:
+            return may_lead(broker_id) and self.has_online(broker_id, where.get(broker_id, MIGRATING))
+
+        return acceptable
+
+    def has_online(self, broker_id: int, directory: Uuid) -> bool:
+        """Whether a directory is online on a broker (`DirectoryId.isOnline`)."""
+        return is_online_in(self.brokers.get(broker_id), directory)
+
+    def default_directory(self, broker_id: int) -> Uuid:
+        """Where a new replica is put on a broker (`ClusterControlManager.defaultDir`)."""
+        broker = self.brokers.get(broker_id)
+        if broker is None:
+            return UNASSIGNED
+        if not broker.directories:
+            return MIGRATING
+        return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED
+
+    # --- records ----------------------------------------------------------------------------------------------------
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next record would stand."""
+        return self.facts.next_offset + sum(len(one.items) for one in self.operations)
+
+    def registration_change(self, broker_id: int, version: int = 0, **fields: Any) -> MetadataRecord:
+        """A BrokerRegistrationChangeRecord of a broker as it is registered now."""
+        data = {"BrokerId": broker_id, "BrokerEpoch": self.brokers[broker_id].epoch, **fields}
+        return record("BrokerRegistrationChangeRecord", data, version)
+
+    def _registration(self, broker_id: int) -> MetadataRecord:
+        broker = self.brokers[broker_id]
+        version = self.facts.rules.version_of("RegisterBrokerRecord")
+        data: dict[str, Any] = {
+            "BrokerId": broker_id,
+            "IncarnationId": broker.incarnation_id,
+            "BrokerEpoch": broker.epoch,
+            "EndPoints": [
+                {"Name": one.name, "Host": one.host, "Port": one.port, "SecurityProtocol": one.security_protocol}
+                for one in broker.listeners
+            ],
+            "Features": [
+                {"Name": name, "MinSupportedVersion": one.min, "MaxSupportedVersion": one.max}
+                for name, one in broker.features.items()
+            ],
+            "Rack": broker.rack,
+            "Fenced": broker.fenced,
+        }
+        if version >= 3:
+            data["LogDirs"] = list(broker.directories)
+        return record("RegisterBrokerRecord", data, version)
+
+    def _update(
+        self, keys: Iterable[Key], *, remove: int = NO_LEADER, add: int = NO_LEADER, unclean: int = NO_LEADER
+    ) -> list[Changed]:
+        """Leader and ISR of these partitions, with a broker gone, back, or back after an unclean shutdown
+        (`generateLeaderAndIsrUpdates`)."""
+
+        def may_lead(broker_id: int) -> bool:
+            return broker_id not in (remove, unclean) and (broker_id == add or self.is_active(broker_id))
+
+        shutdown = frozenset() if unclean == NO_LEADER else frozenset({unclean})
+        wanted = ((key, None) for key in keys)
+        return self._alike(wanted, may_lead, gone=(remove, unclean), unclean_shutdown=shutdown)
+
+    def _alike(
+        self,
+        wanted: Iterable[tuple[Key, Ids | None]],
+        may_lead: Callable[[int], bool],
+        *,
+        gone: Ids = (),
+        **rest: Any,
+    ) -> list[Changed]:
+        """Changes of partitions towards these ISRs (None: the present one without who is `gone`).
+
+        Partitions that are alike change alike, and their change is worked out once.
+        """
+        items: list[Changed] = []
+        known: dict[Any, tuple[PartitionChange | None, Partition]] = {}
+        topic, least, unclean = None, 0, False
+        for key, given in wanted:
+            before = self.partition(key)
+            if key[0] is not topic:
+                topic = key[0]
+                least, unclean = self.settings(self.image.topics[topic])
+            isr = without(before.isr, *gone) if given is None else given
+            # Directories by identity, for their hash is dear; `known` keeps them alive.
+            shape = before[:_LEADER_EPOCH], id(before.directories), before[_ELR:], isr, least, unclean
+            found = known.get(shape)
+            if found is None:
+                election = Election.UNCLEAN if unclean else Election.ONLINE
+                target = Target(min_isr=least, isr=isr, election=election, **rest)
+                found = known[shape] = self._towards(before, target, may_lead), before
+            if found[0] is not None:
+                items.append(self.put(key, before, found[0]))
+        return items
+
+    def _towards(self, before: Partition, target: Target, may_lead: Callable[[int], bool]) -> PartitionChange | None:
+        elections = self.facts.rules.elections
+        return change_partition(before, target, self.acceptor(before, may_lead), elections, self.default_directory)
+
+    def _done(self, name: str, *items: MetadataRecord | Changed) -> Operation:
+        operation = Operation(name, items)
+        self.operations.append(operation)
+        return operation
+
+
+def is_online_in(broker: Broker | None, directory: Uuid) -> bool:
+    """Whether a directory is online on a broker of this registration (`DirectoryId.isOnline`)."""
+    if directory in (UNASSIGNED, MIGRATING):
+        return True
+    if directory == LOST or broker is None:
+        return False
+    return not broker.directories or directory in broker.directories
+
+
+def _leads_uncleanly(before: Partition, change: PartitionChange, made: Partition) -> bool:
+    """Whether the new leader is one that was not known to be in sync; the change tells unless it was RECOVERING."""
+    if change.leader_recovery_state == RECOVERING:
+        return True
+    was_safe = change.leader in before.isr or change.leader in before.eligible_leader_replicas
+    return made.leader_recovery_state == RECOVERING and not was_safe

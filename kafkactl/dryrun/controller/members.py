@@ -1,0 +1,84 @@
+"""Which broker ids belong to a cluster: those that are registered, and those that were or that partitions name.
+
+Unregistering takes a broker's registration away and nothing else: partitions keep it in their replicas, and when its
+process starts again it registers as a new broker (`ReplicationControlManager.handleBrokerUnregistered`,
+`ClusterControlManager.registerBroker`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.errors import InputError
+from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED, Broker, Image
+from kafkactl.values import Uuid
+
+_NO_DIRECTORY = (UNASSIGNED, MIGRATING, LOST)
+_NO_EPOCH = -1
+
+
+def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
+    """The brokers named, once each. Raises InputError `no-brokers-named` where there are none, `too-few-brokers` where
+    the cluster has none, `unknown-broker` where one was never part of this cluster as far as the log shows."""
+    named = list(dict.fromkeys(brokers))
+    if not named and not image.brokers:
+        step = "Take a log that reaches to where brokers are registered."
+        raise InputError("no broker is registered in this log", id="too-few-brokers", next_step=step)
+    if not named:
+        raise InputError("no broker was named", id="no-brokers-named", next_step="Name one: --brokers 3.")
+    unknown = set(named) - set(image.brokers) - set(facts.departed)
+    strangers = sorted(unknown - _in_partitions(image, unknown)) if unknown else []
+    if strangers:
+        known = ", ".join(str(one) for one in sorted(image.brokers)) or "none"
+        raise InputError(
+            f"broker {strangers[0]} is not registered in this log, and neither was it before nor does a partition name "
+            f"it; registered: {known}",
+            id="unknown-broker",
+            next_step="Name brokers of this cluster.",
+        )
+    return named
+
+
+def last_registration(image: Image, facts: Facts, broker_id: int) -> Broker:
+    """The registration of a broker, or its last one; where the log no longer holds it, one as far as partitions and
+    the other brokers show it."""
+    held = image.brokers.get(broker_id) or facts.departed.get(broker_id)
+    if held is not None:
+        return held
+    like = next((image.brokers[id] for id in sorted(image.brokers)), None)
+    return Broker(
+        id=broker_id,
+        epoch=_NO_EPOCH,
+        incarnation_id=Uuid(broker_id.to_bytes(16, "big")),
+        listeners=() if like is None else like.listeners,
+        features={} if like is None else like.features,
+        rack=None,
+        fenced=True,
+        in_controlled_shutdown=False,
+        is_migrating_zk_broker=False,
+        directories=tuple(sorted(_directories(image, broker_id), key=lambda one: one.raw)),
+        cordoned=None,
+    )
+
+
+def _in_partitions(image: Image, wanted: Iterable[int]) -> set[int]:
+    """Those of the ids that a partition names as replica, in its ISR or ELR, or as its last known leader."""
+    left, found = set(wanted), set()
+    for topic in image.topics.values():
+        for state in topic.partitions.states.values():
+            here = left.intersection((*state[0], *state[1], *state[9], *state[10]))
+            found |= here
+            left -= here
+            if not left:
+                return found
+    return found
+
+
+def _directories(image: Image, broker_id: int) -> set[Uuid]:
+    """The directories that partitions name for their replicas on a broker."""
+    found = set()
+    for topic in image.topics.values():
+        for partition in topic.partitions.values():
+            found |= {at for id, at in zip(partition.replicas, partition.directories, strict=False) if id == broker_id}
+    return found.difference(_NO_DIRECTORY)

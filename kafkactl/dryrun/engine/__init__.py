@@ -1,0 +1,1 @@
+"""From metadata logs to images: the local engine and what it shares with Spark."""

@@ -1,0 +1,312 @@
+"""Batches of a metadata log as columns: partition records by key and body, every other record as it stands.
+
+Nearly all records are PartitionRecords and PartitionChangeRecords, and what they say behind the topic id has mostly
+been said before. So their columns are dictionary encoded: `key` (the partition number and topic id as in the record,
+20 bytes) and `body` (api key, version, and the bytes behind the ids). Whatever is no such record, or cannot be read as
+one, keeps its bytes and its place, to be replayed one by one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkactl.dryrun.engine.before import UNDECODABLE, record_types
+from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
+from kafkactl.metadata.replay.columns.bytes import Array, ByteNumbers
+from kafkactl.metadata.replay.columns.bytes import Window as Bytes
+from kafkactl.metadata.replay.columns.frame import Heads, Records, heads, records
+from kafkactl.metadata.replay.reference import ABORT, BEGIN, END
+from kafkactl.protocol.record_batch import LENGTH_END
+
+VALUE, BATCH = 0, 1  # kinds of `others`: the value of a record, a whole batch that is unusual
+PARTITION, CHANGE = 3, 5
+KEY_BYTES: Final = 20
+_HEAD_END: Final = 3 + KEY_BYTES
+_NEWEST: Final = 2  # version of both partition records
+_MARKERS: Final = (BEGIN, END, ABORT)
+
+
+@frozen
+class Window:
+    """Which records are replayed: offsets from `first` on and below `end`; earlier ones are counted.
+
+    Partition records within the `withheld` ranges of offsets (first and last), and those of `exact` topics (raw ids),
+    stay as they stand; with `all_exact` all of them do.
+    """
+
+    first: int
+    end: int
+    withheld: tuple[tuple[int, int], ...] = ()
+    exact: frozenset[bytes] = frozenset()
+    all_exact: bool = False
+
+
+class Other(NamedTuple):
+    """A record, or a batch, as it stands. `position` is that of its batch in the file, `number` its place in it."""
+
+    position: int
+    number: int
+    kind: int
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    content: bytes
+
+
+class Rows(NamedTuple):
+    """Partition records in the order of the log: offsets, and the numbers of keys and bodies."""
+
+    offset: Array
+    key: Array
+    body: Array
+
+
+class Columns:
+    """What was decoded of a stretch of the log, piece by piece.
+
+    `keys` and `bodies` are what the numbers in the rows stand for; `before` counts the types of the records before the
+    window, `aborted` are the offsets (first and last) of transactions that were seen to be aborted and kept out of the
+    rows.
+    """
+
+    def __init__(self, window: Window) -> None:
+        self.keys: list[bytes] = []
+        self.bodies: list[bytes] = []
+        self.others: list[Other] = []
+        self.before: Counter[str] = Counter()
+        self.aborted: list[tuple[int, int]] = []
+        self._window = window
+        self._bytes = Bytes()
+        self._rows: list[Rows] = []
+        self._key_numbers = ByteNumbers(lambda key, _: self.keys.append(key))
+        self._body_numbers = ByteNumbers(self._new_body)
+        self._is_wrong: list[bool] = []
+
+    def rows(self) -> Rows:
+        """All rows; they are given once."""
+        if not self._rows:
+            nothing = np.zeros(0, np.int64)
+            return Rows(nothing, nothing, nothing)
+        rows, self._rows = self._rows, []
+        return Rows(*(np.concatenate(parts) for parts in zip(*rows, strict=True)))
+
+    def _new_body(self, rest: bytes, tag: int) -> None:
+        body = tag.to_bytes(2, "big") + rest
+        self.bodies.append(body)
+        self._is_wrong.append(body_of(body) is None)
+
+    def take(self, data: bytes, positions: Sequence[int], base: int, *, is_last: bool = True) -> int:
+        """The next batches, at these positions of `data`, whole and of a right CRC; `base` is the place of `data` in
+        the file. Returns how much of `data` was taken: all, but from a transaction on that goes on behind it, which is
+        to be read again with what follows (unless it begins here, or this is the last piece).
+        """
+        window = self._bytes
+        window.show(data)
+        taken = heads(window, positions)
+        self._take_before(window, taken.only(taken.last < self._window.first), base)
+        taken = taken.only((taken.last >= self._window.first) & (taken.offset < self._window.end))
+        whole = (taken.offset >= self._window.first) & (taken.last < self._window.end) & taken.is_usual
+        usual = taken.only(whole)
+        found, bad = records(window, usual)
+        piece = _Piece(window, usual, found, ~bad, base)
+        aborted, open_at = piece.transactions()
+        stop = None
+        if open_at is not None and not is_last and int(usual.at[open_at]) > positions[0]:
+            stop = int(usual.at[open_at])
+        odd = np.sort(np.concatenate([taken.at[~whole], usual.at[bad]]))
+        self._batches(window, odd if stop is None else odd[odd < stop], base)
+        self._take_usual(piece, aborted, stop)
+        if stop is not None:
+            return stop
+        return positions[-1] + LENGTH_END + int(window.i4[positions[-1] + 8])
+
+    def _take_before(self, window: Bytes, taken: Heads, base: int) -> None:
+        found, bad = records(window, taken.only(taken.is_usual))
+        odd = np.concatenate([taken.at[~taken.is_usual], taken.at[taken.is_usual][bad]])
+        self._batches(window, np.sort(odd), base)
+        piece = _Piece(window, taken.only(taken.is_usual), found, ~bad, base)
+        start = found.start[piece.sound]
+        known = (window.u1[start] == FRAME_VERSION) & (found.end[piece.sound] - start >= 3)
+        names = record_types()
+        for kind, count in enumerate(np.bincount(window.u1[start[known] + 1], minlength=1).tolist()):
+            if count:
+                self.before[names.get(kind, UNDECODABLE)] += count
+        if wrong := int((~known).sum()):
+            self.before[UNDECODABLE] += wrong
+
+    def _batches(self, window: Bytes, places: Array, base: int) -> None:
+        """Batches that have to be looked at by the codecs."""
+        for at in places.tolist():
+            offset, epoch = int(window.i8[at]), int(window.i4[at + 12])
+            end = at + LENGTH_END + int(window.i4[at + 8])
+            timestamp = int(window.i8[at + 27])
+            self.others.append(Other(base + at, 0, BATCH, offset, epoch, timestamp, window.data[at:end]))
+
+    def _take_usual(self, piece: _Piece, aborted: list[tuple[int, int]], stop: int | None) -> None:
+        """Partition records into rows, unless they have to stay as they stand; other records as they stand."""
+        rows = piece.sound if stop is None else piece.sound[piece.batch_at(piece.sound) < stop]
+        self.aborted += aborted
+        is_row = piece.is_partition(rows)
+        staying = [rows[~is_row]]
+        rows = rows[is_row]
+        keeps = self._keeps(piece, rows, aborted)
+        staying.append(rows[keeps])
+        rows = rows[~keeps]
+        start, end = piece.found.start[rows], piece.found.end[rows]
+        tags = piece.window.u1[start + 1].astype(np.int64) << 8 | piece.window.u1[start + 2]
+        body = self._body_numbers.numbers(piece.window, start + _HEAD_END, end - start - _HEAD_END, tags)
+        wrong = np.array(self._is_wrong, bool)[body]
+        staying.append(rows[wrong])
+        rows, body = rows[~wrong], body[~wrong]
+        key = self._key_numbers.numbers(piece.window, start[~wrong] + 3, np.full(len(rows), KEY_BYTES))
+        self._rows.append(Rows(piece.offsets(rows), key.astype(np.int32), body.astype(np.int32)))
+        self.others += piece.others(np.sort(np.concatenate(staying)))
+
+    def _keeps(self, piece: _Piece, rows: Array, aborted: Sequence[tuple[int, int]]) -> Array:
+        """Which of the rows are withheld, or of topics that are exact."""
+        window = self._window
+        if window.all_exact:
+            return np.ones(len(rows), bool)
+        keeps = np.zeros(len(rows), bool)
+        for ranges in (window.withheld, aborted):
+            keeps |= _within(piece.offsets(rows), ranges)
+        if window.exact:
+            start = piece.found.start[rows].tolist()
+            keeps |= np.array([piece.window.data[at + 7 : at + _HEAD_END] in window.exact for at in start], bool)
+        return keeps
+
+
+class _Piece:
+    """Records of the usual batches of a piece. `sound` are the numbers of those that were read."""
+
+    def __init__(self, window: Bytes, heads: Heads, found: Records, is_sound: Array, base: int) -> None:
+        self.window = window
+        self.found = found
+        self._heads = heads
+        self._base = base
+        self._batch = np.repeat(np.arange(len(heads.at)), heads.counts)
+        self.sound = np.flatnonzero(is_sound[self._batch])
+
+    def offsets(self, rows: Array) -> Array:
+        """Of some records."""
+        batch = self._batch[rows]
+        found: Array = self._heads.offset[batch] + (rows - self.found.first[batch])
+        return found
+
+    def batch_at(self, rows: Array) -> Array:
+        """Where the batches of some records begin."""
+        found: Array = self._heads.at[self._batch[rows]]
+        return found
+
+    def is_partition(self, rows: Array) -> Array:
+        """Which records are partition records by their beginning and size."""
+        start = self.found.start[rows]
+        kind = self.window.u4[start] & 0xFFFF
+        is_kind = (kind == FRAME_VERSION | PARTITION << 8) | (kind == FRAME_VERSION | CHANGE << 8)
+        found: Array = is_kind & (self.window.u1[start + 2] <= _NEWEST) & (self.found.end[rows] - start >= _HEAD_END)
+        return found
+
+    def transactions(self) -> tuple[list[tuple[int, int]], int | None]:
+        """Offsets of transactions that are aborted in this piece, and the batch in which one begins that does not end
+        in it (`outline` reads the same)."""
+        start = self.found.start[self.sound]
+        kind = self.window.u4[start] & 0xFFFF
+        marks = self.sound[(kind >= FRAME_VERSION | BEGIN << 8) & (kind <= FRAME_VERSION | ABORT << 8)]
+        aborted: list[tuple[int, int]] = []
+        begun: int | None = None
+        for row, offset in zip(marks.tolist(), self.offsets(marks).tolist(), strict=True):
+            value = self.window.data[int(self.found.start[row]) : int(self.found.end[row])]
+            if value[1] not in _MARKERS or not _is_sound(value):
+                continue
+            if value[1] == BEGIN:
+                begun = row if begun is None else begun
+            else:
+                if begun is not None and value[1] == ABORT:
+                    aborted.append((int(self.offsets(np.array([begun]))[0]), offset))
+                begun = None
+        return aborted, None if begun is None else int(self._batch[begun])
+
+    def others(self, rows: Array) -> Iterator[Other]:
+        """Some records as they stand."""
+        heads, data = self._heads, self.window.data
+        batch = self._batch[rows]
+        columns = (
+            heads.at[batch] + self._base, rows - self.found.first[batch], self.offsets(rows), heads.epoch[batch],
+            heads.timestamp[batch], self.found.start[rows], self.found.end[rows],
+        )  # fmt: skip
+        for position, number, offset, epoch, timestamp, start, end in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            yield Other(position, number, VALUE, offset, epoch, timestamp, data[start:end])
+
+
+def _within(offset: Array, ranges: Sequence[tuple[int, int]]) -> Array:
+    """Which offsets lie in one of the ranges, which ascend and do not overlap."""
+    if not ranges:
+        return np.zeros(len(offset), bool)
+    first, last = (np.array(bounds, np.int64) for bounds in zip(*ranges, strict=True))
+    at = np.searchsorted(first, offset, "right") - 1
+    found: Array = (at >= 0) & (offset <= last[at])
+    return found
+
+
+def _is_sound(value: bytes) -> bool:
+    try:
+        decode_record(value)
+    except DecodeError:
+        return False
+    return True
+
+
+# --- bodies -------------------------------------------------------------------------------------------------------
+
+LISTS: Final = ("Replicas", "Isr", "RemovingReplicas", "AddingReplicas")
+LATE_LISTS: Final = ("EligibleLeaderReplicas", "LastKnownElr")
+
+
+class Body(NamedTuple):
+    """What a partition record says behind its ids, in the order of a `PartitionState` without the two epochs.
+
+    None stands for what a change leaves alone. `is_unusual`: what it does depends on more than its own words (a change
+    of replicas or of directories alone), or Kafka would refuse it.
+    """
+
+    is_reset: bool
+    is_unusual: bool
+    leader_epoch: int
+    partition_epoch: int
+    fields: tuple[Any, ...]
+
+
+@functools.lru_cache(maxsize=200_000)
+def body_of(body: bytes) -> Body | None:
+    """The meaning of a body; None where it cannot be decoded."""
+    try:
+        data = decode_record(bytes([FRAME_VERSION]) + body[:2] + bytes(KEY_BYTES) + body[2:]).data
+    except DecodeError:
+        return None
+    is_reset = body[0] == PARTITION
+    lists = [None if data[name] is None else tuple(data[name]) for name in LISTS]
+    late = [None if data[name] is None else tuple(data[name]) for name in LATE_LISTS]
+    directories = None if data["Directories"] is None else b"".join(one.raw for one in data["Directories"])
+    leader, recovery = data["Leader"], data["LeaderRecoveryState"]
+    if is_reset:
+        late = [one or () for one in late]
+        unusual = recovery not in (0, 1)
+    else:
+        unusual = recovery not in (-1, 0, 1) or (directories is None) != (lists[0] is None)
+        leader, recovery = (None if leader == -2 else leader), (None if recovery == -1 else recovery)
+    if lists[0] is not None:
+        directories = directories or b""
+        if not any(directories):
+            directories = bytes(16 * len(lists[0]))
+        unusual = unusual or len(directories) != 16 * len(lists[0])
+    epochs = (data["LeaderEpoch"], data["PartitionEpoch"]) if is_reset else (0, 0)
+    return Body(is_reset, unusual, epochs[0], epochs[1], (*lists, leader, recovery, directories, *late))

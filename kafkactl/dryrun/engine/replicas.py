@@ -1,0 +1,157 @@
+"""Logs of several nodes of one cluster: which of them is replayed, and where the others went their own way.
+
+One is folded and the rest compared with it batch by batch, which costs a CRC pass each. By Raft's rule the log counts
+that could win an election against all others, and of each log only what a starting node would keep of it: the batches
+before the first damage or gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from kafkactl.dryrun.engine.commit_bound import commit_bound, lineage_of
+from kafkactl.dryrun.engine.local import LogFile
+from kafkactl.findings import Finding, warning
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.log.lineage import BatchIndex
+from kafkactl.protocol.batch_scan import Damage
+from kafkactl.storage.log_compare import divergence_findings
+
+
+class Source(Protocol):
+    """A log as `adapters.log_source.LogSource` gives it."""
+
+    @property
+    def name(self) -> str:
+        """What the operator gave."""
+
+    @property
+    def segments(self) -> Sequence[LogFile]:
+        """In order."""
+
+    @property
+    def checkpoints(self) -> Sequence[LogFile]:
+        """In order."""
+
+
+@frozen
+class Replica:
+    """One node's log by its batches, as far as they are sound. `sound_end` is the first offset that a starting node
+    would not keep, `trouble` why it ends before the log does (None where it does not); `epoch` is that of the last
+    batch before it.
+
+    `committed_offset` is the end of its newest checkpoint; `can_begin`: checkpoint or segments reach back far enough.
+    """
+
+    path: str
+    index: BatchIndex
+    epoch: int
+    sound_end: int
+    trouble: str | None
+    committed_offset: int
+    can_begin: bool
+
+    @property
+    def kept(self) -> BatchIndex:
+        """The index ends where the sound part does."""
+        return self.index
+
+
+def replica_of(source: Source) -> Replica:
+    """Read a log through, record by record unread. Raises what its pieces raise."""
+    walked = _Walk()
+    for position, segment in enumerate(source.segments):
+        is_last = position + 1 == len(source.segments)
+        walked.read(segment.name, walk_runs(segment.pieces(), file=segment.name), is_last=is_last)
+    ends = [(one.base_offset or 0, one.epoch or 0) for one in source.checkpoints]
+    newest = max(ends, default=(0, -1))
+    begin = min((one.base_offset for one in source.segments if one.base_offset is not None), default=None)
+    end, epoch = walked.sound
+    return Replica(
+        path=source.name,
+        index=walked.index,
+        epoch=max(epoch, newest[1]),
+        sound_end=max(end, newest[0]),
+        trouble=walked.trouble,
+        committed_offset=newest[0],
+        can_begin=begin == 0 or (newest[0] > 0 and (begin is None or begin <= newest[0])),
+    )
+
+
+def farthest(replicas: Sequence[Replica]) -> int:
+    """The place of the one to replay; among equals the first that is whole."""
+
+    def rank(at: int) -> tuple[object, ...]:
+        one = replicas[at]
+        return one.can_begin, one.epoch, one.sound_end, one.trouble is None, -at
+
+    return max(range(len(replicas)), key=rank)
+
+
+def compared(replicas: Sequence[Replica], chosen: int) -> tuple[Finding, ...]:
+    """What is to say of the logs beside the chosen one: damage, and where they are not the same log."""
+    return (*_troubles(replicas, chosen), *divergence_findings(replicas, replicas[chosen]))
+
+
+def proved(replicas: Sequence[Replica], voters: int) -> int | None:
+    """The last offset that these logs, each of another voter, prove to be committed; None where they prove none."""
+    return commit_bound([lineage_of(one.index, one.sound_end) for one in replicas], voters)
+
+
+def _troubles(replicas: Sequence[Replica], chosen: int) -> Iterator[Finding]:
+    for at, one in enumerate(replicas):
+        if one.trouble is not None and at != chosen:
+            yield warning(
+                "replica-not-whole",
+                f"log {one.path}",
+                f"{one.trouble}; a node that starts on it cuts it at offset {one.sound_end}, and another replica was "
+                "replayed",
+                "See `kafkactl log verify`; the node fetches what it lacks from the leader.",
+                offset=one.sound_end,
+            )
+        if not one.can_begin:
+            yield warning(
+                "replica-begins-late",
+                f"log {one.path}",
+                "neither its segments nor a checkpoint reach back to the beginning, so it cannot be replayed",
+                "Give the whole folder, checkpoints included.",
+            )
+
+
+class _Walk:
+    """The batches of one log, and up to where they are sound."""
+
+    def __init__(self) -> None:
+        self.index = BatchIndex()
+        self.trouble: str | None = None
+        self.sound = (0, -1)
+
+    def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
+        """A segment, in its turn. Bytes that are no batch are torn, not damaged, where nothing comes behind them."""
+        held: Damage | None = None
+        for run in runs:
+            if held is not None:
+                self._note(segment, held)
+            held = run if isinstance(run, Damage) else None
+            if isinstance(run, BatchRun):
+                self._add(segment, run)
+        if held is not None and not (is_last and held.may_be_tail):
+            self._note(segment, held)
+
+    def _add(self, segment: str, run: BatchRun) -> None:
+        index = self.index
+        for position in run.positions:
+            if self.trouble is not None:
+                return
+            end, offset = index.end_offset, int.from_bytes(run.data[position : position + 8], "big", signed=True)
+            if index.base_offsets and offset > end:
+                self.trouble = f"the records from offset {end} to {offset - 1} are missing in {segment}"
+                return
+            index.add(BatchRun(run.data, run.base, [position]))
+            self.sound = index.end_offset, index.last_epoch
+
+    def _note(self, segment: str, damage: Damage) -> None:
+        if self.trouble is None:
+            self.trouble = f"{segment} is damaged at byte {damage.position}"

@@ -1,0 +1,1 @@
+"""The Spark engine: logs of any number of clusters in one job."""

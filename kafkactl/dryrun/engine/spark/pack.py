@@ -1,0 +1,114 @@
+"""What stretches give for the driver alone, packed into bytes: no Arrow, and nothing that the JVM looks into.
+
+A packed row is a kind and a content, which begins with its place: the number of its stretch, and its own among those.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from kafkactl.dryrun.engine.columns import KEY_BYTES, Columns, Other
+from kafkactl.metadata.replay.columns.bytes import Array
+
+# Kinds of rows: a patch as it stands; many of them; records that stand as they are; bodies; JSON: counts of records
+# before the window, offsets of transactions that were kept out; a file and the place of a batch in it whose CRC is
+# wrong, or that is gone.
+PATCH, PATCHES, OTHERS, BODIES, BEFORE, ABORTED, WRONG, GONE = range(8)
+_PLACE: Final = struct.Struct(">ii")
+_OTHER: Final = struct.Struct(">qiiqiqi")  # an Other, its content by its length
+_LENGTH: Final = struct.Struct(">i")
+_ROW_BYTES: Final = 256 * 1024
+_INTEGERS: Final = (np.int8, np.int16, np.int32, np.int64)
+_KEY: Final = np.dtype((np.void, KEY_BYTES))
+
+
+def placed(stretch: int, rows: Iterable[tuple[int, bytes]], *, first: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Kinds and contents of a stretch's rows with their places, from `first` on."""
+    for number, (kind, content) in enumerate(rows, start=first):
+        yield kind, _PLACE.pack(stretch, number) + content
+
+
+def place_of(content: bytes) -> tuple[int, int]:
+    """The number of the stretch that a row comes from, and its number there."""
+    return _PLACE.unpack_from(content)
+
+
+def packed_columns(columns: Columns) -> Iterator[tuple[int, bytes]]:
+    """All that is no patch, as kinds and contents of rows."""
+    if columns.before:
+        yield BEFORE, json.dumps(columns.before).encode()
+    if columns.aborted:
+        yield ABORTED, json.dumps(columns.aborted).encode()
+    for joined in _joined(_LENGTH.pack(len(body)) + body for body in columns.bodies):
+        yield BODIES, joined
+    for joined in _joined(_OTHER.pack(*one[:-1], len(one.content)) + one.content for one in columns.others):
+        yield OTHERS, joined
+
+
+def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+    held, size = [], 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size > _ROW_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+def others_in(content: bytes) -> Iterator[Other]:
+    """What a row of the kind OTHERS holds."""
+    at, end = _PLACE.size, len(content)
+    while at < end:
+        position, number, kind, offset, epoch, timestamp, length = _OTHER.unpack_from(content, at)
+        at += _OTHER.size + length
+        yield Other(position, number, kind, offset, epoch, timestamp, content[at - length : at])
+
+
+def bodies_in(content: bytes) -> Iterator[bytes]:
+    """What a row of the kind BODIES holds."""
+    at, end = _PLACE.size, len(content)
+    while at < end:
+        (length,) = _LENGTH.unpack_from(content, at)
+        at += _LENGTH.size + length
+        yield content[at - length : at]
+
+
+def json_in(content: bytes) -> Any:
+    """What a row of the other kinds holds."""
+    return json.loads(content[_PLACE.size :])
+
+
+def key_column(keys: Sequence[bytes]) -> Array:
+    """Keys of partitions as a column."""
+    return np.frombuffer(b"".join(keys), _KEY)
+
+
+def packed_patches(keys: Array, made: dict[str, Array]) -> tuple[int, bytes]:
+    """The patches of one era of a stretch as a row; `keys` are those of the stretch. Numbers take as few bytes as hold
+    them all."""
+    era = int(made["era"][0])
+    columns: dict[str, Any] = {name: _small(made[name]) for name in made if name not in ("key", "era")}
+    sink = io.BytesIO()
+    np.savez(sink, key=keys[made["key"]], era=np.array(era), **columns)
+    return PATCHES, sink.getvalue()
+
+
+def _small(numbers: Array) -> Array:
+    low, high = int(numbers.min()), int(numbers.max())
+    kind = next(one for one in _INTEGERS if np.iinfo(one).min <= low and high <= np.iinfo(one).max)
+    return numbers.astype(kind)
+
+
+def patches_in(content: bytes) -> tuple[int, list[bytes], dict[str, Array]]:
+    """The era, the keys and the numbers by name of a row of the kind PATCHES, as `patches.fold` made them."""
+    with np.load(io.BytesIO(memoryview(content)[_PLACE.size :]), allow_pickle=False) as held:
+        numbers = {name: held[name].astype(np.int64) for name in held.files if name not in ("key", "era")}
+        return int(held["era"]), held["key"].tolist(), numbers

@@ -1,0 +1,182 @@
+"""From files to stretches that Spark's workers read: batch headers walked, and what they tell of the log.
+
+Where headers do not lead through a file, it is scanned as the local engine does, for what is damaged has to be told in
+the same words.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from kafkactl.dryrun.engine.columns import BATCH, VALUE, Window
+from kafkactl.dryrun.engine.local import LogFile, Reading, Start
+from kafkactl.dryrun.engine.spark.read import Stretch
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.replay.batches import BATCH_HEAD, BatchReplaying
+from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC, MAGIC_POSITION
+
+NO_END: Final = 1 << 62
+_REMEMBERED_BATCHES: Final = 100
+_PIECE_BYTES: Final = 4 * 1024 * 1024
+_OLDER_EPOCH: Final = -1  # a kind of row beside those of the source
+
+
+@frozen
+class ClusterLog:
+    """The log of one cluster. Names of segments are paths that the driver and every worker can read."""
+
+    segments: tuple[LogFile, ...]
+    checkpoints: tuple[LogFile, ...]
+    at: int | None = None
+    past_damage: bool = False
+
+
+class Played(BatchReplaying):
+    """A replay of what Spark gave, row by row."""
+
+    def play(self, row: Row) -> None:
+        """The next row, in the order of the log."""
+        if row.kind == BATCH:
+            self._take_carefully(row.content, 0, row.position)
+        elif row.kind == VALUE:
+            self._take_value(row.content, row.offset, row.epoch, row.timestamp_ms)
+        else:
+            self._next_offset, self._epoch = row.offset, row.split
+            self._note_place(row.offset, row.epoch)
+
+
+class Row(NamedTuple):
+    """A row of the source that is no patch; or a batch of an older epoch than the one before, which is in `split`."""
+
+    file: int
+    position: int
+    number: int
+    kind: int
+    split: int
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    content: bytes
+
+
+class Planning(Reading):
+    """Batch headers on their way to stretches; says of the log what the local engine says while it replays."""
+
+    REPLAYING = Played
+    replaying: Played
+
+    def __init__(self, log: int, source: ClusterLog, start: Start, split_bytes: int) -> None:
+        super().__init__(start, source.at, past_damage=source.past_damage)
+        self.stretches: list[Stretch] = []
+        self.older_epochs: list[Row] = []
+        self.last: deque[tuple[str, int, int]] = deque(maxlen=_REMEMBERED_BATCHES)  # path, start, end of batches
+        self.is_ascending = True
+        self.window = Window(first=self.start.end_offset, end=NO_END if source.at is None else source.at + 1)
+        self._file = -1
+        self._log = log
+        self._split_bytes = split_bytes
+        self._next = self.start.end_offset
+        self._epoch = -1
+        self._is_over = False
+        self._begin = self._stop = 0
+
+    def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
+        """A segment, in its turn."""
+        self._file += 1
+        super().read(segment, runs, is_last=is_last)
+        self._close()
+
+    def take(self, run: BatchRun) -> None:
+        """Batches, of which nothing but the headers is looked at."""
+        first, end, base, unpack = self.window.first, self.window.end, run.base, BATCH_HEAD.unpack_from
+        if base + run.positions[0] != self._stop:
+            self._close()
+            self._begin = base + run.positions[0]
+        for at in run.positions:
+            offset, length, epoch, _, delta, timestamp, *_ = unpack(run.data, at)
+            stop = base + at + LENGTH_END + length
+            self.bytes += LENGTH_END + length
+            self.begin(offset, timestamp)
+            if offset <= first:
+                self.chain_before(offset, offset + delta)
+            if offset + delta >= first:
+                self._chain(base + at, offset, delta, epoch)
+                if offset < end:
+                    self.last.append((self.segment, base + at, stop))
+            self._stop = stop
+            if stop - self._begin >= self._split_bytes:
+                self._close()
+
+    def _close(self) -> None:
+        """The stretch that was begun is at its end; the next one begins there."""
+        if self._stop > self._begin:
+            self.stretches.append(
+                Stretch(
+                    log=self._log,
+                    number=len(self.stretches),
+                    file=self._file,
+                    path=self.segment,
+                    start=self._begin,
+                    end=self._stop,
+                )
+            )
+        self._begin = self._stop
+
+    def _chain(self, position: int, offset: int, delta: int, epoch: int) -> None:
+        """As `BatchReplaying.take_run` follows batches; an older epoch is told among the findings of records."""
+        if self._is_over:
+            return
+        if offset != self._next and not offset < self.window.first == self._next:
+            self.gap(self._next, offset)
+        if epoch < self._epoch:
+            self.older_epochs.append(Row(self._file, position, -1, _OLDER_EPOCH, self._epoch, offset, epoch, 0, b""))
+        self.is_ascending = self.is_ascending and delta >= 0 and (offset >= self._next or offset < self.window.first)
+        self._next, self._epoch = offset + delta + 1, epoch
+        self._is_over = offset + delta >= self.window.end
+
+
+class _NoWayError(Exception):
+    """Headers do not lead to the end of the file."""
+
+
+def planned(number: int, log: ClusterLog, start: Start, damaged: set[str], split_bytes: int) -> Planning:
+    """The plan of a log, the `number`th of the job; `damaged` are the segments that have to be scanned, to which those
+    are added whose headers lead nowhere."""
+    while True:
+        planning = Planning(number, log, start, split_bytes)
+        for at, segment in enumerate(log.segments):
+            scan = segment.name in damaged
+            runs = walk_runs(segment.pieces(), file=segment.name) if scan else _by_headers(segment.name)
+            try:
+                planning.read(segment.name, runs, is_last=at + 1 == len(log.segments))
+            except _NoWayError:
+                damaged.add(segment.name)
+                break
+        else:
+            return planning
+
+
+def _by_headers(path: str) -> Iterator[BatchRun]:
+    """All batches of a file by their headers, of which alone the data of a run has to be whole; no CRC is looked at."""
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        size, at = file.seek(0, 2), 0
+        while at < size:
+            file.seek(at)
+            data = file.read(_PIECE_BYTES)
+            positions, place = [], 0
+            while place + HEADER_BYTES <= len(data):
+                _, length, *_, count = BATCH_HEAD.unpack_from(data, place)
+                end = place + LENGTH_END + length
+                wrong = length < HEADER_BYTES - LENGTH_END or data[place + MAGIC_POSITION] != MAGIC or count < 0
+                if wrong or at + end > size:
+                    raise _NoWayError
+                positions.append(place)
+                place = end
+            if not positions:
+                raise _NoWayError
+            yield BatchRun(data, at, positions)
+            at += place

@@ -1,0 +1,211 @@
+"""Stretches of metadata logs, read, decoded and folded where Spark's workers are; neither Spark nor Arrow is needed.
+
+A stretch is a run of whole batches of one segment, checked by their CRC before anything of them is used. What it gives
+are the patches of partitions (`patches.fold`), and beside them, packed into few rows, the bodies that they point to and
+every record that has to be replayed as it stands.
+
+It touches the world: it reads byte ranges of files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import field
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, TypeAlias
+
+from kafkactl.dryrun.engine.columns import Columns, Window
+from kafkactl.dryrun.engine.patches import fold
+from kafkactl.dryrun.engine.spark.fetched import within_fetched
+from kafkactl.dryrun.engine.spark.pack import GONE, WRONG, key_column, packed_columns, packed_patches, placed
+from kafkactl.frozen import frozen
+from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.metadata.replay.columns.bytes import Array
+from kafkactl.protocol.crc32c import crc32c
+from kafkactl.protocol.record_batch import CRC_END, CRC_START, HEADER_BYTES, LENGTH_END
+
+PackedRow: TypeAlias = tuple[int, int, bytes]  # the number of the log, a kind, a content
+_PIECE_BYTES: Final = 16 * 1024 * 1024
+
+
+@frozen
+class Stretch:
+    """Whole batches of a segment: bytes `start` to `end` of the file `path`, which is the `file`th of its `log`.
+
+    `number` ascends along the log.
+    """
+
+    log: int
+    number: int
+    file: int
+    path: str
+    start: int
+    end: int
+
+
+@frozen
+class Job:
+    """What is read: stretches of several logs, and for each log its window and the offsets of those ClearElrRecords
+    that are known.
+
+    Small stretches share a task, up to `task_bytes`. `is_packed`: patches come packed, to be merged by the driver.
+    `folder` is what relative paths are relative to: workers run elsewhere.
+    """
+
+    stretches: tuple[Stretch, ...]
+    windows: tuple[Window, ...]
+    eras: tuple[tuple[int, ...], ...] = field(default=())
+    task_bytes: int = 1
+    is_packed: bool = False
+    folder: str = ""
+
+    def to_json(self) -> str:
+        """As text, for workers."""
+        return json.dumps(
+            {
+                "stretches": [[getattr(one, name) for name in _STRETCH] for one in self.stretches],
+                "windows": [
+                    [one.first, one.end, one.withheld, sorted(raw.hex() for raw in one.exact), one.all_exact]
+                    for one in self.windows
+                ],
+                "eras": self.eras,
+                "task_bytes": self.task_bytes,
+                "is_packed": self.is_packed,
+                "folder": self.folder,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Job:
+        """The job of such a text."""
+        read = json.loads(text)
+        return cls(
+            stretches=tuple(Stretch(**dict(zip(_STRETCH, one, strict=True))) for one in read["stretches"]),
+            windows=tuple(
+                Window(
+                    first=first,
+                    end=end,
+                    withheld=tuple((begin, last) for begin, last in withheld),
+                    exact=frozenset(bytes.fromhex(one) for one in exact),
+                    all_exact=all_exact,
+                )
+                for first, end, withheld, exact, all_exact in read["windows"]
+            ),
+            eras=tuple(tuple(one) for one in read["eras"]),
+            task_bytes=read["task_bytes"],
+            is_packed=read["is_packed"],
+            folder=read["folder"],
+        )
+
+    def tasks(self) -> list[tuple[Stretch, ...]]:
+        """One task for each large stretch, or for several small ones."""
+        tasks: list[tuple[Stretch, ...]] = []
+        pending: list[Stretch] = []
+        for one in self.stretches:
+            if pending and one.end - one.start + sum(it.end - it.start for it in pending) > self.task_bytes:
+                tasks.append(tuple(pending))
+                pending = []
+            pending.append(one)
+        return [*tasks, tuple(pending)] if pending else tasks
+
+
+_STRETCH = ("log", "number", "file", "path", "start", "end")
+
+
+class Taken(NamedTuple):
+    """What a stretch gives: rows that are no patches, as kinds and contents; patches of each era; the keys of these."""
+
+    rows: list[tuple[int, bytes]]
+    keys: Array
+    patches: list[dict[str, Array]]
+
+
+def taken(job: Job, stretch: Stretch) -> Taken:
+    """Read one. Where a CRC is wrong, or the file is shorter than it was, there is nothing but a row that says so: an
+    error would have Spark do it again."""
+    with no_collection():
+        columns = Columns(job.windows[stretch.log])
+        with _opened(str(Path(job.folder, stretch.path))) as file:
+            wrong = _read_all(file, stretch, columns)
+        if wrong is not None:
+            kind, at = wrong
+            rows = placed(stretch.number, [(kind, json.dumps([stretch.path, at]).encode())])
+            return Taken(list(rows), key_column([]), [])
+        eras = job.eras[stretch.log] if job.eras else ()
+        rows = placed(stretch.number, packed_columns(columns))
+        return Taken(list(rows), key_column(columns.keys), list(fold(columns, eras)))
+
+
+def packed_rows(job_text: str, tasks: Iterator[tuple[Stretch, ...]]) -> Iterator[PackedRow]:
+    """All rows of some tasks, patches packed. `job_text` is the job as JSON."""
+    job = Job.from_json(job_text)
+    for stretch in (one for task in tasks for one in task):
+        found = taken(job, stretch)
+        rows = (packed_patches(found.keys, patches) for patches in found.patches)
+        for kind, content in (*found.rows, *placed(stretch.number, rows, first=len(found.rows))):
+            yield stretch.log, kind, content
+
+
+def _opened(path: str) -> BinaryIO:
+    """A segment; on a worker of another machine what was fetched lies where Spark has put it."""
+    try:
+        return open(path, "rb", buffering=0)  # noqa: PTH123
+    except FileNotFoundError:
+        inside = within_fetched(path)
+        if inside is None:
+            raise
+        from pyspark import SparkFiles
+
+        return open(f"{SparkFiles.getRootDirectory()}/{inside}", "rb", buffering=0)  # noqa: PTH123
+
+
+def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> tuple[int, int] | None:
+    """Take in the batches of a stretch, piece by piece; where one is WRONG or GONE, or None."""
+    at, size = stretch.start, _PIECE_BYTES
+    while at < stretch.end:
+        data = _bytes_of(file, at, min(size, stretch.end - at))
+        if len(data) < min(size, stretch.end - at):
+            return GONE, at + len(data)
+        positions = list(batches_in(data))
+        if not positions and at + len(data) < stretch.end:  # the next batch is longer than that
+            size *= 2
+            continue
+        if not positions:
+            return GONE, at
+        wrong = _wrong_crc(data, positions)
+        if wrong is not None:
+            return WRONG, at + wrong
+        is_last = at + len(data) >= stretch.end
+        at += columns.take(data, positions, at, is_last=is_last)
+        size = _PIECE_BYTES
+    return None
+
+
+def _bytes_of(file: BinaryIO, start: int, size: int) -> bytes:
+    """So many, or fewer at the end of the file."""
+    file.seek(start)
+    parts = []
+    while size and (part := file.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def batches_in(data: bytes) -> Iterator[int]:
+    """Where the whole batches begin in a stretch of whole ones, the last of which may be cut."""
+    at = 0
+    while at + HEADER_BYTES <= len(data):
+        end = at + LENGTH_END + int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True)
+        if end > len(data) or end <= at:
+            return
+        yield at
+        at = end
+
+
+def _wrong_crc(data: bytes, positions: list[int]) -> int | None:
+    for at in positions:
+        end = at + LENGTH_END + int.from_bytes(data[at + 8 : at + LENGTH_END], "big")
+        if crc32c(data[at + CRC_END : end]) != int.from_bytes(data[at + CRC_START : at + CRC_END], "big"):
+            return at
+    return None

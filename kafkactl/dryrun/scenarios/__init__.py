@@ -1,0 +1,1 @@
+"""The scenarios: what may happen to a cluster, a file each."""

@@ -1,0 +1,253 @@
+"""Scenario `alter-config`: what a change of configuration writes, and which partitions it strands.
+
+With ELR on, every ConfigRecord of min.insync.replicas brings a ClearElrRecord: all eligible replicas and last known
+leaders in its scope are forgotten, and a partition that has no leader at that moment stays without one when its
+broker returns (measured on 4.0.2 and 4.3.1). Source: `ConfigurationControlManager.java`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kafkactl.dryrun.chain import replayed
+from kafkactl.dryrun.compare import change_of, counts_of
+from kafkactl.dryrun.controller.active_controller import ActiveController
+from kafkactl.dryrun.controller.appended import record, records_of
+from kafkactl.dryrun.controller.facts import MIN_ISR, UNCLEAN, Facts
+from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image
+from kafkactl.metadata.image.redact import redacted_configs
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.wording import first_few
+
+INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION = 40, 3
+CORDONED = "cordoned.log.dirs"
+_COMMA = re.compile(r"(?<!\s)\s*,\s*", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_MOST = 2**31 - 1
+_SCOPES = {"topic": TOPIC_CONFIG, "broker": BROKER_CONFIG, "cluster": BROKER_CONFIG}
+
+
+@frozen
+class Entity:
+    """Whose configuration is changed: `topic:NAME`, `broker:ID` or `cluster`."""
+
+    kind: str
+    name: str
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Its key in the image: type and name."""
+        return _SCOPES[self.kind], self.name
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}" if self.name else self.kind
+
+
+def parse_entity(text: str) -> Entity:
+    """The entity that a word names. Raises InputError `unknown-entity`."""
+    kind, colon, name = text.partition(":")
+    whole = kind == "cluster" and not colon
+    named = (kind == "topic" and name) or (kind == "broker" and name.isascii() and name.isdigit())
+    if not (whole or named):
+        raise InputError(
+            f"{text!r} names no entity: topic:NAME, broker:ID or cluster expected",
+            id="unknown-entity",
+            next_step="Write for example --entity topic:orders.",
+        )
+    return Entity(kind=kind, name=name)
+
+
+def alter_config(
+    image: Image,
+    facts: Facts,
+    entity: Entity,
+    settings: Mapping[str, str],
+    deleted: Sequence[str] = (),
+    *,
+    through_broker: bool = False,
+) -> Prediction:
+    """What setting and deleting these keys does (IncrementalAlterConfigs).
+
+    The request goes to the active controller, or with `through_broker` to a broker, which passes on what it found to be
+    right for itself: `kafka-configs.sh` with `--bootstrap-controller` and with `--bootstrap-server`.
+    """
+    asked = {
+        "entity": str(entity),
+        "set": redacted_configs(entity.key[0], settings),
+        "delete": list(deleted),
+        "through_broker": through_broker,
+    }
+    wanted: dict[str, str | None] = {**settings, **dict.fromkeys(deleted)}
+    error = _refusal(image, facts, entity, wanted, through_broker=through_broker)
+    controller = ActiveController(image, facts)
+    if error is not None:
+        return Prediction(
+            scenario="alter-config",
+            input=asked,
+            verdict=Verdict.REFUSED,
+            facts=facts,
+            findings=(_refused(entity, error, wanted),),
+            counts=counts_of(controller, ()),
+            operations=(),
+            effects={"server_error": error.to_dict()},
+        )
+    records = list(_records(image, facts, entity, wanted))
+    if records:
+        controller.apply(f"configuration of {entity}", *records)
+    changed = replayed(image, facts, records_of(controller.operations, facts.rules))
+    forgotten = _forgotten(image, changed, facts)
+    stranded = [change for change in forgotten if change.leader_before == NO_LEADER]
+    after = ActiveController(changed, facts)
+    return Prediction(
+        scenario="alter-config",
+        input=asked,
+        verdict=Verdict.DEGRADED if stranded or _newly_under(controller, after) else Verdict.OK,
+        facts=facts,
+        findings=tuple(_findings(controller, after, stranded)),
+        counts=counts_of(after, ()),
+        changes=forgotten,
+        operations=tuple(controller.operations),
+        effects={"stranded": [{"topic": one.topic, "partition": one.partition} for one in stranded]},
+        assumptions=tuple(_assumptions(entity, wanted, through_broker=through_broker)),
+    )
+
+
+def _assumptions(entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool) -> Iterator[str]:
+    yield "the value is taken as it is: whether Kafka accepts it for this key is not checked"
+    if through_broker and entity.kind != "topic" and wanted.get(CORDONED):
+        yield f"the broker found that each entry of {CORDONED} is one of its log.dirs, or that it is *"
+
+
+def _refused(entity: Entity, error: ServerError, wanted: Mapping[str, str | None]) -> Finding:
+    step = ""
+    if entity.kind != "topic" and CORDONED in wanted and error.message == _NOT_A_SUBSET:
+        step = (
+            f"Send it to {entity} itself (`kafka-configs.sh --bootstrap-server`), which knows its log.dirs; "
+            "--through-broker predicts that."
+        )
+    return blocker("config-change-refused", str(entity), f"Kafka answers {error.code}: {error.message}", step)
+
+
+def _refusal(
+    image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool
+) -> ServerError | None:
+    if entity.kind == "topic" and image.topic(entity.name) is None:
+        return ServerError(code=UNKNOWN_TOPIC_OR_PARTITION, message=f"The topic '{entity.name}' does not exist.")
+    if entity.kind == "topic":
+        wrong = next(_wrong_values(wanted), None)
+    else:
+        wrong = next(_wrong_of_brokers(image, facts, entity, wanted, through_broker=through_broker), None)
+    return None if wrong is None else ServerError(code=INVALID_CONFIG, message=wrong)
+
+
+def _wrong_of_brokers(
+    image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool
+) -> Iterator[str]:
+    """What the controller says of changes of brokers' settings, in the order in which they are asked for."""
+    rules, present = facts.rules, image.configs.get(entity.key, {})
+    for key, value in wanted.items():
+        if key == MIN_ISR and rules.elections.elr and entity.kind == "broker":
+            yield f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        elif key == MIN_ISR and rules.elections.elr and value is None:
+            yield f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+        elif key == CORDONED and rules.checks_cordoned:
+            wrong = _wrong_cordoned(facts, value, present.get(CORDONED), through_broker=through_broker)
+            if wrong is not None:
+                yield wrong
+
+
+_NOT_A_SUBSET = (
+    f"When updating {CORDONED} via controllers,  the new value must be a subset of the current configuration value."
+)
+
+
+def _wrong_cordoned(facts: Facts, value: str | None, present: str | None, *, through_broker: bool) -> str | None:
+    """What the controller says of a change of cordoned.log.dirs of a broker (`isCordonedLogDirsDisabled`,
+    `isCordonedLogDirsInvalid`). It knows directories by their ids alone, so that only a broker may add a path."""
+    if not facts.rules.cordons:
+        return f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= 4.3-IV0"
+    if through_broker or value is None or not value.strip():
+        return None
+    held = set() if present is None else set(_COMMA.split(present.strip()))
+    return None if set(_COMMA.split(value.strip())) <= held else _NOT_A_SUBSET
+
+
+def _wrong_values(wanted: Mapping[str, str | None]) -> Iterator[str]:
+    """What the controller says of values that a prediction has to understand (`LogConfig`, `ConfigDef.parseType`).
+
+    Those of brokers it does not look at; a broker that passes the request on does.
+    """
+    least, unclean = wanted.get(MIN_ISR), wanted.get(UNCLEAN)
+    if least is not None and not (_INTEGER.fullmatch(least.strip()) and abs(int(least)) <= _MOST):
+        yield f"Invalid value {least} for configuration {MIN_ISR}: Not a number of type INT"
+    elif least is not None and int(least) < 1:
+        yield f"Invalid value {int(least)} for configuration {MIN_ISR}: Value must be at least 1"
+    if unclean is not None and unclean.strip().lower() not in ("true", "false"):
+        yield f"Invalid value {unclean} for configuration {UNCLEAN}: Expected value to be either true or false"
+
+
+def _records(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None]) -> Iterator[MetadataRecord]:
+    """A record for each key that changes (for brokers also for one that does not), then what forgets the ELRs."""
+    present = image.configs.get(entity.key, {})
+    kind, name = entity.key
+    written = [key for key, value in wanted.items() if present.get(key) != value or kind == BROKER_CONFIG]
+    for key in written:
+        yield record("ConfigRecord", {"ResourceType": kind, "ResourceName": name, "Name": key, "Value": wanted[key]})
+    if facts.rules.elections.elr and MIN_ISR in written:
+        yield record("ClearElrRecord", {"TopicName": name if kind == TOPIC_CONFIG else ""})
+
+
+def _forgotten(before: Image, after: Image, facts: Facts) -> tuple[Change, ...]:
+    """The partitions that lose their ELR or last known leader, those without a leader first."""
+    old, new = ActiveController(before, facts), ActiveController(after, facts)
+    keys = old.keys(lambda fields: bool(fields[9] or fields[10]))
+    found = [
+        change_of(new, key, old.partition(key), new.partition(key))
+        for key in keys
+        if old.partition(key) != new.partition(key)
+    ]
+    return tuple(sorted(found, key=lambda change: (change.leader_before >= 0, change.topic, change.partition)))
+
+
+def _newly_under(before: ActiveController, after: ActiveController) -> list[str]:
+    """The partitions that a higher min.insync.replicas puts below it."""
+    found = []
+    for topic in after.image.topics.values():
+        was, least = before.min_isr(topic), after.min_isr(topic)
+        if least <= was:
+            continue
+        for number, state in sorted(topic.partitions.states.items()):
+            if state[4] != NO_LEADER and was <= len(state[1]) < min(least, len(state[0])):
+                found.append(f"{topic.name}-{number}")
+    return sorted(found)
+
+
+def _findings(before: ActiveController, after: ActiveController, stranded: Sequence[Change]) -> Iterator[Finding]:
+    if stranded:
+        names: list[str] = [f"{one.topic}-{one.partition}" for one in stranded]
+        yield blocker(
+            "elr-wipe-strands-partition",
+            f"{len(stranded)} partitions",
+            f"these have no leader now, and the change forgets who may lead them: they stay leaderless when their "
+            f"brokers return: {first_few(names)}",
+            "Bring their brokers back first and change the setting then; afterwards only an unclean election helps.",
+            count=len(stranded),
+            partitions=names[:20],
+        )
+    under = _newly_under(before, after)
+    if under:
+        evidence: dict[str, Any] = {"count": len(under), "partitions": under[:20]}
+        yield warning(
+            "partition-under-min-isr",
+            f"{len(under)} partitions",
+            f"fewer replicas are in sync than the new value asks for, writes with acks=all fail: {first_few(under)}",
+            "Wait for their replicas to catch up first.",
+            **evidence,
+        )

@@ -1,0 +1,135 @@
+"""Scenario `broker-loss`: brokers crash or are shut down, together or in an order that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Any
+
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
+from kafkactl.dryrun.controller.active_controller import ActiveController, Key
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.controller.members import checked
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.scenarios.loss import ends_of
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, blocker, note
+from kafkactl.metadata.image.model import Image, Partition
+
+MOST_TOGETHER = 6  # 720 orders for a partition that has them all as replicas
+
+
+class LossMode(StrEnum):
+    """How brokers go: killed, or asked to stop and given the time."""
+
+    CRASH = "crash"
+    CONTROLLED = "controlled"
+
+
+def broker_loss(
+    image: Image,
+    facts: Facts,
+    brokers: Sequence[int],
+    *,
+    mode: LossMode = LossMode.CRASH,
+    in_order: bool = False,
+) -> Prediction:
+    """What the cluster is after these brokers are lost.
+
+    Without `in_order` every order is played and what depends on it is told with all its outcomes; records are those of
+    the order given. Raises InputError `unknown-broker`, `no-brokers-named`, `too-many-brokers-lost`.
+    """
+    brokers = checked(image, facts, brokers)
+    controller = ActiveController(image, facts)
+    strangers = [one for one in brokers if one not in image.brokers]
+    gone = [one for one in brokers if one in image.brokers and image.brokers[one].fenced]
+    lost = [one for one in brokers if one not in (*gone, *strangers)]
+    if len(lost) > MOST_TOGETHER and not in_order:
+        raise InputError(
+            f"{len(lost)} brokers lost together can be noticed in too many orders; {MOST_TOGETHER} are the most",
+            id="too-many-brokers-lost",
+            next_step="Name fewer, or play one order with --in-order.",
+        )
+    for broker_id in lost:
+        lose(controller, broker_id, mode)
+    outcomes = {} if in_order or len(lost) < 2 else _outcomes(image, facts, lost)
+    changes = changes_of(controller, outcomes=outcomes)
+    findings = [*findings_of(changes, leaderless(controller)), *_gone(gone)]
+    stops = [stop_of(controller, one, mode) for one in strangers]
+    return Prediction(
+        scenario="broker-loss",
+        input=_input(brokers, mode, in_order),
+        verdict=heaviest([verdict_of(changes), *(verdict for verdict, _ in stops)]),
+        facts=facts,
+        findings=(*(finding for _, finding in stops), *findings),
+        counts=counts_of(controller, changes),
+        changes=changes,
+        operations=tuple(controller.operations),
+        assumptions=tuple(_assumptions(lost, mode, in_order)),
+    )
+
+
+def lose(controller: ActiveController, broker_id: int, mode: LossMode) -> None:
+    """One broker goes: fenced when its session expires, or by itself after it moved its leaders away."""
+    if mode is LossMode.CONTROLLED:
+        controller.begin_shutdown(broker_id)
+    controller.fence(broker_id)
+    if mode is LossMode.CONTROLLED and controller.facts.rules.fences_again_after_shutdown:
+        controller.fence(broker_id)
+
+
+def stop_of(controller: ActiveController, broker_id: int, mode: LossMode) -> tuple[Verdict, Finding]:
+    """What losing a broker that is not registered comes to: nothing, or a controlled shutdown that does not end."""
+    subject, before = f"broker {broker_id}", controller.facts.departed.get(broker_id)
+    start = f"broker {broker_id} is not registered: no partition is led by it, and its loss changes none"
+    if mode is LossMode.CRASH or (before is not None and before.fenced):
+        return Verdict.OK, note("broker-not-registered", subject, start)
+    lives = "was alive when it was unregistered" if before is not None else "may be alive, which this log does not show"
+    return Verdict.WEDGED if before is not None else Verdict.UNKNOWN, blocker(
+        "controlled-shutdown-not-granted",
+        subject,
+        f"{start}. It {lives}; the active controller takes no heartbeat of a broker that is not registered, so its "
+        "controlled shutdown is never granted: after SIGTERM the process waits five minutes for it before it ends",
+        "Kill its process (SIGKILL). If it is to stay in the cluster, start it again: it registers as a new broker.",
+    )
+
+
+def _outcomes(image: Image, facts: Facts, lost: Sequence[int]) -> dict[Key, Sequence[Partition]]:
+    """The ends of every partition that has two or more of the lost as replicas, where they differ."""
+    start = ActiveController(image, facts)
+    found: dict[Key, Sequence[Partition]] = {}
+    for key in start.keys(lambda fields: sum(one in lost for one in fields[0]) > 1):
+        partition = start.partition(key)
+        ends = ends_of(
+            partition,
+            [one for one in partition.replicas if one in lost],
+            start.acceptor(partition, start.is_active),
+            facts.rules.elections,
+            start.settings(image.topics[key[0]]),
+        )
+        if len(ends) > 1:
+            found[key] = ends
+    return found
+
+
+def _gone(brokers: Sequence[int]) -> Iterator[Finding]:
+    for broker_id in brokers:
+        yield note(
+            "broker-fenced-already",
+            f"broker {broker_id}",
+            f"broker {broker_id} is fenced: the cluster lives without it already, losing it changes nothing",
+        )
+
+
+def _assumptions(lost: Sequence[int], mode: LossMode, in_order: bool) -> Iterator[str]:
+    if len(lost) > 1 and not in_order:
+        yield "counts, records and leader epochs are those of the order in which the brokers were named"
+    if mode is LossMode.CONTROLLED:
+        yield "each controlled shutdown ends before the next begins"
+    else:
+        yield "nothing else happens before the sessions expire (broker.session.timeout.ms, 9 s if not set)"
+    yield "each operation of the controller is one batch; two within 25 ms may share one, which saves 61 bytes"
+
+
+def _input(brokers: Sequence[int], mode: LossMode, in_order: bool) -> dict[str, Any]:
+    return {"brokers": list(brokers), "mode": mode.value, "in_order": in_order}

@@ -1,0 +1,327 @@
+"""Scenario `broker-return`: brokers that are down come back, with their disks or with empty ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
+from kafkactl.dryrun.controller.active_controller import ActiveController, Key, is_online_in
+from kafkactl.dryrun.controller.election import Ids
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.controller.members import checked, last_registration
+from kafkactl.dryrun.controller.placed import named, placed
+from kafkactl.dryrun.controller.rules import grown_isr
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.scenarios.returns import MOST_TOGETHER, Arrival, Comer, End, Online, deciding, ends_of_return
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image.model import MIGRATING, RECOVERING, UNASSIGNED, Image, Partition
+from kafkactl.values import Uuid
+from kafkactl.wording import first_few
+
+
+def broker_return(
+    image: Image,
+    facts: Facts,
+    brokers: Sequence[int],
+    *,
+    empty_disks: bool = False,
+    clean: bool | None = None,
+    in_order: bool = False,
+) -> Prediction:
+    """What the cluster is after these brokers came back and caught up.
+
+    Without `in_order` several return at once: every order is simulated, what depends on it is shown with all its
+    outcomes, and records are those of the order given. With it each is back and in sync before the next one starts.
+    `clean`: they went down in order (default: those that the log saw begin a controlled shutdown). Raises InputError
+    `unknown-broker`, `no-brokers-named`, `too-many-brokers-returned`.
+    """
+    brokers = checked(image, facts, brokers)
+    controller = ActiveController(image, facts)
+    back = [one for one in brokers if _is_away(image, one)]
+    returns = {one: _is_clean(image, one, clean) and not empty_disks for one in back}
+    starting = facts.starting.intersection(back) if clean is None and not empty_disks else frozenset()
+    outcomes: dict[Key, Sequence[Partition]] = {}
+    if not in_order or empty_disks:  # a broker reports its new directories at any time, whatever the order
+        ends = _Ends(ActiveController(image, facts), returns, starting, empty_disks=empty_disks)
+        outcomes, controller.unclean = ends.of_all()
+    empty: list[Key] = []
+    for broker_id, is_clean in returns.items():
+        if broker_id in starting:
+            controller.unfence(broker_id)
+            catch_up(controller, {broker_id})
+            continue
+        led = come_back(controller, broker_id, clean=is_clean, empty_disks=empty_disks)
+        empty += led if empty_disks else ()
+    changes = changes_of(controller, outcomes)
+    findings = [
+        *_led_by_empty(controller, empty),
+        *findings_of(changes, 0),
+        *_still_leaderless(controller, back, outcomes),
+        *_recovering(controller, back),
+        *(_present(one) for one in brokers if one not in back),
+        *_strangers(controller, [one for one in back if one not in image.brokers]),
+    ]
+    return Prediction(
+        scenario="broker-return",
+        input={"brokers": list(brokers), "empty_disks": empty_disks, "clean": clean, "in_order": in_order},
+        verdict=heaviest([verdict_of(changes), Verdict.DEGRADED if empty else Verdict.OK]),
+        facts=facts,
+        findings=tuple(findings),
+        counts=counts_of(controller, changes),
+        changes=changes,
+        operations=tuple(controller.operations),
+        assumptions=tuple(_assumptions(image, facts, back, clean=clean, empty_disks=empty_disks, in_order=in_order)),
+    )
+
+
+def _is_away(image: Image, broker_id: int) -> bool:
+    held = image.brokers.get(broker_id)
+    return held is None or held.fenced or held.in_controlled_shutdown
+
+
+def _is_clean(image: Image, broker_id: int, clean: bool | None) -> bool:
+    """Whether the controller takes its shutdown for a clean one: never of a broker that is not registered."""
+    held = image.brokers.get(broker_id)
+    return held is not None and (held.in_controlled_shutdown if clean is None else clean)
+
+
+class _Ends:
+    """The ends of partitions while several brokers return at once; those that are alike share one answer."""
+
+    def __init__(
+        self, start: ActiveController, returns: Mapping[int, bool], starting: frozenset[int], *, empty_disks: bool
+    ) -> None:
+        self._start = start
+        self._returns = returns
+        self._starting = starting
+        self._is_reported = empty_disks and start.facts.rules.elections.directories
+        self._held = {id: last_registration(start.image, start.facts, id) for id in returns}
+        self._known: dict[tuple[object, ...], tuple[End, ...]] = {}
+
+    def of_all(self) -> tuple[dict[Key, Sequence[Partition]], set[Key]]:
+        """Every partition whose end is not the same in all orders, with its ends; and those that may be led on the way
+        by a replica that was not known to be in sync. Partitions with a live leader keep it."""
+        found: dict[Key, Sequence[Partition]] = {}
+        unclean: set[Key] = set()
+        start, brokers = self._start, set(self._returns)
+        if len(brokers) < 2 and not (brokers and (self._is_reported or self._starting)):
+            return found, unclean
+        for key in start.keys(lambda fields: not start.is_active(fields[4]) or not brokers.isdisjoint(fields[1])):
+            ends = self._of(key)
+            if len(ends) > 1:
+                found[key] = [one.partition for one in ends]
+            if any(one.unclean for one in ends):
+                unclean.add(key)
+        return found, unclean
+
+    def _of(self, key: Key) -> tuple[End, ...]:
+        start, partition = self._start, self._start.partition(key)
+        shape, ids = placed(partition)
+        may_lead = start.acceptor(partition, start.is_active)
+        where = dict(zip(partition.replicas, partition.directories, strict=False))
+        comers = {
+            at: Comer(self._returns[id], self._online(id, where.get(id, MIGRATING)), id in self._starting)
+            for at, id in enumerate(ids)
+            if id in self._returns
+        }
+        alive = frozenset(at for at, id in enumerate(ids) if at not in comers and may_lead(id))
+        settings = start.settings(start.image.topics[key[0]])
+        known = (shape, tuple(comers.items()), alive, settings)
+        if known not in self._known:
+            arrival = Arrival(
+                comers=comers, count=len(self._returns), alive=alive, rules=start.facts.rules, settings=settings
+            )
+            if len(deciding(shape, arrival)) > MOST_TOGETHER:
+                raise _too_many(start.names([key])[0], len(deciding(shape, arrival)))
+            self._known[known] = ends_of_return(shape, arrival)
+        return tuple(End(self._named(one.partition, ids), one.unclean) for one in self._known[known])
+
+    def _online(self, broker_id: int, directory: Uuid) -> Online:
+        if self._is_reported and directory not in (UNASSIGNED, MIGRATING):
+            return Online.REPORTED
+        if self._is_reported:
+            return Online.ALWAYS
+        return Online.ALWAYS if is_online_in(self._held[broker_id], directory) else Online.NEVER
+
+    def _named(self, shape: Partition, ids: Ids) -> Partition:
+        """With node ids again, and the ISR in the order in which a leader would report it."""
+        end = named(shape, ids)
+        if end.leader == NO_LEADER:
+            return end
+        others = [one for one in end.isr if one != end.leader]
+        return end._replace(isr=grown_isr((end.leader,), others, self._start.facts.rules))
+
+
+def _too_many(partition: str, brokers: int) -> InputError:
+    return InputError(
+        f"{brokers} of the returning brokers can decide who leads {partition}, in too many orders to be played; "
+        f"{MOST_TOGETHER} are the most",
+        id="too-many-brokers-returned",
+        next_step="Name fewer, or play one order with --in-order.",
+    )
+
+
+def come_back(
+    controller: ActiveController, broker_id: int, *, clean: bool, empty_disks: bool = False
+) -> dict[Key, Partition]:
+    """One broker starts again: registers, is unfenced, and its replicas catch up. The partitions that it leads as soon
+    as it is unfenced, with nothing but what is on its own disks, and what they were just before.
+
+    On empty disks it makes its replicas anew and tells in which directories they are. If that comes before it is
+    unfenced, it is elected where it was in sync, for nothing in the log says that they are empty; if it comes after,
+    nobody is elected until the next broker is unfenced. Both were measured (the first on 4.0.2 and 4.3.1, the second
+    on 3.9.2 and 4.4.0, on a busy machine); the first is played.
+    """
+    before = controller.brokers.get(broker_id) or last_registration(controller.image, controller.facts, broker_id)
+    moved = {one: _derived(one) for one in before.directories} if empty_disks else {}
+    new = tuple(moved.values()) if empty_disks else None
+    controller.register(broker_id, _derived(before.incarnation_id), clean=clean, directories=new)
+    controller.report_directories(broker_id, moved)
+    controller.report_cordoned(broker_id)
+    waiting = {key: controller.partition(key) for key in controller.without_leader()}
+    controller.unfence(broker_id)
+    led = {key: one for key, one in waiting.items() if controller.partition(key).leader == broker_id}
+    catch_up(controller, {broker_id})
+    return led
+
+
+def catch_up(controller: ActiveController, brokers: set[int], only: Sequence[Key] | None = None) -> None:
+    """The leaders of partitions that these brokers hold (`only` these) take every live replica into the ISR again.
+
+    A leader that was elected while recovering reports that it has recovered with the first change of its ISR.
+    """
+    by_leader: dict[int, list[tuple[Key, tuple[int, ...]]]] = {}
+    held = dict.fromkeys(key for broker_id in sorted(brokers) for key in controller.held_by(broker_id))
+    for key in held if only is None else only:
+        partition = controller.partition(key)
+        if not controller.is_active(partition.leader):
+            continue
+        may = controller.acceptor(partition, controller.is_active)
+        joined = [one for one in partition.replicas if one not in partition.isr and may(one)]
+        if joined:
+            isr = grown_isr(partition.isr, joined, controller.facts.rules)
+            by_leader.setdefault(partition.leader, []).append((key, isr))
+    for leader, grown in sorted(by_leader.items()):
+        controller.alter_isr(grown, f"broker {leader} takes replicas into the ISR")
+
+
+def _derived(before: Uuid) -> Uuid:
+    """An id in place of one that only the broker can make; never one that Kafka keeps for itself."""
+    return Uuid(bytes(255 - byte for byte in before.raw))
+
+
+def _led_by_empty(controller: ActiveController, keys: Sequence[Key]) -> Iterator[Finding]:
+    if keys:
+        names = controller.names(keys)
+        yield blocker(
+            "empty-replica-leads",
+            f"{len(keys)} partitions",
+            "an empty replica leads these, at once or when the next broker comes back, for the log has it as in sync: "
+            f"all their records are gone, and replicas that still hold some cut them off: {first_few(names)}",
+            "Keep the broker down until another replica leads (`kafka-leader-election.sh --election-type UNCLEAN` if "
+            "none is in sync); where there is none, only a copy of the lost disk helps.",
+            count=len(keys),
+            partitions=names[:20],
+        )
+
+
+def _still_leaderless(
+    controller: ActiveController, back: Sequence[int], outcomes: Mapping[Key, Sequence[Partition]]
+) -> Iterator[Finding]:
+    brokers = set(back)
+    keys = controller.keys(lambda fields: fields[4] < 0 and not brokers.isdisjoint(fields[0]))
+    may = [key for key, ends in outcomes.items() if any(one.leader < 0 for one in ends)]
+    keys = list(dict.fromkeys((*keys, *may)))
+    if not keys:
+        return
+    names = controller.names(keys)
+    yield blocker(
+        "partition-stays-leaderless",
+        f"{len(keys)} partitions",
+        "these stay without a leader after the return, or may, where the order of events decides: no broker that "
+        f"returned leads them as a member of their ISR or ELR, or as their last known leader: {first_few(names)}",
+        "`kafka-leader-election.sh --election-type UNCLEAN` elects any live replica, and may lose records.",
+        count=len(keys),
+        partitions=names[:20],
+    )
+
+
+def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[Finding]:
+    """RF 1: nothing ever takes the mark away, and it means nothing there."""
+    brokers = set(back)
+    keys = controller.keys(
+        lambda fields: len(fields[0]) == 1 and fields[5] == RECOVERING and not brokers.isdisjoint(fields[0])
+    )
+    if keys:
+        names = controller.names(keys)
+        yield note(
+            "recovering-for-ever",
+            f"{len(keys)} partitions",
+            f"these have one replica and stay marked RECOVERING, for only a change of the ISR takes that away: "
+            f"{first_few(names)}",
+            "Nothing to do: they work.",
+            count=len(keys),
+        )
+
+
+def _strangers(controller: ActiveController, brokers: Sequence[int]) -> Iterator[Finding]:
+    """Brokers that were unregistered, and what they get back."""
+    for broker_id in brokers:
+        here = controller.held_by(broker_id)
+        held = controller.names(key for key in here if broker_id in controller.partition(key).replicas)
+        before = controller.facts.departed.get(broker_id)
+        lives = before is not None and not before.fenced
+        has = (
+            f"{len(held)} partitions name it as a replica and get it back: {first_few(held)}"
+            if held
+            else ("no partition names it as a replica")
+        )
+        yield note(
+            "unregistered-broker-returns",
+            f"broker {broker_id}",
+            f"broker {broker_id} is not registered; when its process starts, it registers as a new broker, never as "
+            f"one that was shut down cleanly; {has}",
+            "It was alive when it was unregistered: its process does not register again until it is killed (SIGKILL) "
+            "and started."
+            if lives
+            else "Nothing to do; to keep it out, do not start it, and reassign its replicas.",
+            count=len(held),
+            partitions=held[:20],
+        )
+
+
+def _present(broker_id: int) -> Finding:
+    return warning(
+        "broker-not-gone",
+        f"broker {broker_id}",
+        f"broker {broker_id} is registered and not fenced: by this log it never went away",
+        "For a restart see `kafkactl dryrun rolling-restart`.",
+    )
+
+
+def _assumptions(
+    image: Image, facts: Facts, back: Sequence[int], *, clean: bool | None, empty_disks: bool, in_order: bool
+) -> Iterator[str]:
+    if len(back) > 1:
+        yield (
+            "each broker is back and in sync before the next one starts"
+            if in_order
+            else "counts, records and leader epochs are those of the order in which the brokers were named"
+        )
+    for broker_id in back:
+        if broker_id in facts.starting and clean is None and not empty_disks:
+            yield (
+                f"broker {broker_id} has registered already and is about to be unfenced; if its process ends before "
+                "that, it registers again as one that was not shut down cleanly"
+            )
+        elif broker_id not in image.brokers:
+            yield f"broker {broker_id} registers as it was last registered, as far as the log shows it"
+        elif clean is None and not empty_disks:
+            how = "in order" if image.brokers[broker_id].in_controlled_shutdown else "without a clean shutdown"
+            yield f"broker {broker_id} went down {how}, as the log shows"
+    if empty_disks and facts.rules.elections.directories:
+        yield "a broker tells in which directories its new replicas are before it is unfenced; it may do so after"
+    yield "every live replica catches up and joins the ISR again"
+    yield "incarnation ids, and directory ids of empty disks, stand for those that the brokers will make"

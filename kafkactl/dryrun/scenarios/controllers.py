@@ -1,0 +1,333 @@
+"""Scenario `controllers`: voters that are lost, added or removed, and whether the quorum lives on.
+
+Kafka asks nothing about majorities before it takes a change of voters: one that leaves too few alive is appended, is
+in force at once and never commits (the wedge, measured on 3.9.2 to 4.4.0). Sources: KIP-853, `AddVoterHandler.java`,
+`RemoveVoterHandler.java`; texts measured on 4.3.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image.model import Image
+from kafkactl.protocol.text.java_text import hash_map_order, uuid_hash
+from kafkactl.quorum.majority import arithmetic, majority, tolerates
+from kafkactl.quorum.voters import parse_static_voters
+from kafkactl.values import Uuid
+
+TIMED_OUT, UNSUPPORTED_VERSION, INVALID_REQUEST = 7, 35, 42
+OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 104, 126, 127
+STATIC_VOTERS: Final = "controller.quorum.voters"
+LISTENERS: Final = "controller.listener.names"
+_ENDPOINT: Final = re.compile(r"([^:/]+)://(.+):(\d+)", re.ASCII)
+# From then on the voters stand in an immutable set of Java, which every JVM walks in an order of its own.
+_RANDOM_ORDER_SINCE: Final = (4, 4)
+Side: TypeAlias = tuple[frozenset[int], frozenset[int]]  # voters, and those of them that are alive
+
+
+@frozen
+class VoterWish:
+    """A voter that is to be added or removed. `directory_id` None: the one that the voter set names."""
+
+    node_id: int
+    directory_id: Uuid | None = None
+    endpoint: str | None = None
+
+
+@frozen
+class Observed:
+    """What was seen of a live quorum when the scenario was asked.
+
+    `not_alive` has every voter, and every node that is to be added, that was not seen to follow the leader, each with
+    what was seen of it instead, as a clause about the node. `cluster_id` is None where no node told it.
+    """
+
+    leader_id: int
+    leader_epoch: int | None
+    cluster_id: str | None
+    not_alive: Mapping[int, str]
+
+
+@frozen
+class ControllerEvent:
+    """What happens to the controllers: `lose`, `add` or `remove`, at most one of them; `down` do not answer before.
+
+    `cluster_id` is the one that the request would carry, `own_cluster_id` that of the log, where it is known.
+    `observed` is the live quorum, where it was asked; `down` then holds those who were not seen alive, too.
+    """
+
+    down: frozenset[int] = frozenset()
+    lose: frozenset[int] = frozenset()
+    add: VoterWish | None = None
+    remove: VoterWish | None = None
+    cluster_id: str | None = None
+    own_cluster_id: str | None = None
+    observed: Observed | None = None
+
+
+def parse_wish(text: str) -> VoterWish:
+    """`ID`, `ID:DIRECTORY` or `ID:DIRECTORY@LISTENER://HOST:PORT`. Raises InputError `invalid-voter-wish`."""
+    voter, _, endpoint = text.partition("@")
+    number, colon, directory = voter.partition(":")
+    is_wrong = (colon and not directory) or (endpoint and not _ENDPOINT.fullmatch(endpoint))
+    if is_wrong or not (number.isascii() and number.isdigit()):
+        raise InputError(
+            f"{text!r} names no controller: ID, ID:DIRECTORY_ID or ID:DIRECTORY_ID@LISTENER://HOST:PORT expected",
+            id="invalid-voter-wish",
+            next_step="The directory id stands in the controller's meta.properties.",
+        )
+    return VoterWish(
+        node_id=int(number), directory_id=Uuid.parse(directory) if directory else None, endpoint=endpoint or None
+    )
+
+
+def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collection[int] = ()) -> Prediction:
+    """What becomes of the quorum. `told` are the voters that the last LeaderChange record of the log names."""
+    known = known_voters(image, facts, told)
+    if known is None:
+        return _unknown(facts, event)
+    voters, where = known
+    alive = voters - event.down
+    error = _refusal(image, facts, event, voters, alive)
+    after, alive_after = _after(event, voters, alive)
+    verdict = Verdict.REFUSED if error else _verdict(event, (voters, alive), (after, alive_after))
+    if error is not None:
+        after, alive_after = voters, alive
+    return Prediction(
+        scenario="controllers",
+        input=_input(event),
+        verdict=verdict,
+        facts=facts,
+        findings=tuple(_findings(event, error, verdict, (voters, alive), (after, alive_after))),
+        effects={
+            "majority": {"before": majority(len(voters)), "after": majority(len(after))},
+            "tolerates": {"before": tolerates(voters, alive), "after": tolerates(after, alive_after)},
+            "voters": {"before": sorted(voters), "after": sorted(after)},
+            "alive": {"before": sorted(alive), "after": sorted(alive_after)},
+            "server_error": None if error is None else error.to_dict(),
+        },
+        assumptions=(f"the voters are those of {where}", *_assumptions(event)),
+    )
+
+
+def known_voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[frozenset[int], str] | None:
+    """The voter ids, and where they were found."""
+    if image.voters is not None:
+        return frozenset(voter.node_id for voter in image.voters), "the last VotersRecord in the log"
+    if STATIC_VOTERS in facts.static:
+        entries = [one.strip() for one in facts.static[STATIC_VOTERS].split(",") if one.strip()]
+        ids = frozenset(voter.node_id for voter in parse_static_voters(entries))
+        if ids:
+            return ids, f"{STATIC_VOTERS} in the file given"
+    return (frozenset(told), "the last LeaderChange record in the log") if told else None
+
+
+def _unknown(facts: Facts, event: ControllerEvent) -> Prediction:
+    text = "neither a VotersRecord nor a LeaderChange record is in what was read, so the voters are not known"
+    return Prediction(
+        scenario="controllers",
+        input=_input(event),
+        verdict=Verdict.UNKNOWN,
+        facts=facts,
+        findings=(
+            blocker(
+                "voters-not-in-log", "quorum", text, f"Give the controller's file (--config) with {STATIC_VOTERS}."
+            ),
+        ),
+    )
+
+
+def _refusal(
+    image: Image, facts: Facts, event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]
+) -> ServerError | None:
+    """What the leader answers instead of appending anything, in the order in which it looks."""
+    wish = event.add or event.remove
+    if wish is None:
+        return None
+    if len(alive) < majority(len(voters)):
+        return ServerError(code=TIMED_OUT, message="nobody leads: no majority of the voters is alive")
+    if event.cluster_id is not None and event.own_cluster_id not in (None, event.cluster_id):
+        text = f'The given id "{event.cluster_id}" doesn\'t match the cluster id "{event.own_cluster_id}"'
+        return ServerError(code=OTHER_CLUSTER, message=text)
+    if event.add is not None and event.add.endpoint is not None:
+        error = _of_listener(image, facts, event.add.endpoint)
+        if error is not None:
+            return error
+    verb = "adding" if event.add else "removing"
+    if not image.kraft_version:
+        text = f"Cluster doesn't support {verb} voter because the kraft.version feature is 0"
+        return ServerError(code=UNSUPPORTED_VERSION, message=text)
+    return _of_set(image, facts, event, voters)
+
+
+def _of_listener(image: Image, facts: Facts, endpoint: str) -> ServerError | None:
+    """The new voter has to name the listener by which the leader speaks with voters, the first of its own."""
+    known = [one.strip() for one in facts.static.get(LISTENERS, "").split(",") if one.strip()][:1]
+    known = known or _listeners(image, facts.leader_id)
+    found = _ENDPOINT.fullmatch(endpoint)
+    if found is None or not known or found[1].upper() in {one.upper() for one in known}:
+        return None
+    named = f"Endpoints(endpoints={{ListenerName({found[1].upper()})={found[2]}/<unresolved>:{found[3]}}})"
+    default = f"ListenerName({known[0].upper()})"
+    text = f"Add voter request didn't include the endpoint ({named}) for the default listener {default}"
+    return ServerError(code=INVALID_REQUEST, message=text)
+
+
+def _listeners(image: Image, leader_id: int | None) -> list[str]:
+    """The controller listeners of the leader, as the voter set or its registration names them."""
+    for voter in image.voters or ():
+        if voter.node_id == leader_id and voter.endpoints:
+            return [one.listener for one in voter.endpoints]
+    registered = image.controllers.get(-1 if leader_id is None else leader_id)
+    return [] if registered is None else [one.name for one in registered.listeners]
+
+
+def _of_set(image: Image, facts: Facts, event: ControllerEvent, voters: frozenset[int]) -> ServerError | None:
+    release = (facts.release.version.major, facts.release.version.minor)
+    directories = {voter.node_id: voter.directory_id for voter in image.voters or ()}
+    members = [(one, directories.get(one)) for one in sorted(voters)]
+    if release < _RANDOM_ORDER_SINCE:
+        members = [members[at] for at in hash_map_order(_key_hash(*one) for one in members)]
+    shown = ", ".join(_key(release, *one) for one in members)
+    if event.add is not None and event.add.node_id in voters:
+        key = _key(release, event.add.node_id, event.add.directory_id)
+        text = f"The voter id for {key} is already part of the set of voters [{shown}]."
+        return ServerError(code=DUPLICATE_VOTER, message=text)
+    if event.add is not None and event.add.node_id in event.down:
+        # The leader asks it for its versions first; the text has a gap where the voter belongs.
+        text = "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE"
+        return ServerError(code=TIMED_OUT, message=text)
+    wish = event.remove
+    if wish is None:
+        return None
+    other = wish.directory_id is not None and wish.directory_id != directories.get(wish.node_id)
+    if wish.node_id not in voters or other or len(voters) == 1:
+        key = _key(release, wish.node_id, wish.directory_id or directories.get(wish.node_id))
+        return ServerError(code=VOTER_NOT_FOUND, message=f"Cannot remove voter {key} from the set of voters [{shown}]")
+    return None
+
+
+def _key(release: tuple[int, int], node_id: int, directory: Uuid | None) -> str:
+    """`ReplicaKey.toString`, which shows Java's Optional up to 3.9."""
+    shown = str(directory) if directory else "<undefined>"
+    if release < (4, 0):
+        shown = f"Optional[{directory}]" if directory else "Optional.empty"
+    return f"ReplicaKey(id={node_id}, directoryId={shown})"
+
+
+def _key_hash(node_id: int, directory: Uuid | None) -> int:
+    """`ReplicaKey.hashCode`: that of the pair of an id and an Optional, as `Objects.hash` makes it."""
+    return 31 * (31 + node_id) + (0 if directory is None else uuid_hash(directory))
+
+
+def _after(
+    event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The voters and those of them that live, after the event."""
+    if event.add is not None:
+        added = frozenset({event.add.node_id})
+        return voters | added, alive | (added - event.down)
+    if event.remove is not None:
+        gone = frozenset({event.remove.node_id})
+        return voters - gone, alive - gone
+    return voters, alive - event.lose
+
+
+def _verdict(event: ControllerEvent, before: Side, after: Side) -> Verdict:
+    now, then = tolerates(*before), tolerates(*after)
+    if event.add is not None or event.remove is not None:
+        if then < 0:
+            return Verdict.WEDGED
+    elif then < 0 <= now:
+        return Verdict.UNAVAILABLE
+    return Verdict.DEGRADED if then < now else Verdict.OK
+
+
+def _findings(
+    event: ControllerEvent,
+    error: ServerError | None,
+    verdict: Verdict,
+    before: Side,
+    after: Side,
+) -> Iterator[Finding]:
+    if error is not None:
+        yield blocker("voter-change-refused", "quorum", f"Kafka answers {error.code}: {error.message}")
+        return
+    sums = f"before: {_sum(before)}; after: {_sum(after)}"
+    if verdict is Verdict.WEDGED:
+        yield blocker(
+            "voter-change-never-commits",
+            "quorum",
+            f"it would be appended, be in force at once and never commit; the leader resigns within 3 s. {sums}",
+            "Bring back voters that are down first, or remove a dead voter instead.",
+        )
+    elif verdict is Verdict.UNAVAILABLE:
+        yield blocker(
+            "quorum-loses-majority",
+            "quorum",
+            f"no majority is left: no leader, no change of metadata; produce and fetch go on at the leaders there are. "
+            f"{sums}",
+            "Keep a majority of the voters alive.",
+        )
+    elif len(before[1]) < majority(len(before[0])):
+        yield warning("quorum-without-majority-before", "quorum", f"the quorum has no majority now already. {sums}")
+    elif verdict is Verdict.DEGRADED:
+        yield warning("quorum-tolerates-less", "quorum", f"the quorum survives fewer failures than before. {sums}")
+    yield from _not_alive(event)
+    yield from _strangers(event, before[0])
+
+
+def _not_alive(event: ControllerEvent) -> Iterator[Finding]:
+    if event.observed is None:
+        return
+    for node_id, reason in sorted(event.observed.not_alive.items()):
+        yield warning(
+            "controller-not-seen-alive",
+            f"controller {node_id}",
+            f"controller {node_id} counts as down: it {reason}",
+            "Bring it back; or name it with --down to say that it stays away.",
+        )
+
+
+def _strangers(event: ControllerEvent, voters: Collection[int]) -> Iterator[Finding]:
+    for node_id in sorted((event.lose | event.down) - set(voters)):
+        yield note("controller-does-not-vote", f"controller {node_id}", f"controller {node_id} does not vote")
+
+
+def _sum(side: Side) -> str:
+    voters, alive = side
+    return arithmetic(sorted(voters), alive)
+
+
+def _assumptions(event: ControllerEvent) -> Iterator[str]:
+    if event.observed is None:
+        yield "voters that are not named as down or lost are alive and caught up"
+    else:
+        yield (
+            "voters that are not named as down or lost were seen to follow controller "
+            f"{event.observed.leader_id} in epoch {event.observed.leader_epoch} when this was asked"
+        )
+    if event.add is not None and event.add.node_id not in event.down:
+        yield f"controller {event.add.node_id} runs, has caught up, and its endpoint answers"
+
+
+def _input(event: ControllerEvent) -> dict[str, Any]:
+    return {
+        "down": sorted(event.down),
+        "lose": sorted(event.lose),
+        "add": None if event.add is None else _wish(event.add),
+        "remove": None if event.remove is None else _wish(event.remove),
+        "cluster_id": event.cluster_id,
+    }
+
+
+def _wish(wish: VoterWish) -> dict[str, Any]:
+    directory = None if wish.directory_id is None else str(wish.directory_id)
+    return {"id": wish.node_id, "directory_id": directory, "endpoint": wish.endpoint}

@@ -1,0 +1,155 @@
+"""Scenario `elect-leaders`: elections that are asked for (`kafka-leader-election.sh`, `electLeaders`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
+from kafkactl.dryrun.controller.active_controller import ActiveController, Key
+from kafkactl.dryrun.controller.election import Election, Target
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, heaviest
+from kafkactl.findings import Finding, blocker
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image.model import Image
+from kafkactl.schema.error_codes import error_code
+from kafkactl.wording import first_few
+
+NONE, UNKNOWN_PARTITION, PREFERRED_NOT_AVAILABLE, ELIGIBLE_NOT_AVAILABLE, NOT_NEEDED = 0, 3, 80, 83, 84
+POLICY_VIOLATION = 44
+
+Wanted = Sequence[tuple[str, int | None]]  # topic, and a partition or None for all of them
+
+
+def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted = ()) -> Prediction:
+    """What an election would do; without `wanted` it is asked for all partitions.
+
+    `results` has a line for each partition; as Kafka does, what needs no election is left out where all were asked.
+    """
+    controller = ActiveController(image, facts)
+    operation: list[Any] = []
+    results: list[dict[str, Any]] = []
+    for topic, number, key in _asked(image, wanted):
+        code, items = (UNKNOWN_PARTITION, []) if key is None else _elect(controller, key, election)
+        operation += items
+        if wanted or code != NOT_NEEDED:
+            results.append(
+                {"topic": topic, "partition": number, "error_code": code, "error_name": error_code(code).name}
+            )
+    if len(operation) > MOST_RECORDS_OF_REQUEST and facts.rules.bounded_requests:
+        return _too_large(image, facts, election, wanted, len(operation))
+    if operation:
+        controller.apply(f"{election.value} election", *operation)
+    changes = changes_of(controller)
+    return Prediction(
+        scenario="elect-leaders",
+        input={"type": election.value, "topics": [_text(one) for one in wanted]},
+        verdict=_verdict(results, verdict_of(changes)),
+        facts=facts,
+        findings=(*_not_elected(results, election), *findings_of(changes, leaderless(controller))),
+        counts=counts_of(controller, changes),
+        changes=changes,
+        operations=tuple(controller.operations),
+        effects={"results": results},
+    )
+
+
+def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, records: int) -> Prediction:
+    """One request may not write so much: the controller does nothing of it."""
+    error = ServerError(code=POLICY_VIOLATION, message="Unable to perform excessively large batch operation.")
+    controller = ActiveController(image, facts)
+    finding = blocker(
+        "election-too-large",
+        f"{records} partitions",
+        f"the election writes {records} records in one request, which may write {MOST_RECORDS_OF_REQUEST}: Kafka "
+        f"answers {error.code}: {error.message}",
+        "Send it in parts: name topics or partitions.",
+        records=records,
+    )
+    return Prediction(
+        scenario="elect-leaders",
+        input={"type": election.value, "topics": [_text(one) for one in wanted]},
+        verdict=Verdict.REFUSED,
+        facts=facts,
+        findings=(finding,),
+        counts=counts_of(controller, ()),
+        operations=(),
+        effects={"results": [], "server_error": error.to_dict()},
+    )
+
+
+def _asked(image: Image, wanted: Wanted) -> list[tuple[str, int | None, Key | None]]:
+    """Topic, partition and where it is found, for each partition that is asked for."""
+    names = wanted or [(name, None) for name in sorted(image.topic_ids)]
+    found: list[tuple[str, int | None, Key | None]] = []
+    for name, number in names:
+        topic = image.topic(name)
+        if topic is None:
+            found.append((name, number, None))
+        elif number is None:
+            found += [(name, one, (topic.id, one)) for one in sorted(topic.partitions)]
+        else:
+            found.append((name, number, (topic.id, number) if number in topic.partitions else None))
+    return found
+
+
+def _elect(controller: ActiveController, key: Key, election: Election) -> tuple[int, list[Any]]:
+    partition = controller.partition(key)
+    preferred = election is Election.PREFERRED
+    if partition.leader == partition.replicas[0] if preferred else partition.leader != NO_LEADER:
+        return NOT_NEEDED, []
+    least, _ = controller.settings(controller.image.topics[key[0]])
+    items = controller.change(key, Target(min_isr=least, election=election), controller.is_active)
+    if items:
+        return NONE, items
+    return (PREFERRED_NOT_AVAILABLE if preferred else ELIGIBLE_NOT_AVAILABLE), []
+
+
+def _verdict(results: Sequence[Mapping[str, Any]], changed: Verdict) -> Verdict:
+    """`refused` where no election that is needed takes place, `degraded` where some do not."""
+    needed = [one["error_code"] for one in results if one["error_code"] != NOT_NEEDED]
+    if needed and NONE not in needed:
+        return Verdict.REFUSED
+    return heaviest([changed, Verdict.DEGRADED if any(needed) else Verdict.OK])
+
+
+_WHY: Final = {
+    UNKNOWN_PARTITION: ("the log holds no such partition", "Check the names."),
+    PREFERRED_NOT_AVAILABLE: (
+        "the preferred replica, the first of the assignment, is down, shutting down or not in the ISR",
+        "Bring its broker back and wait until the replica is in sync; then repeat the election.",
+    ),
+    ELIGIBLE_NOT_AVAILABLE: (
+        "no replica of the partition is alive",
+        "Bring a broker back that holds a replica; then repeat the election.",
+    ),
+}
+
+
+def _not_elected(results: Sequence[Mapping[str, Any]], election: Election) -> Iterator[Finding]:
+    """The elections that are needed and refused, by the error that Kafka answers."""
+    for code, (why, step) in _WHY.items():
+        names = [_shown(one) for one in results if one["error_code"] == code]
+        if names:
+            yield blocker(
+                "election-refused",
+                f"{len(names)} partitions",
+                f"Kafka answers {code} {error_code(code).name} to the {election.value} election of {first_few(names)}: "
+                f"{why}",
+                step,
+                count=len(names),
+                partitions=names[:20],
+                error_code=code,
+            )
+
+
+def _shown(result: Mapping[str, Any]) -> str:
+    topic, partition = result["topic"], result["partition"]
+    return topic if partition is None else f"{topic}-{partition}"
+
+
+def _text(wanted: tuple[str, int | None]) -> str:
+    topic, partition = wanted
+    return topic if partition is None else f"{topic}:{partition}"

@@ -1,0 +1,410 @@
+"""Scenario `features`: a change of feature levels, judged and worded as the controller would.
+
+What is checked is `features.plan` (every reason at once) and `features.predict` (whether Kafka refuses); here are the
+words of the refusal, the records, and what they bring about. Sources: `FeatureControlManager.java`,
+`ConfigurationControlManager.java` (what turning ELR on writes); texts and record orders measured on 4.0.2 and 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kafkactl.dryrun.controller.appended import Operation, record
+from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
+from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenarios.controllers import known_voters
+from kafkactl.features.catalog.consequences import finalized_name
+from kafkactl.features.catalog.levels import features_of, supported_by
+from kafkactl.features.catalog.update_rules import release_of, update_rules
+from kafkactl.features.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role
+from kafkactl.features.plan.change import rules_release, upgrade_type
+from kafkactl.features.plan.checks_nodes import never_registered
+from kafkactl.features.plan.plan import FeaturePlan, plan_change
+from kafkactl.features.plan.predict import predicted_acceptance
+from kafkactl.features.plan.request import FeatureRequest
+from kafkactl.features.plan.request import Operation as Asked
+from kafkactl.findings import Severity
+from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
+from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Broker, Controller, FeatureRange, Image
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
+from kafkactl.protocol.api_versions import FIRST_VERSION, NodeVersions
+from kafkactl.quorum.majority import tolerates
+from kafkactl.schema.spec import Versions
+from kafkactl.values import Endpoint
+
+INVALID_UPDATE_VERSION: Final = 95
+_ADVICE = " Retry using UNSAFE_DOWNGRADE if you want to force the downgrade to proceed."
+_PREFIX = "The update failed for all features since the following feature had an error: "
+
+
+def feature_levels(
+    image: Image,
+    facts: Facts,
+    request: FeatureRequest,
+    *,
+    cluster_id: str = "",
+    voters: tuple[int, ...] = (),
+    down: frozenset[int] = frozenset(),
+    not_alive: Mapping[int, str] | None = None,
+) -> Prediction:
+    """What a change of levels comes to. `down` are nodes that do not answer now; `voters` those of a static quorum, as
+    the last LeaderChange record names them. `not_alive` are voters that were not seen to follow the live leader, where
+    it was asked, with what was seen instead; they count as down.
+
+    The verdict is about what Kafka does. It accepts changes that `kafkactl features` refuses; these are `degraded`,
+    with every reason among the findings. `steps` are those of `kafkactl features`, none where it would refuse.
+    """
+    unseen = not_alive or {}
+    down = down | frozenset(unseen)
+    members, source = _quorum_of(image, facts, voters)
+    state = state_of(image, facts, cluster_id=cluster_id, voters=members, down=down)
+    plan = plan_change(state, request)
+    accepted = predicted_acceptance(state, request.levels, upgrade_type(request))
+    taken = {name: level for name, level in request.levels.items() if accepted[name] is not False}
+    return Prediction(
+        scenario="features",
+        input=_input(request, down),
+        verdict=_verdict(plan, accepted),
+        facts=facts,
+        findings=plan.findings,
+        operations=tuple(_operations(image, facts, taken)),
+        effects={
+            "features": [_feature(state, plan, name, accepted) for name in request.levels],
+            "steps": [step.to_dict() for step in plan.steps],
+        },
+        assumptions=(
+            "nodes that are not named as down answer as their registrations say, controllers without one as their "
+            "release does",
+            "one request carries all levels, as Kafka's own tool sends them; `kafkactl features` may send several",
+            *(
+                f"controller {one} counts as down: it {reason} while the live leader was watched"
+                for one, reason in sorted(unseen.items())
+            ),
+            *_conversion_assumed(state, plan, source),
+        ),
+    )
+
+
+def state_of(
+    image: Image, facts: Facts, *, cluster_id: str, voters: tuple[int, ...], down: frozenset[int]
+) -> FeatureState:
+    """The cluster as the planner of levels sees it, from the log alone."""
+    known = {voter.node_id: voter.directory_id for voter in image.voters or ()}
+    ids = {one: known.get(one) for one in voters}
+    image = _as_they_run(image, facts)
+    leader = _leader(facts, ids.keys() or image.controllers.keys(), down)
+    nodes = [_controller_seen(image, facts, one, down) for one in sorted({*image.controllers, *ids})]
+    nodes += [
+        NodeSeen(id=one.id, role=Role.BROKER, answers=not (one.fenced or one.id in down))
+        for one in image.brokers.values()
+    ]
+    levels = {name: level for name, level in image.features.items() if level and name != KRAFT_VERSION}
+    if image.kraft_version:
+        levels[KRAFT_VERSION] = image.kraft_version
+    return FeatureState(
+        cluster_id=cluster_id,
+        finalized=levels,
+        active_controller=leader,
+        nodes=tuple(nodes),
+        registrations=_registrations(image),
+        tolerates=tolerates(ids, set(ids) - down) if ids else None,
+        voters=tuple(
+            QuorumNode(
+                id=one,
+                directory_id=directory,
+                fetching=one not in down,
+                # A voter that is down since before the present leader was elected cannot have reported to it.
+                reported=False if one in down and facts.leader_id in down else None,
+            )
+            for one, directory in ids.items()
+        )
+        or None,
+        min_insync=_min_insync(image, facts, leader),
+    )
+
+
+def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
+    """min.insync.replicas as far as the log tells it: the files of brokers are not in it.
+
+    A broker is given the cluster's value or, without one, its own; what its file says stays unknown.
+    """
+    cluster = image.configs.get((BROKER_CONFIG, ""), {}).get(MIN_ISR)
+    single = {
+        id: held[MIN_ISR]
+        for id in image.brokers
+        if MIN_ISR in (held := image.configs.get((BROKER_CONFIG, str(id)), {}))
+    }
+    own = sum(MIN_ISR in image.configs.get((TOPIC_CONFIG, one.name), {}) for one in image.topics.values())
+    brokers = {id: single.get(id, cluster) for id in image.brokers}
+    return MinInsync(
+        cluster=cluster,
+        controllers={} if leader is None or not facts.static_known else {leader: facts.static.get(MIN_ISR, "1")},
+        brokers={id: value for id, value in brokers.items() if value is not None},
+        single=tuple(sorted(single)),
+        unread=tuple(f"broker {id}" for id, value in brokers.items() if value is None),
+        topics=len(image.topics) - own,
+        topics_with_own_value=own,
+    )
+
+
+def _quorum_of(image: Image, facts: Facts, voters: Collection[int]) -> tuple[tuple[int, ...], str]:
+    """The voters and where they were found; controllers that registered stand in where nothing names the voters."""
+    found = known_voters(image, facts, voters)
+    if found is not None:
+        return tuple(sorted(found[0])), found[1]
+    return tuple(image.controllers), "the controllers registered in the log, which does not name the voters"
+
+
+def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> Iterator[str]:
+    """What an expected conversion to a dynamic quorum rests on: a log does not show what voters report to a leader."""
+    raised = any(one.name == KRAFT_VERSION and one.after > one.before for one in plan.changes)
+    if raised and update_rules(rules_release(state)).kraft_version == "converts":
+        ids = ", ".join(str(voter.id) for voter in state.voters or ()) or "none known"
+        yield (
+            f"every voter that is not named as down ({ids}; as in {source}) has reported to the present leader that it "
+            "supports kraft.version 1: each voter does so within some seconds of an election, and until then the "
+            "leader refuses the change"
+        )
+
+
+def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int | None:
+    """The active controller: the one that the log names, another if that is down, none without a majority."""
+    alive = [one for one in voters if one not in down]
+    if voters and len(alive) <= len(voters) // 2:
+        return None
+    return facts.leader_id if facts.leader_id is not None and facts.leader_id not in down else min(alive, default=None)
+
+
+def _as_they_run(image: Image, facts: Facts) -> Image:
+    """The image with controllers of the release that was named, where it is not the one that they registered."""
+    registered = [release_of(_ranges(one).get(METADATA_VERSION)) for one in image.controllers.values()]
+    if not facts.release_named or all(one and one.name == facts.release.name for one in registered):
+        return image
+    features = {name: FeatureRange(one.lowest, one.highest) for name, one in supported_by(facts.release).items()}
+    return replace(image, controllers={one.id: replace(one, features=features) for one in image.controllers.values()})
+
+
+def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> NodeSeen:
+    """A controller that has not registered (none does below metadata.version 15) answers as its release does."""
+    answers = node_id not in down
+    versions = None
+    if answers and node_id not in image.controllers:
+        versions = NodeVersions(
+            version=FIRST_VERSION,
+            requests={},
+            supported=supported_by(facts.release),
+            finalized=image.features,
+            finalized_epoch=0,
+            zookeeper_migration_ready=False,
+        )
+    return NodeSeen(id=node_id, role=Role.CONTROLLER, answers=answers, versions=versions)
+
+
+def _registrations(image: Image) -> Registrations:
+    return Registrations(
+        brokers={one.id: _broker(one) for one in image.brokers.values()},
+        controllers={one.id: _controller(one) for one in image.controllers.values()},
+        levels={name: level for name, level in image.features.items() if level},
+        kraft_version=image.kraft_version,
+        voters=image.voters,
+        zk_migration_state=image.zk_migration_state,
+    )
+
+
+def _broker(one: Broker) -> BrokerRegistration:
+    return BrokerRegistration(
+        id=one.id,
+        epoch=one.epoch,
+        incarnation_id=one.incarnation_id,
+        fenced=one.fenced,
+        in_controlled_shutdown=one.in_controlled_shutdown,
+        features=_ranges(one),
+        endpoints=_endpoints(one),
+        directory_ids=one.directories,
+        cordoned=one.cordoned or (),
+        is_migrating_zk_broker=one.is_migrating_zk_broker,
+    )
+
+
+def _controller(one: Controller) -> ControllerRegistration:
+    return ControllerRegistration(
+        id=one.id,
+        incarnation_id=one.incarnation_id,
+        features=_ranges(one),
+        endpoints=_endpoints(one),
+        zk_migration_ready=one.zk_migration_ready,
+    )
+
+
+def _ranges(node: Broker | Controller) -> dict[str, Versions]:
+    return {name: Versions(one.min, one.max) for name, one in node.features.items()}
+
+
+def _endpoints(node: Broker | Controller) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(listener=one.name, host=one.host, port=one.port) for one in node.listeners)
+
+
+# --- the answer ---------------------------------------------------------------------------------------------------
+
+
+def _verdict(plan: FeaturePlan, accepted: Mapping[str, bool | None]) -> Verdict:
+    """Refused where nothing of it is accepted, unknown where only the leader can know."""
+    if all(one is False for one in accepted.values()):
+        return Verdict.REFUSED
+    if None in accepted.values():
+        return Verdict.UNKNOWN
+    warned = any(finding.severity is not Severity.INFO for finding in plan.findings)
+    return Verdict.DEGRADED if warned or False in accepted.values() else Verdict.OK
+
+
+def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mapping[str, bool | None]) -> dict[str, Any]:
+    change = next(one for one in plan.changes if one.name == name)
+    error = _server_error(state, plan.request, accepted) if accepted[name] is False else None
+    verdict = {True: Verdict.OK, False: Verdict.REFUSED, None: Verdict.UNKNOWN}[accepted[name]]
+    return {
+        "name": name,
+        "from": change.before,
+        "to": change.after,
+        "kind": change.kind.value,
+        "verdict": verdict.value,
+        "accepted_by_kafka": accepted[name],
+        "server_error": error,
+        "reversible": change.reversible,
+        "consequences": list(change.consequences),
+        "way_back": change.way_back or None,
+    }
+
+
+def _server_error(
+    state: FeatureState, request: FeatureRequest, accepted: Mapping[str, bool | None]
+) -> dict[str, Any] | None:
+    """The error of the first feature that is refused; 4.x tells it for all."""
+    rules = update_rules(rules_release(state))
+    whole = rules.results == "whole"
+    for name, level in request.levels.items():
+        if accepted[name] is False:
+            words = _words(state, request, name, level)
+            if words:
+                return {
+                    "code": INVALID_UPDATE_VERSION,
+                    "name": "INVALID_UPDATE_VERSION",
+                    "message": f"{_PREFIX if whole else ''}{words}",
+                }
+    return {"code": INVALID_UPDATE_VERSION, "name": "INVALID_UPDATE_VERSION", "message": None}
+
+
+def _words(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+    """Kafka's sentence for one refused feature, "" where it is not this one that is refused."""
+    if name == KRAFT_VERSION and any(voter.reported is False for voter in state.voters or ()):
+        return f"Invalid upgrade of kraft.version to KRAFT_VERSION_{level} because not all of the voters support it"
+    words = _out_of_range(state, name, level) or _wrong_way(state, request, name, level)
+    if words:
+        return f"Invalid update version {level} for feature {name}. {words}"
+    least = update_rules(rules_release(state)).lowest_level
+    if name == METADATA_VERSION and level < least:
+        least_name = finalized_name(METADATA_VERSION, least)
+        return f"Invalid metadata.version {level}. Unable to set a metadata.version less than {least_name}"
+    if name == METADATA_VERSION and level < state.level(name):
+        return _crossing(state, request, state.level(name), level)
+    return _dependency(state, request, name, level)
+
+
+def _out_of_range(state: FeatureState, name: str, level: int) -> str:
+    for who, supported in _ranges_asked(state, name):
+        if supported is None and level:
+            return f"{who} does not support this feature."
+        if supported is not None and level not in supported:
+            return f"{who} only supports versions {supported.lowest}-{supported.highest}"
+    silent = [one.id for one in state.members if never_registered(state, update_rules(rules_release(state)), one)]
+    return f"controller {silent[0]} has not registered, and may not support this feature" if silent else ""
+
+
+def _wrong_way(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+    upgrade, before = request.operation is Asked.UPGRADE, state.level(name)
+    if level < before and upgrade:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
+            "downgrade."
+        )
+    if level > before and not upgrade:
+        return "Can't downgrade to a newer version."
+    return "Can't downgrade the version of this feature." if name == KRAFT_VERSION and level < before else ""
+
+
+def _crossing(state: FeatureState, request: FeatureRequest, before: int, level: int) -> str:
+    rules = update_rules(rules_release(state))
+    old = rules.kraft_version in ("unknown", "pretends", "ignores")
+    start = f"Invalid metadata.version {level}." if old else (
+        f"Unsupported metadata.version downgrade from {before} to {level}."
+    )  # fmt: skip
+    if request.unsafe:
+        return f"{start} Unsafe metadata downgrade is not supported in this version."
+    refusal = f"{start} Refusing to perform the requested downgrade because it might delete metadata information."
+    return refusal + (_ADVICE if rules.suggests_unsafe else "")
+
+
+def _dependency(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+    facts = features_of(rules_release(state)).get(name)
+    needs = next((row.dependencies for row in facts.levels if row.level == level), {}) if facts else {}
+    proposed = {METADATA_VERSION: state.level(METADATA_VERSION), **state.finalized, **request.levels}
+    for needed, least in needs.items():
+        if proposed.get(needed, 0) < least:
+            return f"{name} could not be set to {level} because it depends on {needed} level {least}"
+    return ""
+
+
+def _ranges_asked(state: FeatureState, name: str) -> Iterator[tuple[str, Versions | None]]:
+    """Whom the controller holds a level against, and in which words."""
+    yield f"Local controller {state.active_controller}", (state.controller_range or {}).get(name)
+    for member in state.members:
+        if member.listed is None or (member.role is Role.CONTROLLER and member.id == state.active_controller):
+            continue
+        yield f"{member.role.value.capitalize()} {member.id}", member.listed.get(name)
+
+
+# --- records ------------------------------------------------------------------------------------------------------
+
+
+def _operations(image: Image, facts: Facts, levels: Mapping[str, int]) -> Iterator[Operation]:
+    """One batch: configurations first, then the levels; kraft.version is told by control records from 4.1 on.
+
+    A level that is in force already is written again (measured).
+    """
+    items: list[MetadataRecord] = []
+    before = image.features.get(ELR_VERSION, 0)
+    if levels.get(ELR_VERSION, before) > before:
+        items += _elr_configs(image, facts)
+    control = update_rules(facts.release).kraft_version == "converts"
+    for name, level in levels.items():
+        if name != KRAFT_VERSION or not control:
+            items.append(record("FeatureLevelRecord", {"Name": name, "FeatureLevel": level}))
+    if items:
+        words = ", ".join(f"{name} {level}" for name, level in levels.items())
+        yield Operation(f"levels: {words}", tuple(items))
+
+
+def _elr_configs(image: Image, facts: Facts) -> Iterator[MetadataRecord]:
+    """ELR goes on: a min.insync.replicas for the cluster if there is none, and none for single brokers any more."""
+    if MIN_ISR not in image.configs.get((BROKER_CONFIG, ""), {}):
+        yield _min_isr("", facts.static.get(MIN_ISR, "1"))
+    for (kind, name), held in sorted(image.configs.items()):
+        if kind == BROKER_CONFIG and name and MIN_ISR in held:
+            yield _min_isr(name, None)
+
+
+def _min_isr(broker: str, value: str | None) -> MetadataRecord:
+    data = {"ResourceType": BROKER_CONFIG, "ResourceName": broker, "Name": MIN_ISR, "Value": value}
+    return record("ConfigRecord", data)
+
+
+def _input(request: FeatureRequest, down: frozenset[int]) -> dict[str, Any]:
+    return {
+        "operation": request.operation.value,
+        "levels": dict(request.levels),
+        "unsafe": request.unsafe,
+        "release_version": request.release_version,
+        "down": sorted(down),
+    }

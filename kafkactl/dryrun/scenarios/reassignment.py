@@ -1,0 +1,321 @@
+"""Scenario `reassignment`: a plan of replicas (`kafka-reassign-partitions.sh`), what it writes, whether it can end.
+
+Sources: `alterPartitionReassignment` in `ReplicationControlManager.java`, `PartitionReassignmentReplicas.java`,
+`PartitionReassignmentRevert.java`; errors measured on 4.3.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
+from kafkactl.dryrun.controller.active_controller import ActiveController, Key
+from kafkactl.dryrun.controller.election import Election, Target, without
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.scenarios.broker_return import catch_up
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image.model import Image, Partition
+from kafkactl.schema.error_codes import error_code
+from kafkactl.shown import json_text
+from kafkactl.wording import first_few
+
+NONE, UNKNOWN_PARTITION, INVALID_ASSIGNMENT, NO_REASSIGNMENT = 0, 3, 39, 85
+UNKNOWN_SERVER_ERROR = -1
+
+
+@frozen(kw_only=False)
+class Move:
+    """The replicas that a partition is to have; None cancels what is going on."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...] | None
+
+
+def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
+    """The moves of a file as `kafka-reassign-partitions.sh` reads it; `"replicas": null` cancels.
+
+    Raises InputError `invalid-reassignment-plan`, `no-partitions-named`, `partition-named-twice`.
+    """
+    try:
+        found = json.loads(text)
+        if not isinstance(found, Mapping) or not isinstance(found.get("partitions"), list):
+            raise ValueError('there is no list "partitions" in it')
+        moves = tuple(map(_move, found["partitions"]))
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{file} is no reassignment plan: {error}",
+            id="invalid-reassignment-plan",
+            next_step='It has the form {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}.',
+        ) from error
+    if not moves:
+        raise InputError(f"{file} names no partitions", id="no-partitions-named", next_step="Check the file.")
+    seen: set[tuple[str, int]] = set()
+    for move in moves:
+        if (move.topic, move.partition) in seen:
+            raise InputError(
+                f"{file} names {move.topic}-{move.partition} twice",
+                id="partition-named-twice",
+                next_step="Keep one of the two.",
+            )
+        seen.add((move.topic, move.partition))
+    return moves
+
+
+def _move(one: Any) -> Move:
+    shown = json_text(one)
+    if not isinstance(one, Mapping) or not {"topic", "partition", "replicas"} <= set(one):
+        raise ValueError(f"a partition has topic, partition and replicas, and not {shown}")
+    topic, partition, replicas = one["topic"], one["partition"], one["replicas"]
+    if not isinstance(topic, str) or type(partition) is not int:
+        raise ValueError(f"no partition is named in {shown}")
+    if replicas is not None and not (isinstance(replicas, list) and all(type(one) is int for one in replicas)):
+        raise ValueError(f"replicas are a list of broker ids, and not as in {shown}")
+    return Move(topic, partition, None if replicas is None else tuple(replicas))
+
+
+def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Prediction:
+    """What a plan does: the records at once, and those at its end, or why it never ends."""
+    controller = ActiveController(image, facts)
+    results: list[dict[str, Any]] = []
+    items: list[Any] = []
+    started: list[Key] = []
+    probe = ActiveController(image, facts)  # of what no longer fits into the request
+    asked = 0
+    for move in moves:
+        is_full = facts.rules.bounded_requests and len(items) == MOST_RECORDS_OF_REQUEST
+        code, message, change = _start(probe if is_full else controller, move)
+        asked += len(change)
+        if is_full and change:
+            code, message, change = UNKNOWN_SERVER_ERROR, _FULL, []
+        results.append(
+            {
+                "topic": move.topic,
+                "partition": move.partition,
+                "error_code": code,
+                "error_name": error_code(code).name,
+                "message": message,
+            }
+        )
+        items += change
+        if code == NONE and move.replicas is not None:
+            topic = image.topic(move.topic)
+            assert topic is not None
+            started.append((topic.id, move.partition))
+    if items:
+        controller.apply("reassignment", *items)
+    before = len(items)
+    fits = before <= MOST_RECORDS_OF_REQUEST
+    stuck = _finish(controller, started)
+    changes = changes_of(controller)
+    completes = not stuck and fits and all(one["error_code"] == NONE for one in results)
+    steps = [_state(controller, key, stuck) for key in started]
+    findings = [
+        *_refused(results),
+        *_too_many(asked, is_atomic=not facts.rules.bounded_requests),
+        *_stuck(controller, stuck),
+        *findings_of(changes, 0),
+    ]
+    return Prediction(
+        scenario="reassignment",
+        input={"moves": [_shown(move) for move in moves]},
+        verdict=_verdict(results, stuck, verdict_of(changes), fits=fits),
+        facts=facts,
+        findings=tuple(findings),
+        counts=counts_of(controller, changes),
+        changes=changes,
+        operations=tuple(controller.operations),
+        effects={"results": results, "steps": steps, "completes": completes, "records_at_once": before},
+        assumptions=("every live replica that is added catches up and joins the ISR", *_reports(image, moves)),
+    )
+
+
+def _reports(image: Image, moves: Sequence[Move]) -> Iterator[str]:
+    """Of a broker with several log directories nobody can tell which one it takes, nor when it says so."""
+    added = [
+        broker_id
+        for move in moves
+        if move.replicas is not None and (topic := image.topic(move.topic)) and move.partition in topic.partitions
+        for broker_id in set(move.replicas) - set(topic.partitions[move.partition].replicas)
+        if broker_id in image.brokers and len(image.brokers[broker_id].directories) > 1
+    ]
+    if added:
+        yield (
+            f"brokers with several log directories choose one for each replica that is added there ({len(added)} on "
+            f"{first_few([f'broker {one}' for one in sorted(set(added))])}) and report it: up to one more "
+            "PartitionChangeRecord each, which is not counted here"
+        )
+
+
+def _start(controller: ActiveController, move: Move) -> tuple[int, str | None, list[Any]]:
+    """The answer to one partition of the request: error code, its text, and the change."""
+    topic = controller.image.topic(move.topic)
+    if topic is None or move.partition not in topic.partitions:
+        what = f"topic named {move.topic}" if topic is None else f"partition {move.topic}:{move.partition}"
+        return UNKNOWN_PARTITION, f"Unable to find {'a ' if topic is None else ''}{what}.", []
+    key = (topic.id, move.partition)
+    partition = controller.partition(key)
+    least, _ = controller.settings(topic)
+    if move.replicas is None:
+        return _cancel(controller, key, partition)
+    error = _invalid(controller, move.replicas)
+    if error:
+        return INVALID_ASSIGNMENT, error, []
+    removing = tuple(sorted(set(partition.replicas) - set(move.replicas)))
+    adding = tuple(sorted(set(move.replicas) - set(partition.replicas)))
+    target = Target(
+        min_isr=least,
+        replicas=(*move.replicas, *removing),
+        removing=removing or None,
+        adding=adding or None,
+    )
+    return NONE, None, controller.change(key, target, controller.is_active)
+
+
+def _cancel(controller: ActiveController, key: Key, partition: Partition) -> tuple[int, str | None, list[Any]]:
+    """Back to the replicas before; the ISR without those that were being added."""
+    if not (partition.adding_replicas or partition.removing_replicas):
+        return NO_REASSIGNMENT, None, []  # the text that every client has for this code is not sent
+    topic = controller.image.topics[key[0]]
+    least, unclean = controller.settings(topic)
+    replicas = without(partition.replicas, *partition.adding_replicas)
+    isr = without(partition.isr, *partition.adding_replicas)
+    if not isr and not unclean:
+        message = (
+            f"Unable to revert partition assignment for {topic.name}:{key[1]} because it would require an unclean "
+            "leader election."
+        )
+        return INVALID_ASSIGNMENT, message, []
+    target = Target(
+        min_isr=least,
+        isr=isr or replicas[:1],
+        replicas=replicas,
+        removing=(),
+        adding=(),
+        election=Election.UNCLEAN if unclean else Election.ONLINE,
+    )
+    return NONE, None, controller.change(key, target, controller.is_active)
+
+
+def _invalid(controller: ActiveController, replicas: Sequence[int]) -> str:
+    """What is wrong with a list of replicas, in Kafka's words; "" for nothing."""
+    start = "The manual partition assignment includes"
+    if not replicas:
+        return f"{start} an empty replica list."
+    previous = None
+    for broker_id in sorted(replicas):
+        broker = controller.brokers.get(broker_id)
+        if broker is None:
+            return f"{start} broker {broker_id}, but no such broker is registered."
+        if broker.cordoned and set(broker.directories) <= set(broker.cordoned):
+            return f"{start} broker {broker_id}, but all its log directories are cordoned."
+        if broker_id == previous:
+            return f"{start} the broker {broker_id} more than once."
+        previous = broker_id
+    return ""
+
+
+def _finish(controller: ActiveController, started: Sequence[Key]) -> list[Key]:
+    """Let the added replicas catch up; the partitions that are still under way afterwards."""
+    brokers = {one for key in started for one in controller.partition(key).adding_replicas}
+    waiting = [key for key in started if _under_way(controller.partition(key))]
+    if waiting:
+        catch_up(controller, brokers or set(controller.brokers), only=waiting)
+    return [key for key in waiting if _under_way(controller.partition(key))]
+
+
+def _under_way(partition: Partition) -> bool:
+    return bool(partition.adding_replicas or partition.removing_replicas)
+
+
+def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Finding]:
+    for key in stuck[:100]:
+        partition = controller.partition(key)
+        name = f"{controller.image.topics[key[0]].name}-{key[1]}"
+        dead = [one for one in partition.replicas if not controller.is_active(one)]
+        both = [one for one in partition.adding_replicas if one in partition.removing_replicas]
+        step = "Bring those brokers back, or name others."
+        if both:
+            why = (
+                f"replicas {first_few([str(one) for one in both])} of the reassignment under way are marked both as "
+                "added and as removed, and this release waits for them to be in sync"
+            )
+            step = 'Cancel the reassignment with "replicas": null in place of naming the replicas from before it.'
+        elif partition.leader < 0:
+            why = "it has no leader that the added replicas could read from"
+        elif set(dead) & set(partition.adding_replicas):
+            added = [str(one) for one in dead if one in partition.adding_replicas]
+            why = f"brokers {first_few(added)} to be added are down"
+        else:
+            why = f"brokers {first_few([str(one) for one in dead])} of its target are down and it waits for a whole ISR"
+        ends = "does not end" if both else "ends when they are back"
+        yield warning(
+            "reassignment-never-completes",
+            f"partition {name}",
+            f"{name}: {why}; Kafka accepts the plan all the same, and it {ends}",
+            step,
+            brokers=dead,
+        )
+
+
+def _refused(results: Sequence[dict[str, Any]]) -> Iterator[Finding]:
+    for one in results:
+        if one["error_code"] not in (NONE, UNKNOWN_SERVER_ERROR):
+            yield blocker(
+                "reassignment-refused",
+                f"partition {one['topic']}-{one['partition']}",
+                f"Kafka answers {one['error_code']} {one['error_name']}{_colon(one['message'])}",
+                "Correct the plan.",
+                error_code=one["error_code"],
+            )
+
+
+def _colon(message: str | None) -> str:
+    return f": {message}" if message else ""
+
+
+_FULL = (
+    f"Cannot add another element to the list because it would exceed the maximum length of {MOST_RECORDS_OF_REQUEST}"
+)
+
+
+def _too_many(records: int, *, is_atomic: bool) -> Iterator[Finding]:
+    if records > MOST_RECORDS_OF_REQUEST:
+        what = "nothing of the plan is done" if is_atomic else "the partitions after those are refused"
+        yield blocker(
+            "reassignment-too-large",
+            "plan",
+            f"the plan makes {records} records in one request, which may have {MOST_RECORDS_OF_REQUEST}: {what}",
+            "Send it in parts.",
+            records=records,
+        )
+
+
+def _verdict(results: Sequence[dict[str, Any]], stuck: Sequence[Key], changed: Verdict, *, fits: bool) -> Verdict:
+    if all(one["error_code"] != NONE for one in results) or not fits:
+        return Verdict.REFUSED
+    is_whole = not stuck and all(one["error_code"] == NONE for one in results)
+    return changed if is_whole else heaviest([changed, Verdict.DEGRADED])
+
+
+def _state(controller: ActiveController, key: Key, stuck: Sequence[Key]) -> dict[str, Any]:
+    partition = controller.partition(key)
+    return {
+        "topic": controller.image.topics[key[0]].name,
+        "partition": key[1],
+        "completes": key not in stuck,
+        "replicas_after": list(partition.replicas),
+        "adding_after": list(partition.adding_replicas),
+        "removing_after": list(partition.removing_replicas),
+    }
+
+
+def _shown(move: Move) -> dict[str, Any]:
+    replicas = None if move.replicas is None else list(move.replicas)
+    return {"topic": move.topic, "partition": move.partition, "replicas": replicas}

@@ -1,0 +1,108 @@
+"""Scenario `restart`: what a node that replays this log will believe, against what the controller knows.
+
+The two are not always the same (see `loader`): SCRAM users can be lost, configurations of removed topics and records of
+aborted transactions can come back. Whoever replays it is wrong until the next change of that very thing, and writes it
+into its own snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.engine.loader import Started
+from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.metadata.image.diff import Difference, diff
+from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.image.redact import redacted_key
+from kafkactl.wording import first_few
+
+SHOWN = 1_000
+
+
+def restart(
+    image: Image, facts: Facts, found: Sequence[Started], node: int | None = None, voters: Sequence[int] = ()
+) -> Prediction:
+    """The differences between the state and what a node makes of it that starts from each of these points.
+
+    Every node makes the same of the log; one that neither is registered in it nor votes (`voters`) is told.
+    """
+    is_known = node is None or node in image.brokers or node in image.controllers or node in voters
+    by_start = {one.from_offset: (one, diff(image, one.image)) for one in found}
+    differences = [
+        {"from_offset": offset, **_shown(one)} for offset, (_, told) in sorted(by_start.items()) for one in told[:SHOWN]
+    ]
+    return Prediction(
+        scenario="restart",
+        input={"node": node},
+        verdict=Verdict.DEGRADED if differences else Verdict.OK,
+        facts=facts,
+        findings=(
+            *(() if is_known else (_stranger(node),)),
+            *(finding for offset, (one, told) in sorted(by_start.items()) for finding in _findings(offset, one, told)),
+        ),
+        effects={"differences": differences, "starts": sorted(by_start)},
+        assumptions=(
+            "a starting node reads the log 8 MiB at a time, from the newest checkpoint that it has",
+            "the active controller's own replay is right: it applies records one by one",
+        ),
+    )
+
+
+def _stranger(node: int | None) -> Finding:
+    return warning(
+        "node-not-in-log",
+        f"node {node}",
+        "this log has no registration of it, and it is no voter there; what is told holds for any node that replays it",
+        "Check the id: it is node.id in its properties file.",
+    )
+
+
+def _shown(one: Difference) -> dict[str, Any]:
+    """Which thing and how; not its content, which may be a secret."""
+    return {"part": one.part, "key": redacted_key(one.part, one.key), "change": one.change.value, "record": one.record}
+
+
+def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator[Finding]:
+    where = "from offset 0" if offset == 0 else f"from the checkpoint at offset {offset}"
+    parts: dict[str, list[str]] = {}
+    for difference in told:
+        parts.setdefault(difference.part, []).append(redacted_key(difference.part, difference.key))
+    users = parts.pop("scram", [])
+    if users:
+        yield blocker(
+            "scram-users-lost-on-restart",
+            f"{len(users)} credentials",
+            f"a node that starts {where} does not know these SCRAM credentials, for additions and a removal are "
+            f"replayed in one go: {first_few(users)}",
+            "Set them again while all brokers run, or let a snapshot be taken between (an hour) before any restart.",
+            users=users[:20],
+        )
+    if one.phantoms:
+        yield warning(
+            "aborted-records-take-effect",
+            "metadata log",
+            f"a node that starts {where} applies {one.phantoms} records of transactions that were aborted",
+            "Compare the snapshots of the nodes; a snapshot of one that has run since before heals the others.",
+            records=one.phantoms,
+        )
+    topics = parts.pop("configs", [])
+    if topics:
+        yield warning(
+            "orphan-topic-configs-on-restart",
+            f"{len(topics)} resources",
+            f"a node that starts {where} has configurations that the controller does not have: {first_few(topics)}; a "
+            "topic of that name that is made later has them on that node",
+            "Delete the configuration by name, or take other names.",
+            resources=topics[:20],
+        )
+    rest = [f"{part} {key}" for part, keys in parts.items() for key in keys]
+    if rest and not one.phantoms:
+        yield warning(
+            "restart-differs",
+            f"{len(rest)} things",
+            f"a node that starts {where} differs: {first_few(rest)}",
+            "Look at `effects.differences`.",
+        )

@@ -1,0 +1,103 @@
+"""Scenario `rolling-restart`: every broker is stopped in order and started again, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafkactl.dryrun.compare import findings_among, findings_of, verdict_of
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.controller.members import checked
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of
+from kafkactl.dryrun.scenarios.broker_return import come_back
+from kafkactl.dryrun.scenarios.shapes import ShapedController, Spread
+from kafkactl.dryrun.scenarios.worst import losses_of_one
+from kafkactl.findings import Finding
+from kafkactl.metadata.image.model import Image
+
+
+def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = None) -> Prediction:
+    """What each step of a rolling restart does to the partitions, and a safe order where none is given.
+
+    A step's effects are those while its broker is down. Raises InputError `unknown-broker`.
+    """
+    brokers = checked(image, facts, order if order is not None else sorted(image.brokers))
+    chosen = list(brokers) if order is not None else safest_order(image, facts)
+    controller = ShapedController(image, facts)
+    steps: list[dict[str, Any]] = []
+    findings: dict[str, Finding] = {}
+    verdicts: list[Verdict] = []
+    for number, broker_id in enumerate(chosen, start=1):
+        step, verdict, found = _step(controller, broker_id, number)
+        steps.append(step)
+        verdicts.append(verdict)
+        findings |= {f"{one.id} {broker_id}": one for one in found}
+    end = Spread(controller)
+    return Prediction(
+        scenario="rolling-restart",
+        input={"order": list(order) if order is not None else "auto"},
+        verdict=heaviest(verdicts),
+        facts=facts,
+        findings=(*findings.values(), *findings_of((), controller.leaderless_before)),
+        counts=end.counts(),
+        changes=tuple(end.all()),
+        operations=tuple(controller.spread_operations()),
+        effects={"steps": steps, "order": chosen},
+        assumptions=tuple(_assumptions(order)),
+    )
+
+
+def safest_order(image: Image, facts: Facts) -> list[int]:
+    """Brokers that are down first, then by what their loss would do: the least harm first, the fewest leaders first.
+
+    What a partition suffers while one broker is down does not depend on the order, for every step ends with whole
+    ISRs; the order decides how soon harm is seen and how often leaders move.
+    """
+    losses = losses_of_one(image, facts)
+    down = [one for one in sorted(image.brokers) if image.brokers[one].fenced]
+    return [*down, *sorted(losses, key=lambda one: (losses[one].sort_key, one))]
+
+
+def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[dict[str, Any], Verdict, list[Finding]]:
+    """Down and up again; the partitions are compared between before and down."""
+    controller.mark()
+    written = controller.written
+    held = controller.brokers.get(broker_id)
+    hangs, stranger = Verdict.OK, []
+    if held is None:
+        hangs, finding = stop_of(controller, broker_id, LossMode.CONTROLLED)
+        stranger.append(_in_step(finding, number, broker_id))
+    elif not held.fenced:
+        lose(controller, broker_id, LossMode.CONTROLLED)
+    down = Spread(controller, since_mark=True)
+    verdict = heaviest([hangs, verdict_of(down.changes)])
+    step = {
+        "number": number,
+        "broker": broker_id,
+        "verdict": verdict.value,
+        "partitions": down.counts().to_dict(),
+        "worst": [change.to_dict() for change in down.first(10)],
+    }
+    found = [_in_step(one, number, broker_id) for one in findings_among(down.named)]
+    come_back(controller, broker_id, clean=held is not None and controller.brokers[broker_id].in_controlled_shutdown)
+    step["records_appended"] = controller.written - written
+    return step, verdict, [*stranger, *found]
+
+
+def _in_step(finding: Finding, number: int, broker_id: int) -> Finding:
+    return Finding(
+        id=finding.id,
+        severity=finding.severity,
+        subject=f"step {number}, broker {broker_id}: {finding.subject}",
+        message=f"while broker {broker_id} is down: {finding.message}",
+        evidence=finding.evidence,
+        next_step=finding.next_step,
+    )
+
+
+def _assumptions(order: Sequence[int] | None) -> Iterator[str]:
+    yield "each broker stops by a controlled shutdown, and the next begins when its replicas are in sync again"
+    yield "leaders are not moved back in between (auto.leader.rebalance.enable does so within minutes)"
+    if order is None:
+        yield "brokers that are down are brought back first"

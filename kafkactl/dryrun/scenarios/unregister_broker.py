@@ -1,0 +1,91 @@
+"""Scenario `unregister-broker`: a broker's registration is taken away.
+
+Kafka takes the request for a live broker too. Its process then stays up as a zombie: it leads and follows nothing,
+never registers again by itself, and after SIGTERM it waits for five minutes for a controlled shutdown that is not
+granted (measured on 3.9.2 to 4.4.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
+from kafkactl.dryrun.controller.active_controller import ActiveController
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.metadata.image.model import Image
+from kafkactl.wording import first_few
+
+BROKER_ID_NOT_REGISTERED = 102
+
+
+def unregister_broker(image: Image, facts: Facts, broker_id: int) -> Prediction:
+    """What unregistering a broker does: to partitions, to the log, to the broker itself if it lives."""
+    asked = {"broker": broker_id}
+    controller = ActiveController(image, facts)
+    if broker_id not in image.brokers:
+        message = f"Broker ID {broker_id} is not currently registered"
+        error = ServerError(code=BROKER_ID_NOT_REGISTERED, message=message)
+        return Prediction(
+            scenario="unregister-broker",
+            input=asked,
+            verdict=Verdict.REFUSED,
+            facts=facts,
+            findings=(blocker("broker-not-registered", f"broker {broker_id}", f"Kafka answers 102: {message}"),),
+            counts=counts_of(controller, ()),
+            operations=(),
+            effects={"server_error": error.to_dict()},
+        )
+    controller.unregister(broker_id)
+    changes = changes_of(controller)
+    findings = [*_of_broker(controller, broker_id), *findings_of(changes, leaderless(controller))]
+    return Prediction(
+        scenario="unregister-broker",
+        input=asked,
+        verdict=verdict_of(changes),
+        facts=facts,
+        findings=tuple(findings),
+        counts=counts_of(controller, changes),
+        changes=changes,
+        operations=tuple(controller.operations),
+        assumptions=(
+            f"the process of broker {broker_id} does not run: no log shows whether a fenced broker does, and one that "
+            "starts is fenced (`kafkactl nodes unregister` observes it)",
+        ),
+    )
+
+
+def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding]:
+    subject = f"broker {broker_id}"
+    if not controller.image.brokers[broker_id].fenced:
+        yield warning(
+            "broker-would-be-zombie",
+            subject,
+            f"broker {broker_id} is not fenced: it lives, or failed within broker.session.timeout.ms before the end of "
+            "the log. Kafka would take the request, and the process of a live broker would stay up without leading or "
+            "following anything; it never registers again and ends only five minutes after SIGTERM",
+            "Stop the broker first; where it has happened, kill it (SIGKILL) and start it again.",
+        )
+    held = controller.keys(lambda fields: broker_id in fields[0])
+    if held:
+        names = controller.names(held)
+        yield note(
+            "replicas-stay-assigned",
+            subject,
+            f"{len(held)} partitions keep broker {broker_id} in their replica lists: {first_few(names)}",
+            "Reassign them to other brokers, before or after.",
+            count=len(held),
+            partitions=names[:20],
+        )
+    eligible = controller.with_elr(broker_id)
+    if eligible:
+        names = controller.names(eligible)
+        yield note(
+            "unregistered-broker-in-elr",
+            subject,
+            f"{len(eligible)} partitions name broker {broker_id} as an eligible leader though it is gone: "
+            f"{first_few(names)}",
+            "It cannot be elected while it is not registered, and leaves the ELR when it comes back.",
+            count=len(eligible),
+        )

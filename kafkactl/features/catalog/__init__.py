@@ -1,0 +1,1 @@
+"""Feature levels and releases as facts."""

@@ -1,0 +1,139 @@
+"""What became of a feature change: never what was answered, always what is there afterwards.
+
+A lost answer, a time-out and a controller that resigned with the record on its way all leave it open whether the level
+was written. It is read again, and only where that does not settle it is the outcome called unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+from kafkactl.features.change.results import FeatureResult, Reply
+from kafkactl.features.plan.change import FeatureChange
+from kafkactl.findings import Finding, Outcome, note, warning
+from kafkactl.frozen import frozen
+
+
+class Seen(StrEnum):
+    """The level that the active controller shows afterwards, against the change that was asked for."""
+
+    AFTER = "after"  # the level that was asked for
+    BEFORE = "before"  # the level that was there
+    OTHER = "other"  # a third one: somebody else changed it
+    UNREAD = "unread"
+
+
+@frozen
+class Resolved:
+    """What became of one feature: `done`, `failed` or `unknown`, and what there is to say about it."""
+
+    name: str
+    outcome: Outcome
+    findings: tuple[Finding, ...] = ()
+
+
+# `settled` says that nothing of the request can land any more: a later request was answered by the same active
+# controller in the same epoch (its queue keeps the order), or its records were seen to be committed or cut off.
+_RESOLUTIONS: Final[dict[tuple[Reply, Seen], tuple[Outcome, Outcome]]] = {
+    # (answer, level afterwards): (outcome while unsettled, outcome once settled)
+    (Reply.ACCEPTED, Seen.AFTER): (Outcome.DONE, Outcome.DONE),
+    (Reply.ACCEPTED, Seen.BEFORE): (Outcome.UNKNOWN, Outcome.FAILED),
+    (Reply.ACCEPTED, Seen.OTHER): (Outcome.UNKNOWN, Outcome.UNKNOWN),
+    (Reply.ACCEPTED, Seen.UNREAD): (Outcome.UNKNOWN, Outcome.UNKNOWN),
+    (Reply.REFUSED, Seen.AFTER): (Outcome.DONE, Outcome.DONE),
+    (Reply.REFUSED, Seen.BEFORE): (Outcome.FAILED, Outcome.FAILED),
+    (Reply.REFUSED, Seen.OTHER): (Outcome.FAILED, Outcome.FAILED),
+    (Reply.REFUSED, Seen.UNREAD): (Outcome.FAILED, Outcome.FAILED),
+    (Reply.UNCLEAR, Seen.AFTER): (Outcome.DONE, Outcome.DONE),
+    (Reply.UNCLEAR, Seen.BEFORE): (Outcome.UNKNOWN, Outcome.FAILED),
+    (Reply.UNCLEAR, Seen.OTHER): (Outcome.UNKNOWN, Outcome.UNKNOWN),
+    (Reply.UNCLEAR, Seen.UNREAD): (Outcome.UNKNOWN, Outcome.UNKNOWN),
+}
+
+
+def resolve(
+    changes: Iterable[FeatureChange],
+    results: Iterable[FeatureResult],
+    levels: Mapping[str, int] | None,
+    *,
+    settled: bool,
+) -> tuple[Resolved, ...]:
+    """What became of each change of one request.
+
+    `levels` are the finalized levels as the active controller shows them afterwards (level 0 may be left out), None
+    where they could not be read. While an outcome is unknown and `settled` is False it is worth reading again.
+    """
+    replies = {result.name: result for result in results}
+    return tuple(_resolve_one(change, replies.get(change.name), levels, settled) for change in changes)
+
+
+def overall(resolved: Iterable[Resolved]) -> Outcome:
+    """The outcome of several changes together."""
+    outcomes = {one.outcome for one in resolved}
+    if not outcomes:
+        return Outcome.NOTHING_TO_DO
+    if Outcome.UNKNOWN in outcomes:
+        return Outcome.UNKNOWN
+    if outcomes == {Outcome.DONE}:
+        return Outcome.DONE
+    return Outcome.PARTIAL if Outcome.DONE in outcomes else Outcome.FAILED
+
+
+def _resolve_one(
+    change: FeatureChange, result: FeatureResult | None, levels: Mapping[str, int] | None, settled: bool
+) -> Resolved:
+    reply = Reply.UNCLEAR if result is None else result.reply
+    seen = _seen(change, levels)
+    outcome = _RESOLUTIONS[reply, seen][settled]
+    return Resolved(name=change.name, outcome=outcome, findings=tuple(_remarks(change, reply, seen, outcome, levels)))
+
+
+def _seen(change: FeatureChange, levels: Mapping[str, int] | None) -> Seen:
+    if levels is None:
+        return Seen.UNREAD
+    level = levels.get(change.name, 0)
+    if level == change.after:
+        return Seen.AFTER
+    return Seen.BEFORE if level == change.before else Seen.OTHER
+
+
+def _remarks(
+    change: FeatureChange, reply: Reply, seen: Seen, outcome: Outcome, levels: Mapping[str, int] | None
+) -> Iterable[Finding]:
+    subject, found = f"feature {change.name}", (levels or {}).get(change.name, 0)
+    evidence = {"from": change.before, "to": change.after, "found": None if seen is Seen.UNREAD else found}
+    if seen is Seen.OTHER:
+        yield warning(
+            "feature-level-changed-by-others",
+            subject,
+            f"{change.name} is at {found}, neither where it was ({change.before}) nor where it was to go "
+            f"({change.after}): somebody else changes levels",
+            "Ask who, then plan again.",
+            **evidence,
+        )
+    elif reply is Reply.ACCEPTED and outcome is Outcome.FAILED:
+        yield warning(
+            "change-claimed-not-made",
+            subject,
+            f"the controller answered that {change.name} is at {change.after}, and it is not",
+            "Look at the active controller's log; 4.0 answers like this about kraft.version.",
+            **evidence,
+        )
+    elif reply is not Reply.ACCEPTED and seen is Seen.AFTER:
+        yield note(
+            "change-made-despite-answer",
+            subject,
+            f"no answer said so, but {change.name} is at {change.after}: the change was made",
+            "Nothing to do.",
+            **evidence,
+        )
+    elif outcome is Outcome.UNKNOWN:
+        yield warning(
+            "feature-outcome-unknown",
+            subject,
+            f"it is unknown whether {change.name} is or will be at {change.after}",
+            "Run `kafkactl features verify` with the same arguments until it is known; do not send a downgrade before.",
+            **evidence,
+        )

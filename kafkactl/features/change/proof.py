@@ -1,0 +1,171 @@
+"""Proof that a level is in force: every node is asked, and every node shows it.
+
+Only levels are compared. Epochs differ between nodes of equal features (a broker's grows with every metadata batch, a
+controller's restarts with it, and the conversion of the quorum moves none), so they are shown and never judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafkactl.features.cluster.state import FeatureState, Member, NodeSeen, Role, Silence
+from kafkactl.findings import Finding, blocker, blockers, warning
+from kafkactl.frozen import frozen
+
+_MUTE_CONTROLLERS = frozenset({"3.3"})  # their ApiVersions answer carries no levels (measured)
+
+
+@frozen
+class NodeProof:
+    """What one node shows of the wanted features. `levels` is None where it did not answer; 0 is not finalized."""
+
+    node_id: int
+    role: str
+    finalized_epoch: int | None
+    levels: Mapping[str, int] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `features.change` (cli.md 3)."""
+        return {
+            "node_id": self.node_id,
+            "role": self.role,
+            "finalized_epoch": self.finalized_epoch,
+            "levels": None if self.levels is None else dict(self.levels),
+        }
+
+
+@frozen
+class Proof:
+    """What all nodes show. `holds`: every node that lives has every level."""
+
+    nodes: tuple[NodeProof, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing contradicts it and nothing is missing."""
+        return any(node.levels is not None for node in self.nodes) and not blockers(self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of `features.verify`."""
+        return {
+            "proof": [node.to_dict() for node in self.nodes],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def prove(state: FeatureState, wanted: Mapping[str, int]) -> Proof:
+    """Whether every node has the wanted levels.
+
+    A node that does not answer leaves the proof open, unless it is gone anyway (`Member.stale`).
+    """
+    nodes = tuple(_shown(node, wanted) for node in state.nodes)
+    members = {(member.role, member.id): member for member in state.members}
+    findings = []
+    for node in state.nodes:
+        findings += list(_judge(node, members[node.role, node.id], wanted))
+    unasked = [member for member in state.members if state.node(member.role, member.id) is None]
+    findings += [_unasked(member) for member in unasked if member.answers is not False]
+    if not state.brokers_known:
+        findings.append(_brokers_unasked())
+    return Proof(nodes=nodes, findings=tuple(findings))
+
+
+def _shown(node: NodeSeen, wanted: Mapping[str, int]) -> NodeProof:
+    versions, levels = node.versions, node.levels
+    return NodeProof(
+        node_id=node.id,
+        role=node.role.value,
+        finalized_epoch=None if versions is None or versions.finalized_epoch < 0 else versions.finalized_epoch,
+        levels=None if levels is None else {name: levels.get(name, 0) for name in wanted},
+    )
+
+
+def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterator[Finding]:
+    if node.versions is None:
+        yield _gone(node) if member.stale else _silent(node, member)
+        return
+    levels = node.levels
+    if levels is None:
+        yield _never_tells(node) if _is_mute(member) else _no_levels_yet(node)
+        return
+    wrong = {name: levels.get(name, 0) for name, level in wanted.items() if levels.get(name, 0) != level}
+    if wrong:
+        yield blocker(
+            "feature-level-not-on-node",
+            node.name,
+            f"{node.name} shows " + ", ".join(f"{name} {level} (not {wanted[name]})" for name, level in wrong.items()),
+            "Wait until it has read the metadata log; if it stays so, look in its log.",
+            levels=wrong,
+            wanted={name: wanted[name] for name in wrong},
+        )
+
+
+def _silent(node: NodeSeen, member: Member) -> Finding:
+    asked = "did not answer" if node.answers is False else "could not be asked"
+    if member.fetches:
+        asked += f", and is alive: it {member.evidence or 'fetches from the leader'}"
+    elif node.silence is Silence.HANGS:
+        asked += ", and its address takes connections: its process may be paused"
+    return blocker(
+        "node-not-proved",
+        node.name,
+        f"{node.name} {asked}; nothing is known of its levels",
+        "Ask again when it answers.",
+        answers=node.answers,
+        fetches=member.fetches,
+    )
+
+
+def _no_levels_yet(node: NodeSeen) -> Finding:
+    return blocker(
+        "node-not-proved",
+        node.name,
+        f"{node.name} answers and shows no levels: it has not read the metadata log yet",
+        "Ask again in a moment.",
+        answers=True,
+    )
+
+
+def _is_mute(member: Member) -> bool:
+    return member.role is Role.CONTROLLER and member.release is not None and member.release.name in _MUTE_CONTROLLERS
+
+
+def _never_tells(node: NodeSeen) -> Finding:
+    return warning(
+        "node-tells-no-levels",
+        node.name,
+        f"{node.name} is a controller of Kafka 3.3, which never shows its levels: it is left out of the proof",
+        "What brokers show was committed by the controllers.",
+        answers=True,
+    )
+
+
+def _gone(node: NodeSeen) -> Finding:
+    return warning(
+        "node-gone",
+        node.name,
+        f"{node.name} is registered and gone, and is left out of the proof",
+        "If it is not to come back, unregister it with `kafkactl nodes unregister`.",
+        answers=node.answers,
+    )
+
+
+def _brokers_unasked() -> Finding:
+    return blocker(
+        "brokers-not-known",
+        "cluster",
+        "no node names the brokers, so none was asked",
+        "Give --bootstrap-server instead, or let the user read the metadata log (CLUSTER_ACTION).",
+    )
+
+
+def _unasked(member: Member) -> Finding:
+    return blocker(
+        "node-not-proved",
+        member.name,
+        f"{member.name} is part of the cluster and was not asked",
+        "Ask it; kafkactl found no address of it that it could use.",
+        answers=None,
+    )

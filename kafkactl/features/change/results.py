@@ -1,0 +1,168 @@
+"""UpdateFeatures as values: the request of a step, and what an answer says of every feature.
+
+Errors are in two places. Up to 3.9 the top of the answer says 0 even when everything was refused, and the codes are
+in the results; from 4.0 on a refusal is one code at the top and no results. Who reads one place only believes that a
+3.9 refusal succeeded or that a 4.x refusal was empty. A success of 4.x carries results in v0 and v1, none in v2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from kafkactl.errors import UnreachableError
+from kafkactl.features.plan.change import UpgradeType
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.frozen import frozen
+from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.spec import Versions
+
+UPDATE_FEATURES = 57
+# v0 has no upgrade type (a KRaft controller takes it for an upgrade even where it allows a downgrade), no validateOnly.
+_USABLE = Versions(1, 2)
+_NO_RESULTS_FROM = 2
+# Answers after which nothing of the request was or will be written. Any other error (a time-out, a controller that
+# resigned with the record on its way, an internal error) leaves it open.
+_DEFINITE = frozenset(
+    {
+        31,  # CLUSTER_AUTHORIZATION_FAILED
+        35,  # UNSUPPORTED_VERSION
+        42,  # INVALID_REQUEST
+        95,  # INVALID_UPDATE_VERSION
+        96,  # FEATURE_UPDATE_FAILED
+    }
+)
+
+
+class Reply(StrEnum):
+    """What an answer, or its absence, says of one feature."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNCLEAR = "unclear"
+
+
+@frozen
+class FeatureResult:
+    """What was answered about one feature. `error_code` is None where the answer does not mention it, or none came."""
+
+    name: str
+    reply: Reply
+    error_code: int | None
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `features.change` (cli.md 3)."""
+        return {
+            "name": self.name,
+            "error_code": self.error_code,
+            "error_name": None if self.error_code is None else error_code(self.error_code).name,
+            "message": self.message,
+        }
+
+
+def update_features_version(offered: Versions | None, *, peer: str) -> int:
+    """The version in which to send UpdateFeatures: the highest that both sides know, never 0.
+
+    Raises UnreachableError `request-not-supported` or `no-common-version`.
+    """
+    if offered is None:
+        raise UnreachableError(
+            f"{peer} does not take the request UpdateFeatures",
+            id="request-not-supported",
+            next_step="Ask a node of Kafka 3.3 or later.",
+        )
+    common = _USABLE.intersect(offered)
+    if not common:
+        raise UnreachableError(
+            f"{peer} takes UpdateFeatures in the versions {offered}, kafkactl sends {_USABLE}",
+            id="no-common-version",
+            next_step="Use a kafkactl made for that release of Kafka.",
+        )
+    return common.highest
+
+
+def update_features_request(
+    levels: Mapping[str, int], kind: UpgradeType, *, validate_only: bool, timeout_ms: int
+) -> dict[str, Any]:
+    """The body of an UpdateFeatures request, version 1 or 2. The controller of KRaft ignores the time-out."""
+    return {
+        "timeoutMs": timeout_ms,
+        "FeatureUpdates": [
+            {"Feature": name, "MaxVersionLevel": level, "UpgradeType": int(kind)} for name, level in levels.items()
+        ],
+        "ValidateOnly": validate_only,
+    }
+
+
+def read_response(names: Iterable[str], version: int, body: Mapping[str, Any]) -> tuple[FeatureResult, ...]:
+    """What an UpdateFeatures answer says of each feature that was asked for, whichever place it says it in.
+
+    A code at the top counts for every feature without a code of its own. A feature that is mentioned nowhere is
+    accepted where the version has no results (v2) and the top says 0, and unclear otherwise.
+    """
+    top, answers = int(body["ErrorCode"]), {one["Feature"]: one for one in body.get("Results") or ()}
+    results = []
+    for name in names:
+        own = answers.get(name)
+        if own is not None and (own["ErrorCode"] or not top):
+            results.append(_result(name, own["ErrorCode"], own["ErrorMessage"]))
+        elif top or version >= _NO_RESULTS_FROM:
+            results.append(_result(name, top, body["ErrorMessage"]))
+        else:
+            results.append(
+                FeatureResult(
+                    name=name, reply=Reply.UNCLEAR, error_code=None, message="the answer does not mention this feature"
+                )
+            )
+    return tuple(results)
+
+
+def no_response(names: Iterable[str], reason: str) -> tuple[FeatureResult, ...]:
+    """The results of a request whose answer never came: nothing is known of any feature."""
+    return tuple(FeatureResult(name=name, reply=Reply.UNCLEAR, error_code=None, message=reason) for name in names)
+
+
+def not_sent(names: Iterable[str], reason: str) -> tuple[FeatureResult, ...]:
+    """The results of a request of which not a byte left: nothing can have come of it."""
+    return tuple(FeatureResult(name=name, reply=Reply.REFUSED, error_code=None, message=reason) for name in names)
+
+
+def check_dry_run(expected: Mapping[str, bool | None], results: Iterable[FeatureResult]) -> list[Finding]:
+    """Where the controller's own dry run says something else than was predicted (`predict.predicted_acceptance`).
+
+    A refusal that was not foreseen is a blocker: the controller knows something that was not seen here.
+    """
+    found = []
+    for result in results:
+        foreseen = expected.get(result.name)
+        evidence = {"error_code": result.error_code, "answer": result.message}
+        if result.reply is Reply.REFUSED and foreseen is not False:
+            found.append(
+                blocker(
+                    "dry-run-refused",
+                    f"feature {result.name}",
+                    f"the controller refuses {result.name}, for a reason not seen by kafkactl: {result.message}",
+                    "Go by what the controller says.",
+                    **evidence,
+                )
+            )
+        elif result.reply is Reply.ACCEPTED and foreseen is False:
+            found.append(
+                warning(
+                    "dry-run-accepted",
+                    f"feature {result.name}",
+                    f"the controller's dry run accepts {result.name}, which kafkactl expected to be refused",
+                    "The controller's dry run looks at less than kafkactl does; the blockers above still hold.",
+                    **evidence,
+                )
+            )
+    return found
+
+
+def _result(name: str, code: int, message: str | None) -> FeatureResult:
+    reply = Reply.ACCEPTED if code == 0 else Reply.REFUSED if code in _DEFINITE else Reply.UNCLEAR
+    # 4.x fills the text of a success with the name of the code.
+    text = "" if code == 0 or message is None else message
+    return FeatureResult(name=name, reply=reply, error_code=int(code), message=text)

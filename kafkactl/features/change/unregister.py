@@ -1,0 +1,224 @@
+"""`nodes unregister`: taking the registration of a node that is gone out of the metadata log, and of no other.
+
+The law: a node that lives is never unregistered. A live broker becomes a zombie that holds its disks, follows no leader
+and ignores SIGTERM; a live controller registers again at the next record, and Kafka 4.4.0 unregisters even a voter.
+Kafka refuses none of this. What shows that a node is gone is in `departed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafkactl.features.catalog.consequences import level_name
+from kafkactl.features.catalog.update_rules import update_rules
+from kafkactl.features.change.results import Reply
+from kafkactl.features.cluster.departed import check_departed
+from kafkactl.features.cluster.state import FeatureState, Member, Role
+from kafkactl.features.plan.change import rules_release
+from kafkactl.features.plan.checks_nodes import CONTROLLERS_UNREGISTER_FROM
+from kafkactl.findings import Finding, Outcome, blocker, blockers, note, warning
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.schema.error_codes import error_code
+
+UNREGISTER_BROKER = 64
+UNREGISTER_CONTROLLER = 94
+# BROKER_ID_NOT_REGISTERED, CONTROLLER_ID_NOT_REGISTERED: it is gone already.
+_NOT_REGISTERED = frozenset({102, 136})
+# Answers after which nothing was or will be written: not allowed, not supported, invalid.
+_DEFINITE = frozenset({31, 35, 42})
+
+
+@frozen
+class UnregisterPlan:
+    """What unregistering a node results in. `role` is None where it is unknown which registration is meant."""
+
+    cluster_id: str | None
+    node_id: int
+    role: Role | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """`refused`, `nothing-to-do` or `planned`: the outcome of a dry run."""
+        if blockers(self.findings):
+            return Outcome.REFUSED
+        return Outcome.NOTHING_TO_DO if self.role is None else Outcome.PLANNED
+
+    @property
+    def api_key(self) -> int:
+        """The request that does it."""
+        return UNREGISTER_BROKER if self.role is Role.BROKER else UNREGISTER_CONTROLLER
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The body of that request."""
+        return {"BrokerId" if self.role is Role.BROKER else "ControllerId": self.node_id}
+
+    def to_dict(self, outcome: Outcome | None = None, findings: tuple[Finding, ...] = ()) -> dict[str, Any]:
+        """As in `nodes.unregister` (cli.md 4b); with the outcome of the request, once it was sent."""
+        return {
+            "outcome": (outcome or self.outcome).value,
+            "cluster_id": self.cluster_id,
+            "node_id": self.node_id,
+            "role": None if self.role is None else self.role.value,
+            "findings": [finding.to_dict() for finding in (*self.findings, *findings)],
+        }
+
+
+def plan_unregister(
+    state: FeatureState, node_id: int, role: Role | None = None, *, stopped: bool = False
+) -> UnregisterPlan:
+    """Whether a node's registration can be taken out, with everything that speaks against it.
+
+    Without a role the only registration of that id is meant; where there are two, the role must be named. `stopped`:
+    the operator vouches that the process does not run, which settles what cannot be seen from here (`departed`).
+    """
+    if state.registrations is None:
+        return _plan(state, node_id, role, _unread(node_id))
+    found = [
+        member for member in state.members if member.id == node_id and member.registered and role in (None, member.role)
+    ]
+    if not found:
+        return _plan(state, node_id, None, _not_registered(node_id, role))
+    if len(found) > 1:
+        return _plan(state, node_id, None, _which(node_id))
+    member = found[0]
+    check = _check_broker if member.role is Role.BROKER else _check_controller
+    return _plan(state, node_id, member.role, *check(state, member), *check_departed(state, member, stopped=stopped))
+
+
+def read_answer(body: Mapping[str, Any] | None) -> tuple[Reply, str]:
+    """What an UnregisterBroker or UnregisterController answer says; None for an answer that never came.
+
+    An id that is not registered (any more) is as good as done.
+    """
+    if body is None:
+        return Reply.UNCLEAR, "no answer came"
+    code = int(body["ErrorCode"])
+    if code == 0 or code in _NOT_REGISTERED:
+        return Reply.ACCEPTED, ""
+    text = f"{error_code(code).name}: {body['ErrorMessage'] or ''}".rstrip(": ")
+    return (Reply.REFUSED if code in _DEFINITE else Reply.UNCLEAR), text
+
+
+def resolve_unregister(
+    plan: UnregisterPlan, reply: Reply, after: FeatureState | None, *, message: str = "", settled: bool = False
+) -> tuple[Outcome, tuple[Finding, ...]]:
+    """What became of it: the registrations are read again; `settled` as in `outcome.resolve`."""
+    still = _still_there(plan, after)
+    if still is False:
+        return Outcome.DONE, ()
+    if reply is Reply.REFUSED:
+        return Outcome.FAILED, (_refused(plan, message),)
+    if still and (settled or reply is Reply.ACCEPTED):
+        return Outcome.FAILED, (_came_back(plan),)
+    return Outcome.UNKNOWN, (_unknown(plan),)
+
+
+def _plan(state: FeatureState, node_id: int, role: Role | None, *findings: Finding) -> UnregisterPlan:
+    return UnregisterPlan(cluster_id=state.cluster_id, node_id=node_id, role=role, findings=findings)
+
+
+def _check_broker(state: FeatureState, member: Member) -> Iterator[Finding]:
+    known = state.registrations
+    hosted = known.hosted.get(member.id, 0) if known is not None else 0
+    if hosted:
+        leaderless = known.leaderless.get(member.id, 0) if known is not None else 0
+        yield warning(
+            "broker-hosts-replicas",
+            member.name,
+            f"{hosted} partitions have a replica on {member.name} ({leaderless} of them have no leader now): they "
+            "stay assigned to it, and short of a replica, until they are reassigned",
+            "Reassign them first (kafka-reassign-partitions.sh), or keep the registration if the broker comes back.",
+            partitions=hosted,
+            leaderless=leaderless,
+        )
+
+
+def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
+    rules, level = update_rules(rules_release(state)), state.level(METADATA_VERSION)
+    if member.voter:
+        yield blocker(
+            "controller-is-voter",
+            member.name,
+            f"{member.name} is a voter: it would register again as soon as it runs, and its vote is needed",
+            "Remove it from the voters first: kafkactl quorum remove-controller.",
+        )
+    elif state.voters is None:
+        yield blocker(
+            "voters-unknown",
+            member.name,
+            f"the voters could not be read, so it cannot be said whether {member.name} is one",
+            "See `kafkactl quorum describe`.",
+        )
+    if not rules.unregisters_controllers or level < CONTROLLERS_UNREGISTER_FROM:
+        yield blocker(
+            "controllers-cannot-be-unregistered",
+            member.name,
+            f"controllers can be unregistered from Kafka 4.4 with metadata.version "
+            f"{level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)} on; this cluster is at "
+            f"{level_name(METADATA_VERSION, level)}",
+            f"If it blocks an upgrade: start a controller of the new Kafka with node id {member.id} and "
+            "an empty disk as an observer (never as a voter), upgrade, and stop it again.",
+            metadata_version=level,
+        )
+
+
+def _unread(node_id: int) -> Finding:
+    return blocker(
+        "registrations-not-read",
+        f"node {node_id}",
+        "the metadata log could not be read, so it is unknown whether and as what the node is registered",
+        "Give kafkactl CLUSTER_ACTION on the cluster and a controller to ask.",
+    )
+
+
+def _not_registered(node_id: int, role: Role | None) -> Finding:
+    what = "node" if role is None else role.value
+    return note("node-not-registered", f"{what} {node_id}", f"no {what} {node_id} is registered", "Nothing to do.")
+
+
+def _which(node_id: int) -> Finding:
+    return blocker(
+        "node-role-needed",
+        f"node {node_id}",
+        f"node {node_id} is registered as a broker and as a controller",
+        "Say which with --role broker or --role controller.",
+    )
+
+
+def _still_there(plan: UnregisterPlan, after: FeatureState | None) -> bool | None:
+    if after is None or after.registrations is None:
+        return None
+    known = after.registrations
+    return plan.node_id in (known.brokers if plan.role is Role.BROKER else known.controllers)
+
+
+def _refused(plan: UnregisterPlan, message: str) -> Finding:
+    return warning(
+        "unregister-refused",
+        f"node {plan.node_id}",
+        f"the controller refused it: {message}",
+        "See the message; unregistering needs ALTER on the cluster.",
+        answer=message,
+    )
+
+
+def _came_back(plan: UnregisterPlan) -> Finding:
+    return warning(
+        "node-still-registered",
+        f"node {plan.node_id}",
+        f"node {plan.node_id} is still registered, or again: a node that runs registers again",
+        "Make sure that it is stopped, then try again.",
+    )
+
+
+def _unknown(plan: UnregisterPlan) -> Finding:
+    return warning(
+        "unregister-outcome-unknown",
+        f"node {plan.node_id}",
+        f"it is unknown whether node {plan.node_id} is or will be unregistered",
+        "Look with `kafkactl nodes list`; the same command can be run again.",
+    )

@@ -1,0 +1,92 @@
+"""What a comparison of nodes' settings comes to: differences, nodes that were not read, and what they leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafkactl.features.cluster.node_settings import Difference, NodeSettings, difference_findings, differences
+from kafkactl.features.cluster.state import Role
+from kafkactl.findings import Finding, note, warning
+from kafkactl.frozen import frozen
+from kafkactl.wording import some
+
+Missing = tuple[str, Role, bool, str, str]
+"""A node that was not read: its name, its role, whether it answers or may, why in words, the id of the reason."""
+
+
+@frozen
+class SettingsVerdict:
+    """`complete`: every node that may answer was read, controllers and brokers among them."""
+
+    nodes: tuple[NodeSettings, ...]
+    missing: tuple[Missing, ...]
+    differences: tuple[Difference, ...]
+    complete: bool
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The part of `nodes.verify` that is known of the settings."""
+        read = [{"id": one.id, "role": one.role.value, "read": True, "file": one.file} for one in self.nodes]
+        unread = [
+            {"id": int(name.rpartition(" ")[2]), "role": role.value, "read": False, "file": None}
+            for name, role, *_ in self.missing
+        ]
+        return {
+            "complete": self.complete,
+            "nodes": sorted([*read, *unread], key=lambda one: (str(one["role"]), one["id"])),
+            "settings": [one.to_dict() for one in self.differences],
+            "findings": list(self.findings),
+        }
+
+
+def verdict_of(nodes: Sequence[NodeSettings], missing: Sequence[Missing]) -> SettingsVerdict:
+    """Compare what was read, and say what was not."""
+    found = differences(nodes)
+    absent = [role for role in Role if not any(one.role is role for one in nodes)]
+    complete = not absent and not any(live for _, _, live, _, _ in missing)
+    return SettingsVerdict(
+        nodes=tuple(nodes),
+        missing=tuple(missing),
+        differences=found,
+        complete=complete,
+        findings=(*difference_findings(found), *_not_read(missing), *_absent(absent)),
+    )
+
+
+def _not_read(missing: Sequence[Missing]) -> Iterator[Finding]:
+    """One finding a reason, with the nodes that it is true of."""
+    reasons: dict[tuple[bool, str], list[Missing]] = {}
+    for one in missing:
+        reasons.setdefault((one[2], one[4]), []).append(one)
+    for (live, reason), held in reasons.items():
+        names = [name for name, *_ in held]
+        if live:
+            yield warning(
+                "node-settings-not-read",
+                some(names),
+                f"the settings of {some(names)} could not be read: {held[0][3]}",
+                "Give the user DESCRIBE_CONFIGS on the cluster, or name the nodes' files with --config FILE "
+                "(controllers before Kafka 3.7 do not answer).",
+                reason=reason,
+                nodes=names,
+            )
+        else:
+            yield note(
+                "silent-node-not-compared",
+                some(names),
+                f"{some(names)} does not answer and was not compared",
+                "Run the command again when it is back, or name its file with --config FILE.",
+                nodes=names,
+            )
+
+
+def _absent(roles: Sequence[Role]) -> Iterator[Finding]:
+    for role in roles:
+        yield warning(
+            "no-settings-of-role",
+            f"{role.value}s",
+            f"the settings of no {role.value} are known: nothing was compared between controllers and brokers",
+            "Give an address that leads to them (--bootstrap-server, --bootstrap-controller) or files: --config.",
+            role=role.value,
+        )

@@ -1,0 +1,323 @@
+"""A cluster as a planner of feature levels sees it: levels, nodes, registrations, quorum.
+
+The law: what was not seen is None, never a guess. A node that was not asked has `answers` None; a log that could not
+be read leaves `registrations` None; both change what may be promised. Levels of different nodes are compared, epochs
+never: a broker's epoch grows with every metadata batch and controllers of equal features show different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+from kafkactl.features.catalog.releases import Release
+from kafkactl.features.catalog.update_rules import release_of
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION, MIGRATING_STATES
+from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.schema.spec import Versions
+from kafkactl.values import ZERO_UUID, Endpoint, Uuid
+
+# A feature that a node does not list: only level 0 is possible there (QuorumFeatures.DISABLED).
+NOT_SUPPORTED = Versions(0, 0)
+# The level of a cluster whose log never held one: 3.0-IV1 (KAFKA-20839).
+LEVEL_OF_SILENCE = 1
+# ZkMigrationState: 1 before, 2 during; 0 never was one, 3 it is over.
+
+
+class Role(StrEnum):
+    """What a node is, to those who ask it; a combined node is seen twice."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+class Silence(StrEnum):
+    """How a node does not answer, which differs in what it says of the node.
+
+    refused: every address refuses the connection. unreached: no connection comes about, as where the host is off, the
+    network is cut or a firewall drops the packets. hangs: an address takes the connection and does not answer, as a
+    paused process does. elsewhere: another node, or one of another cluster, answers in its place.
+    """
+
+    REFUSED = "refused"
+    UNREACHED = "unreached"
+    HANGS = "hangs"
+    ELSEWHERE = "elsewhere"
+
+
+@frozen
+class NodeSeen:
+    """One node in one role, and what it answered to ApiVersions.
+
+    `answers`: True a node of that role answers at its address, and none of another id or cluster; False it was asked
+    and does not (`silence` says how); None it was not asked. `named_itself`: the answer came under its own id (it does
+    not say so before 3.7, or to a user without DESCRIBE_CONFIGS). `roles` are its process.roles, where it shows them.
+    `versions` is its answer.
+    """
+
+    id: int
+    role: Role
+    answers: bool | None
+    versions: NodeVersions | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+    named_itself: bool = False
+    silence: Silence | None = None
+    roles: frozenset[Role] | None = None
+
+    @property
+    def name(self) -> str:
+        """`broker 4`, the subject of findings."""
+        return f"{self.role.value} {self.id}"
+
+    @property
+    def levels(self) -> Mapping[str, int] | None:
+        """The finalized levels that it shows, level 0 left out; None where it shows none.
+
+        A node without metadata yet says epoch -1 and no levels, and so do the controllers of 3.3 at all times.
+        """
+        if self.versions is None or (self.versions.finalized_epoch < 0 and not self.versions.finalized):
+            return None
+        return self.versions.finalized
+
+
+@frozen
+class QuorumNode:
+    """A voter or observer of DescribeQuorum. `fetching`: whether it was seen to fetch while the leader was watched.
+
+    `fetching` is True by evidence only (`quorum.liveness`): what was true some seconds ago is none. It is False where
+    the node was watched for long enough and did not advance, None where neither can be said; `evidence` says why.
+    `directory_id` is None where the leader does not know it (all zeros in the answer). `reported`: whether it has shown
+    the present leader which levels of kraft.version it supports (UpdateRaftVoter, once per leader); None where that is
+    not known, which is the case wherever only the leader knows it.
+    """
+
+    id: int
+    directory_id: Uuid | None = None
+    fetching: bool | None = None
+    reported: bool | None = None
+    evidence: str | None = None
+
+    @classmethod
+    def of(cls, node_id: int, directory_id: Uuid, *, fetching: bool | None = None) -> QuorumNode:
+        """A voter with the directory id as an answer carries it."""
+        return cls(id=node_id, directory_id=None if directory_id == ZERO_UUID else directory_id, fetching=fetching)
+
+
+@frozen
+class MinInsync:
+    """min.insync.replicas of a cluster, as texts.
+
+    `cluster` is the value for the whole cluster in the metadata log, None where there is none. `controllers` are the
+    values of their files, by node id; `brokers` those in force there for a topic without one. `single` are brokers
+    with a value of their own in the metadata log. `unread` names live nodes whose value is not known. `topics` counts
+    those without a value of their own; None where no broker shows them.
+    """
+
+    cluster: str | None = None
+    controllers: Mapping[int, str]
+    brokers: Mapping[int, str]
+    single: tuple[int, ...] = ()
+    unread: tuple[str, ...] = ()
+    topics: int | None = None
+    topics_with_own_value: int | None = None
+
+    def by_value(self) -> dict[str, tuple[int, ...]]:
+        """Ids of brokers by the value in force there."""
+        values = sorted(set(self.brokers.values()))
+        return {text: tuple(sorted(id for id, held in self.brokers.items() if held == text)) for text in values}
+
+
+@frozen
+class FeatureState:
+    """Everything a change of feature levels is judged by.
+
+    `active_controller` is the leader's node id, None where there is none. `finalized` are the levels as it sees them
+    (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of
+    DescribeQuorum, None where no node shows them. `cluster_id` is None where no node names it (controllers before 3.7).
+    `log_error` is why the log was not read, where it was tried. `brokers_known` is False where no node names the
+    brokers. `watched_ms` is how long one leader was watched for who fetches from it, None where it was asked once
+    only; `watched_enough` that a node that follows it would have fetched in that time. `tolerates` is how many further
+    voters may fail, counting those alone that were seen to follow (below 0: no majority), None where that is not known.
+    `min_insync` is observed only where a change depends on it.
+    """
+
+    cluster_id: str | None
+    finalized: Mapping[str, int]
+    finalized_epoch: int | None = None
+    active_controller: int | None = None
+    nodes: tuple[NodeSeen, ...] = ()
+    registrations: Registrations | None = None
+    voters: tuple[QuorumNode, ...] | None = None
+    observers: tuple[QuorumNode, ...] = ()
+    leader_epoch: int | None = None
+    log_error: str | None = None
+    brokers_known: bool = True
+    watched_ms: int | None = None
+    watched_enough: bool = False
+    tolerates: int | None = None
+    min_insync: MinInsync | None = None
+
+    def level(self, feature: str) -> int:
+        """The finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""
+        return self.finalized.get(feature, LEVEL_OF_SILENCE if feature == METADATA_VERSION else 0)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was learned of any level: no node answered, and the log was not read."""
+        return self.registrations is None and all(node.versions is None for node in self.nodes)
+
+    def node(self, role: Role, node_id: int) -> NodeSeen | None:
+        """That node as it was seen in that role."""
+        return next((node for node in self.nodes if node.role is role and node.id == node_id), None)
+
+    @property
+    def migrating(self) -> bool:
+        """Whether a migration from ZooKeeper is in progress, as far as the log was read (KIP-866)."""
+        state = None if self.registrations is None else self.registrations.zk_migration_state
+        return state in MIGRATING_STATES
+
+    @property
+    def voter_ids(self) -> frozenset[int] | None:
+        """The voters' ids; None where they are unknown."""
+        return None if self.voters is None else frozenset(voter.id for voter in self.voters)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Every broker and controller that is registered, answers, or votes: controllers first, by id."""
+        return tuple(_members(self))
+
+    @property
+    def controller_range(self) -> Mapping[str, Versions] | None:
+        """What the active controller supports, from its answer or its registration."""
+        if self.active_controller is None:
+            return None
+        member = next((m for m in self.members if m.role is Role.CONTROLLER and m.id == self.active_controller), None)
+        return None if member is None else member.supported
+
+    @property
+    def controller_release(self) -> Release | None:
+        """The release of the active controller, as its range of metadata.version shows it."""
+        supported = self.controller_range
+        return None if supported is None else release_of(supported.get(METADATA_VERSION))
+
+
+@frozen
+class Member:
+    """A node in one role, with all that is known of it from both sides, itself and the log.
+
+    `registered`: None where the log was not read. `voter`: None where it is unknown who votes. `fenced` is False for
+    controllers, which have no fence. `fetches`: whether a process of that id and role was seen to fetch the metadata
+    log from the leader; False where the leader was watched and shows none, None where that cannot be said; `evidence`
+    says why. `listed` is what its registration says; `supported` what it answered, else `listed`, else None. A
+    registration is what the controller judges by, an answer is what runs there now.
+    """
+
+    id: int
+    role: Role
+    answers: bool | None
+    registered: bool | None
+    fenced: bool
+    voter: bool | None
+    observer: bool
+    listed: Mapping[str, Versions] | None
+    answered: Mapping[str, Versions] | None
+    fetches: bool | None = None
+    evidence: str | None = None
+    silence: Silence | None = None
+    named_itself: bool = False
+
+    @property
+    def name(self) -> str:
+        """`broker 4`, the subject of findings."""
+        return f"{self.role.value} {self.id}"
+
+    @property
+    def supported(self) -> Mapping[str, Versions] | None:
+        """The ranges it supports, by feature; None where they are unknown."""
+        return self.answered if self.answered is not None else self.listed
+
+    @property
+    def release(self) -> Release | None:
+        """The release it runs, as far as its range of metadata.version shows."""
+        return release_of((self.supported or {}).get(METADATA_VERSION))
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is registered and, by everything that was seen, gone.
+
+        A broker is gone when it is fenced and neither answers nor fetches; a controller when it neither answers nor
+        votes nor fetches. A broker that starts is fenced, refuses connections and fetches. A node that was not asked or
+        hangs is not called gone, and no controller is where the voters are not known.
+        """
+        if not self.registered or self.answers is not False:
+            return False
+        if self.fetches or self.silence is Silence.HANGS:
+            return False
+        return self.fenced if self.role is Role.BROKER else self.voter is False and not self.observer
+
+
+def _members(state: FeatureState) -> Iterable[Member]:
+    known = state.registrations
+    registered = {
+        Role.CONTROLLER: None if known is None else known.controllers,
+        Role.BROKER: None if known is None else known.brokers,
+    }
+    quorum = {voter.id for voter in state.voters or ()}
+    fetching = {node.id for node in state.observers if node.fetching is not False}
+    for role, found in registered.items():
+        ids = {node.id for node in state.nodes if node.role is role} | set(found or ())
+        if role is Role.CONTROLLER:
+            ids |= quorum
+        for node_id in sorted(ids):
+            node = state.node(role, node_id)
+            registration = (found or {}).get(node_id)
+            fetches, evidence = _fetches(state, role, node_id)
+            yield Member(
+                id=node_id,
+                role=role,
+                answers=None if node is None else node.answers,
+                registered=None if found is None else registration is not None,
+                fenced=_fenced(state, node_id) if role is Role.BROKER else False,
+                voter=_votes(state, role, node_id),
+                observer=role is Role.CONTROLLER and node_id in fetching,
+                listed=None if registration is None else registration.features,
+                answered=None if node is None or node.versions is None else node.versions.supported,
+                fetches=fetches,
+                evidence=evidence,
+                silence=None if node is None else node.silence,
+                named_itself=node is not None and node.named_itself,
+            )
+
+
+def _fetches(state: FeatureState, role: Role, node_id: int) -> tuple[bool | None, str | None]:
+    """Whether the process of that id and role fetches from the leader, and why that is said.
+
+    A fetch names an id and no role. Where a process of that id runs that says of itself that it has not this role, the
+    fetches are that one's.
+    """
+    other = state.node(Role.CONTROLLER if role is Role.BROKER else Role.BROKER, node_id)
+    if other is not None and other.roles is not None and role not in other.roles:
+        return False, f"the process that fetches as {node_id} is a {other.role.value} only"
+    replicas = [one for one in (*(state.voters or ()), *state.observers) if one.id == node_id]
+    for fetching in (True, None):
+        found = next((one for one in replicas if one.fetching is fetching), None)
+        if found is not None:
+            return fetching, found.evidence
+    if replicas:
+        return False, replicas[0].evidence
+    if not state.watched_enough:
+        return None, None
+    return False, f"did not fetch from the leader in {state.watched_ms} ms"
+
+
+def _votes(state: FeatureState, role: Role, node_id: int) -> bool | None:
+    if role is Role.BROKER:
+        return False
+    return None if state.voter_ids is None else node_id in state.voter_ids
+
+
+def _fenced(state: FeatureState, node_id: int) -> bool:
+    broker = None if state.registrations is None else state.registrations.brokers.get(node_id)
+    return broker is not None and broker.fenced

@@ -1,0 +1,1 @@
+"""The plan of a feature change, with every blocker and consequence."""

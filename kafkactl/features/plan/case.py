@@ -1,0 +1,49 @@
+"""What every check of a feature change is given: the cluster, the wish, and the rules of the active controller."""
+
+from __future__ import annotations
+
+from kafkactl.features.catalog.releases import Release
+from kafkactl.features.catalog.update_rules import UpdateRules, update_rules
+from kafkactl.features.cluster.state import FeatureState
+from kafkactl.features.plan.change import FeatureChange, feature_changes, rules_release
+from kafkactl.features.plan.request import FeatureRequest
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
+
+
+@frozen
+class Case:
+    """A wish before a cluster. `release` is that of the active controller, whose rules these are."""
+
+    state: FeatureState
+    request: FeatureRequest
+    changes: tuple[FeatureChange, ...]
+    release: Release
+    rules: UpdateRules
+
+    @property
+    def moving(self) -> tuple[FeatureChange, ...]:
+        """The changes that change something."""
+        return tuple(change for change in self.changes if change.moves)
+
+    @property
+    def proposed(self) -> dict[str, int]:
+        """The levels of all features once the wish is fulfilled."""
+        metadata = self.state.level(METADATA_VERSION)
+        return {METADATA_VERSION: metadata, **self.state.finalized, **self.request.levels}
+
+    def change(self, name: str) -> FeatureChange | None:
+        """The change of one feature, if it moves."""
+        return next((change for change in self.moving if change.name == name), None)
+
+
+def make_case(state: FeatureState, request: FeatureRequest) -> Case:
+    """The case that a wish makes before a cluster."""
+    release = rules_release(state)
+    return Case(
+        state=state,
+        request=request,
+        changes=feature_changes(state, request),
+        release=release,
+        rules=update_rules(release),
+    )

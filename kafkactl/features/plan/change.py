@@ -1,0 +1,98 @@
+"""One feature's change: from which level to which, of what kind, with which consequences and which way back."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import Any
+
+from kafkactl.features.catalog.consequences import consequences, is_reversible, way_back
+from kafkactl.features.catalog.releases import Release, newest_release
+from kafkactl.features.cluster.state import FeatureState
+from kafkactl.features.plan.request import FeatureRequest, Operation
+from kafkactl.frozen import frozen
+
+
+class ChangeKind(StrEnum):
+    """What becomes of a feature. A request that goes the wrong way is named by the way it would go."""
+
+    UPGRADE = "upgrade"
+    SAFE_DOWNGRADE = "safe-downgrade"
+    UNSAFE_DOWNGRADE = "unsafe-downgrade"
+    NO_OP = "no-op"
+
+
+class UpgradeType(IntEnum):
+    """The type in an UpdateFeatures request (FeatureUpdate.UpgradeType)."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+@frozen
+class FeatureChange:
+    """A feature and the level it is to have. `reversible` is about the way back after it is made."""
+
+    name: str
+    before: int
+    after: int
+    kind: ChangeKind
+    reversible: bool
+    consequences: tuple[str, ...]
+    way_back: str
+
+    @property
+    def moves(self) -> bool:
+        """Whether the level differs from the one that is finalized."""
+        return self.kind is not ChangeKind.NO_OP
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `features.change` (cli.md 3)."""
+        return {
+            "name": self.name,
+            "from": self.before,
+            "to": self.after,
+            "kind": self.kind.value,
+            "reversible": self.reversible,
+            "consequences": list(self.consequences),
+            "way_back": self.way_back or None,
+        }
+
+
+def upgrade_type(request: FeatureRequest) -> UpgradeType:
+    """The one type that all features of a request share."""
+    if request.operation is Operation.UPGRADE:
+        return UpgradeType.UPGRADE
+    return UpgradeType.UNSAFE_DOWNGRADE if request.unsafe else UpgradeType.SAFE_DOWNGRADE
+
+
+def rules_release(state: FeatureState) -> Release:
+    """The release whose rules the active controller follows; the newest known one where that is unknown."""
+    return state.controller_release or newest_release()
+
+
+def feature_changes(state: FeatureState, request: FeatureRequest) -> tuple[FeatureChange, ...]:
+    """A change for every feature that was asked for, in the order of asking."""
+    release = rules_release(state)
+    return tuple(_change(release, state, request, name, level) for name, level in request.levels.items())
+
+
+def _change(release: Release, state: FeatureState, request: FeatureRequest, name: str, after: int) -> FeatureChange:
+    before = state.level(name)
+    return FeatureChange(
+        name=name,
+        before=before,
+        after=after,
+        kind=_kind(request, before, after),
+        reversible=is_reversible(release, name, before, after),
+        consequences=consequences(name, before, after),
+        way_back=way_back(release, name, before, after),
+    )
+
+
+def _kind(request: FeatureRequest, before: int, after: int) -> ChangeKind:
+    if before == after:
+        return ChangeKind.NO_OP
+    if after > before:
+        return ChangeKind.UPGRADE
+    return ChangeKind.UNSAFE_DOWNGRADE if request.unsafe else ChangeKind.SAFE_DOWNGRADE

@@ -1,0 +1,219 @@
+"""Checks of a feature change against the rules of levels: direction, loss, dependencies, what may not be mixed.
+
+Order and meaning follow `FeatureControlManager.updateFeatures`; where a release does not check what it should (3.9 and
+dependencies, every release and a metadata.version lowered beneath another feature) it is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.features.catalog.consequences import (
+    downgrade_floor,
+    is_known_level,
+    level_name,
+    lost,
+    metadata_changes,
+)
+from kafkactl.features.catalog.levels import features_of
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.features.plan.case import Case
+from kafkactl.features.plan.change import FeatureChange
+from kafkactl.features.plan.checks_nodes import unknown_features
+from kafkactl.features.plan.request import Operation
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.kafka_names import METADATA_VERSION
+
+
+def check_directions(case: Case) -> Iterator[Finding]:
+    """All features of one command go the way of the command."""
+    upgrade = case.request.operation is Operation.UPGRADE
+    for change in case.moving:
+        if (change.after > change.before) == upgrade:
+            continue
+        is_now = f"{change.name} is at {level_name(change.name, change.before)}"
+        asked = level_name(change.name, change.after)
+        if upgrade:
+            yield blocker(
+                "downgrade-not-asked-for",
+                f"feature {change.name}",
+                f"{is_now}, and upgrade cannot take it down to {asked}",
+                _other_way("downgrade", change),
+            )
+        else:
+            yield blocker(
+                "upgrade-not-asked-for",
+                f"feature {change.name}",
+                f"{is_now}, and {case.request.operation.value} cannot take it up to {asked}",
+                _other_way("upgrade", change),
+            )
+
+
+def check_metadata_version(case: Case) -> Iterator[Finding]:
+    """What is true of metadata.version alone."""
+    change = case.change(METADATA_VERSION)
+    if METADATA_VERSION not in case.state.finalized:
+        yield warning(
+            "metadata-version-not-recorded",
+            "feature metadata.version",
+            "the metadata log names no metadata.version, so the cluster runs at 3.0-IV1 (1) (KAFKA-20839)",
+            "Set one: kafkactl features upgrade --metadata VERSION.",
+        )
+    if change is None:
+        return
+    if change.after == 0:
+        yield blocker(
+            "metadata-version-never-off",
+            "feature metadata.version",
+            "metadata.version cannot be turned off: every record of the metadata log is written by it",
+            "To lower it, name a level: kafkactl features downgrade --metadata VERSION.",
+        )
+    if 0 < change.after < case.rules.lowest_level:
+        yield blocker(
+            "metadata-version-too-low",
+            "feature metadata.version",
+            f"Kafka {case.release.name} has no cluster below {level_name(METADATA_VERSION, case.rules.lowest_level)}",
+            "Name a later level.",
+        )
+    if change.after < change.before and change.after > 0:
+        yield from _crossed(case, change)
+
+
+def check_migration(case: Case) -> Iterator[Finding]:
+    """While a migration from ZooKeeper runs no level moves; 3.4 to 3.9 refuse it of metadata.version."""
+    if case.state.migrating and case.moving:
+        yield blocker(
+            "migration-in-progress",
+            "cluster",
+            "a migration from ZooKeeper is in progress: no level can be changed until it is finished or rolled back",
+            "See `kafkactl migrate status`.",
+        )
+
+
+def check_dependencies(case: Case) -> Iterator[Finding]:
+    """Both ways: what a level needs must be there, and what others need must stay."""
+    proposed = case.proposed
+    moving = {change.name for change in case.moving}
+    for name, level in sorted(proposed.items()):
+        for needed, at_least in sorted(dependencies(case, name, level).items()):
+            have = proposed.get(needed, 0)
+            if have >= at_least:
+                continue
+            if name in moving:
+                yield _missing(case, (name, level), (needed, at_least), have)
+            elif needed in moving:
+                yield _needed((name, level), (needed, at_least), have)
+
+
+def check_promises(case: Case) -> Iterator[Finding]:
+    """What cannot be undone, and what kafkactl does not know."""
+    upgrade = case.request.operation is Operation.UPGRADE
+    for change in case.moving:
+        if change.name in unknown_features(case) or (change.after > change.before) != upgrade:
+            continue
+        if not change.reversible:
+            yield warning(
+                "one-way-change",
+                f"feature {change.name}",
+                f"{change.name} cannot go back from {level_name(change.name, change.after)} to "
+                f"{level_name(change.name, change.before)}",
+                f"Way back: {change.way_back}.",
+            )
+        if change.after > change.before and not is_known_level(change.name, change.after):
+            yield warning(
+                "level-newer-than-kafkactl",
+                f"feature {change.name}",
+                f"{change.name} {change.after} is newer than this kafkactl: what it brings and whether there is a "
+                "way back is not known here",
+                "Use a newer kafkactl.",
+            )
+
+
+def check_semantics(case: Case) -> Iterator[Finding]:
+    """What differs between releases in how several features of one request are treated."""
+    if case.rules.results == "each" and len(case.moving) > 1:
+        yield note(
+            "features-change-one-by-one",
+            "cluster",
+            f"Kafka {case.release.name} changes every feature on its own: some may be refused when others are done",
+            "The result of each is shown.",
+        )
+
+
+def _crossed(case: Case, change: FeatureChange) -> Iterator[Finding]:
+    """Both a safe and an unsafe downgrade across a change of metadata are refused, in every release."""
+    doors = metadata_changes(case.release, change.after, change.before)
+    if not doors:
+        return
+    floor = downgrade_floor(case.release, change.before)
+    losses = "; ".join(lost(change.after, change.before)) or "metadata that older levels cannot hold"
+    unsafe = " Kafka has never implemented the unsafe downgrade of metadata.version." if case.request.unsafe else ""
+    yield blocker(
+        "metadata-downgrade-loses-metadata",
+        "feature metadata.version",
+        f"from {level_name(METADATA_VERSION, change.before)} down to {level_name(METADATA_VERSION, change.after)} "
+        f"metadata could be lost: {losses}.{unsafe}",
+        f"The lowest level that can be reached is {level_name(METADATA_VERSION, floor)}."
+        if floor < change.before
+        else "There is no lower level that can be reached from here; --unsafe does not help.",
+        floor=floor,
+        first_level_in_the_way=doors[-1],
+        levels_in_the_way=list(doors),
+    )
+
+
+def dependencies(case: Case, name: str, level: int) -> dict[str, int]:
+    """What a level needs, by the table of the active controller's release; empty for nothing."""
+    facts = features_of(case.release).get(name)
+    rows = () if facts is None else facts.levels
+    return next((dict(row.dependencies) for row in rows if row.level == level), {})
+
+
+def _missing(case: Case, wish: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
+    (name, level), (needed, at_least) = wish, need
+    return blocker(
+        "feature-dependency-missing",
+        f"feature {name}",
+        f"{name} {level} needs {needed} {level_name(needed, at_least)} at least; it is at {level_name(needed, have)}",
+        f"Raise it first, or with it: --feature {needed}={at_least}.",
+        needs={needed: at_least},
+        checked_by_kafka=case.rules.checks_dependencies,
+    )
+
+
+def _needed(user: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
+    (name, level), (needed, at_least) = user, need
+    return blocker(
+        "feature-needed-by-another",
+        f"feature {needed}",
+        f"{name} {level} needs {needed} {level_name(needed, at_least)} at least, so {needed} cannot go to "
+        f"{level_name(needed, have)}",
+        f"Lower {name} first: kafkactl features disable --feature {name}.",
+        needed_by={name: level},
+        checked_by_kafka=False,
+    )
+
+
+def check_patches(case: Case) -> Iterator[Finding]:
+    """A dependency that only the first patches of the release ask for (a patch cannot be seen in a range)."""
+    first = features_of(find_release(f"{case.release.name}.0"))
+    for change in case.moving:
+        rows = first[change.name].levels if change.name in first else ()
+        wanted = next((row.dependencies for row in rows if row.level == change.after), {})
+        now = dependencies(case, change.name, change.after)
+        for needed, at_least in wanted.items():
+            if needed not in now and case.proposed.get(needed, 0) < at_least:
+                yield warning(
+                    "feature-dependency-missing",
+                    f"feature {change.name}",
+                    f"the first patches of Kafka {case.release.name} refuse {change.name} {change.after} below "
+                    f"{needed} {level_name(needed, at_least)}",
+                    f"Raise {needed} first.",
+                    needs={needed: at_least},
+                )
+
+
+def _other_way(operation: str, change: FeatureChange) -> str:
+    if change.after == 0:
+        return f"kafkactl features disable --feature {change.name}"
+    return f"kafkactl features {operation} --feature {change.name}={change.after}"

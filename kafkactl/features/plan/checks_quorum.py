@@ -1,0 +1,186 @@
+"""Checks of a feature change against the quorum: is there a controller to ask, and may kraft.version be raised?
+
+kraft.version=1 turns a static quorum into a dynamic one, for good. It was seen to happen behind an answer that said
+"failed for all features" (4.3.1, with another feature in the request), and to be answered as done where nothing
+happened (4.0.2). So it travels alone, on request only, and not where the release does not mean it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kafkactl.features.cluster.state import QuorumNode
+from kafkactl.features.plan.case import Case
+from kafkactl.features.plan.change import FeatureChange
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.kafka_names import KRAFT_VERSION
+
+_NOT_MEANT = {
+    "pretends": "writes the level and leaves the quorum static (KAFKA-18979); directory ids stay unknown and adding a "
+    "voter fails",
+    "ignores": "answers that it was upgraded, and ignores it: the quorum stays static",
+}
+
+
+def check_view(case: Case) -> Iterator[Finding]:
+    """Whether enough was seen to judge by."""
+    state = case.state
+    if state.active_controller is None:
+        yield blocker(
+            "no-active-controller",
+            "cluster",
+            "no active controller was found: levels can neither be read for certain nor changed",
+            "See `kafkactl quorum describe`.",
+        )
+    elif state.controller_release is None:
+        yield warning(
+            "release-not-recognised",
+            f"controller {state.active_controller}",
+            "the active controller's range of metadata.version is that of no release known here; the rules of Kafka "
+            f"{case.release.name} are assumed",
+            "Use a newer kafkactl, or ask for the server's opinion with --dry-run.",
+        )
+    if state.registrations is None:
+        yield warning(
+            "registrations-not-read",
+            "cluster",
+            "the metadata log could not be read"
+            + (f" ({state.log_error})" if state.log_error else "")
+            + ": registrations of nodes that are gone stay unseen, and may block",
+            "Give kafkactl CLUSTER_ACTION on the cluster and a controller to ask, or look at the server's dry run.",
+        )
+    yield from _disagreements(case)
+
+
+def check_majority(case: Case) -> Iterator[Finding]:
+    """Whether a majority of the voters was seen to follow the leader: only then is what is written committed."""
+    state = case.state
+    if state.active_controller is None:
+        return  # `check_view` reports it
+    if state.voters is None:
+        yield blocker(
+            "voters-unknown",
+            "quorum",
+            "the voters could not be read, so it cannot be said whether a majority of them would commit the change",
+            "Give kafkactl DESCRIBE on the cluster; see `kafkactl quorum describe`.",
+        )
+    elif state.tolerates is None or state.tolerates < 0:
+        following = [voter.id for voter in state.voters if voter.fetching or voter.id == state.active_controller]
+        others = [voter for voter in state.voters if voter.id not in following]
+        yield blocker(
+            "majority-not-proven",
+            "quorum",
+            f"of the voters {_ids(voter.id for voter in state.voters)} only {_ids(following)} were seen to follow the "
+            f"leader, which is no majority: {'; '.join(_why(voter) for voter in others)}",
+            "Bring the voters back, and wait until `kafkactl quorum describe` shows them alive. Without a majority the "
+            "change is not committed, and may be when the voters return.",
+            voters=[voter.id for voter in state.voters],
+            following=following,
+        )
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return ", ".join(str(one) for one in sorted(ids)) or "none"
+
+
+def _why(voter: QuorumNode) -> str:
+    return f"controller {voter.id} {voter.evidence or 'was not seen to fetch'}"
+
+
+def check_kraft_version(case: Case) -> Iterator[Finding]:
+    """What is true of kraft.version alone."""
+    if case.request.left_out and case.state.level(KRAFT_VERSION) == 0:
+        yield note(
+            "kraft-version-left-out",
+            f"feature {KRAFT_VERSION}",
+            f"kraft.version belongs to release {case.request.release_version} and is left as it is: raising it turns "
+            "the quorum into a dynamic one, for good",
+            "Ask for it by name when it is wanted: kafkactl quorum convert.",
+        )
+    yield from _contradiction(case)
+    change = case.change(KRAFT_VERSION)
+    if change is None:
+        return
+    if change.after < change.before:
+        yield blocker(
+            "kraft-version-one-way",
+            f"feature {KRAFT_VERSION}",
+            "a dynamic quorum never becomes static again: kraft.version cannot be lowered",
+            "Leave it out.",
+        )
+        return
+    yield from _upgrade(case, change)
+
+
+def _upgrade(case: Case, change: FeatureChange) -> Iterator[Finding]:
+    if len(case.moving) > 1 and case.request.release_version is None:
+        others = ", ".join(other.name for other in case.moving if other is not change)
+        yield blocker(
+            "kraft-version-not-alone",
+            f"feature {KRAFT_VERSION}",
+            f"kraft.version is asked for together with {others}: where one of them fails, the answer says that nothing "
+            "was changed, and the quorum may be a dynamic one for good",
+            "Change the others first, then kraft.version by a command of its own.",
+        )
+    if case.rules.kraft_version in _NOT_MEANT:
+        yield blocker(
+            "kraft-version-not-convertible",
+            f"feature {KRAFT_VERSION}",
+            f"Kafka {case.release.name} {_NOT_MEANT[case.rules.kraft_version]}",
+            "Upgrade the controllers to Kafka 4.1 or later first.",
+            server_answers="success",
+            release=case.release.name,
+        )
+    else:
+        yield from _voters(case)
+
+
+def _voters(case: Case) -> Iterator[Finding]:
+    """Every voter must have reported to this leader what it supports (KAFKA-16538), and should be alive to follow."""
+    for voter in case.state.voters or ():
+        if voter.id != case.state.active_controller and not voter.fetching:
+            yield blocker(
+                "voter-not-ready",
+                f"controller {voter.id}",
+                f"controller {voter.id} is a voter and was not seen to follow the leader"
+                f"{'' if voter.evidence is None else f' (it {voter.evidence})'}: the leader may not know that it "
+                "supports kraft.version 1, and a voter that is away cannot learn of the new voter set",
+                "Start it and wait until it has caught up.",
+                evidence=voter.evidence,
+            )
+    yield note(
+        "voters-report-after-elections",
+        f"feature {KRAFT_VERSION}",
+        "every voter reports to a new leader what it supports, some seconds after the election; whether all "
+        "have, the leader alone knows (DescribeQuorum shows no directory ids before the conversion)",
+        "If the controller answers that not all of the voters support it, wait some seconds and try again.",
+    )
+
+
+def _contradiction(case: Case) -> Iterator[Finding]:
+    """A finalized kraft.version 1 on a static quorum: what 3.9 leaves behind (KAFKA-18979)."""
+    known = case.state.registrations
+    if case.state.level(KRAFT_VERSION) and known is not None and known.voters is None:
+        yield warning(
+            "kraft-version-claimed",
+            f"feature {KRAFT_VERSION}",
+            "kraft.version is finalized at 1, and the metadata log holds no voter set: the quorum is static",
+            "Do not count on adding or removing voters; from Kafka 4.1 on the quorum can be converted.",
+        )
+
+
+def _disagreements(case: Case) -> Iterator[Finding]:
+    """Nodes that see other levels than the active controller: a change is still on its way, or just happened."""
+    levels = dict(case.state.finalized)
+    for node in case.state.nodes:
+        seen = node.levels
+        if seen is not None and dict(seen) != levels:
+            names = sorted(name for name in {*seen, *levels} if seen.get(name, 0) != levels.get(name, 0))
+            yield warning(
+                "node-levels-differ",
+                node.name,
+                f"{node.name} has other levels than the active controller: "
+                + ", ".join(f"{name} {seen.get(name, 0)} (not {levels.get(name, 0)})" for name in names),
+                "Wait until it has caught up, or look at why it does not follow the metadata log.",
+                levels={name: seen.get(name, 0) for name in names},
+            )

@@ -1,0 +1,194 @@
+"""The plan of a feature change: what moves, in which steps, what blocks it.
+
+The law: one step is one UpdateFeatures request. metadata.version goes up before what depends on it and down after
+it; kraft.version is a step of its own and the last (what it does cannot be undone and hides behind the failure of
+another feature). A plan with a blocker has no steps. Nothing is remembered between steps: the cluster is read again
+and planned again, so that an interrupted change goes on where it stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.features.catalog.consequences import level_name
+from kafkactl.features.cluster.state import FeatureState
+from kafkactl.features.plan.case import Case, make_case
+from kafkactl.features.plan.change import FeatureChange, UpgradeType, upgrade_type
+from kafkactl.features.plan.checks_levels import (
+    check_dependencies,
+    check_directions,
+    check_metadata_version,
+    check_migration,
+    check_patches,
+    check_promises,
+    check_semantics,
+    dependencies,
+)
+from kafkactl.features.plan.checks_nodes import check_nodes, unknown_features
+from kafkactl.features.plan.checks_quorum import check_kraft_version, check_majority, check_view
+from kafkactl.features.plan.min_insync import check_min_insync
+from kafkactl.features.plan.request import FeatureRequest, Operation
+from kafkactl.findings import Finding, Outcome, blocker, blockers
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
+
+_CHECKS = (
+    check_view,
+    check_majority,
+    check_directions,
+    check_nodes,
+    check_metadata_version,
+    check_kraft_version,
+    check_dependencies,
+    check_patches,
+    check_migration,
+    check_promises,
+    check_semantics,
+    check_min_insync,
+)
+_CHECKS_OF_NOTHING = (check_kraft_version,)
+
+
+@frozen
+class FeatureStep:
+    """One UpdateFeatures request. `number` counts from 1."""
+
+    number: int
+    changes: tuple[FeatureChange, ...]
+    type: UpgradeType
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The levels it asks for, by feature."""
+        return {change.name: change.after for change in self.changes}
+
+    @property
+    def text(self) -> str:
+        """What it does, in the words of the plan and of the progress."""
+        return ", ".join(
+            f"{change.name} {level_name(change.name, change.before)} -> {level_name(change.name, change.after)}"
+            for change in self.changes
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A step as answers have it."""
+        return {"number": self.number, "features": self.levels, "type": self.type.name.lower().replace("_", "-")}
+
+
+@frozen
+class FeaturePlan:
+    """What a wish comes to on a cluster. `levels` are those of all features when it was planned."""
+
+    cluster_id: str | None
+    request: FeatureRequest
+    levels: Mapping[str, int]
+    changes: tuple[FeatureChange, ...]
+    steps: tuple[FeatureStep, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """`refused`, `nothing-to-do` or `planned`: the outcome of a dry run."""
+        if blockers(self.findings):
+            return Outcome.REFUSED
+        return Outcome.PLANNED if self.steps else Outcome.NOTHING_TO_DO
+
+    @property
+    def irreversible(self) -> tuple[FeatureChange, ...]:
+        """The changes that cannot be undone."""
+        return tuple(change for change in self.changes if change.moves and not change.reversible)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The part of `features.change` that is known before anything is sent (cli.md 3)."""
+        return {
+            "outcome": self.outcome.value,
+            "cluster_id": self.cluster_id,
+            "changes": [change.to_dict() for change in self.changes],
+            "steps": [step.to_dict() for step in self.steps],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "results": [],
+            "results_of": "dry-run",
+            "predictions": [],
+            "proof": [],
+        }
+
+
+def plan_change(state: FeatureState, request: FeatureRequest) -> FeaturePlan:
+    """The plan that takes a cluster to the levels that are wanted, with every blocker there is."""
+    case = make_case(state, request)
+    checks = _CHECKS if _matters(case) else _CHECKS_OF_NOTHING
+    findings = tuple(finding for check in checks for finding in check(case))
+    return FeaturePlan(
+        cluster_id=state.cluster_id,
+        request=request,
+        levels=dict(state.finalized),
+        changes=case.changes,
+        steps=() if blockers(findings) else _steps(case),
+        findings=findings,
+    )
+
+
+def check_unmoved(plan: FeaturePlan, state: FeatureState) -> list[Finding]:
+    """Blockers where the cluster is not the one that was planned for, or its levels moved since.
+
+    UpdateFeatures has no compare-and-set: of two operators the last one wins. So levels are compared right before a
+    request is sent.
+    """
+    if state.cluster_id != plan.cluster_id:
+        return [
+            blocker(
+                "cluster-changed",
+                "cluster",
+                f"the plan was made for cluster {plan.cluster_id}, and {state.cluster_id} answers",
+                "Plan again.",
+                planned=plan.cluster_id,
+                found=state.cluster_id,
+            )
+        ]
+    names = sorted({*plan.levels, *state.finalized})
+    moved = [name for name in names if plan.levels.get(name, 0) != state.finalized.get(name, 0)]
+    return [
+        blocker(
+            "feature-level-moved",
+            f"feature {name}",
+            f"{name} went from {plan.levels.get(name, 0)} to {state.finalized.get(name, 0)} since the plan was made: "
+            "somebody else changes levels",
+            "Ask who, then plan again.",
+            planned=plan.levels.get(name, 0),
+            found=state.finalized.get(name, 0),
+        )
+        for name in moved
+    ]
+
+
+def _matters(case: Case) -> bool:
+    """A wish that is already fulfilled needs no checks, unless it is unknown what it means or what is fulfilled."""
+    return bool(case.moving or unknown_features(case)) or case.state.active_controller is None
+
+
+def _steps(case: Case) -> tuple[FeatureStep, ...]:
+    """Requests in order: by rank, kraft.version last and alone."""
+    ranks: dict[int, list[FeatureChange]] = {}
+    for change in case.moving:
+        if change.name != KRAFT_VERSION:
+            ranks.setdefault(_rank(case, change.name), []).append(change)
+    groups = [tuple(ranks[rank]) for rank in sorted(ranks)]
+    if case.request.operation is not Operation.UPGRADE:
+        groups.reverse()
+    kraft = case.change(KRAFT_VERSION)
+    if kraft is not None:
+        groups.append((kraft,))
+    kind = upgrade_type(case.request)
+    return tuple(FeatureStep(number=n, changes=group, type=kind) for n, group in enumerate(groups, start=1))
+
+
+def _rank(case: Case, name: str) -> int:
+    """0 for metadata.version, else one more than the highest rank among what the higher of its levels needs."""
+    if name == METADATA_VERSION:
+        return 0
+    change = case.change(name)
+    level = 0 if change is None else max(change.before, change.after)
+    moving = {one.name for one in case.moving}
+    needed = [other for other in dependencies(case, name, level) if other in moving]
+    return 1 + max((_rank(case, other) for other in needed), default=0)

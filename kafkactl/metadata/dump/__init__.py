@@ -1,0 +1,1 @@
+"""Records of the metadata log as text and as values, for people and filters."""

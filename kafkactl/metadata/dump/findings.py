@@ -1,0 +1,189 @@
+"""What could not be read of a log, as findings: each with its file, its byte, and what to make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kafkactl.errors import DecodeError
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import changed
+from kafkactl.protocol.control_records import ControlType
+
+GAP: Final = "metadata-log-gap"
+EMPTY_LOG: Final = "empty-metadata-log"
+NOT_THIS_LOG: Final = "Give the folder of a node that was started; `kafkactl storage info` tells what is on this disk."
+PAST_DAMAGE: Final = "--past-damage"
+_OTHER: Final = "Compare with the logs of the other nodes: `kafkactl log verify` names the one that reaches furthest."
+_STEP: Final = "`kafkactl log verify` tells what a restart would cut; do not start a node on this file before you know."
+
+
+def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError | None = None) -> list[Finding]:
+    """A finding for each problem, and one for those that were not kept (`count` is how many there were).
+
+    `tail` is what the log ends with where that is no whole batch: told, and no problem.
+    """
+    findings = [_finding(error) for error in problems]
+    if count > len(problems):
+        left_out = Finding(
+            id="more-damage",
+            severity=Severity.BLOCKER,
+            subject="the log",
+            message=f"{count - len(problems)} more problems of {count} are not listed",
+            evidence={"problems": count},
+            next_step=_STEP,
+        )
+        findings.append(left_out)
+    return findings if tail is None else [*findings, torn_tail(tail)]
+
+
+def torn_tail(error: DecodeError) -> Finding:
+    """The end of a log that is no batch: one that is being written, or room that was never written to."""
+    message = f"It ends in the middle of a batch, at byte {error.offset}: a running node may be writing it."
+    if error.id == "zero-tail":
+        message = f"From byte {error.offset} on: {error.reason}. A start cuts them off."
+    return Finding(
+        id="torn-tail",
+        severity=Severity.INFO,
+        subject=f"file {error.file}",
+        message=message,
+        evidence={"position": error.offset},
+    )
+
+
+def cut_checkpoint(file: str) -> Finding:
+    """A snapshot without its last record: nobody knows how much of the state is missing."""
+    return Finding(
+        id="checkpoint-cut",
+        severity=Severity.BLOCKER,
+        subject=f"file {file}",
+        message="It has no end (SnapshotFooter): what stood behind is not in this state.",
+        evidence={},
+        next_step="Take the log of another node, or move this file away and begin with an earlier one.",
+    )
+
+
+def empty_log(name: str, *, what: str = "metadata record") -> Finding:
+    """A source that was read and holds nothing, of which nothing can be learned."""
+    return Finding(
+        id=EMPTY_LOG,
+        severity=Severity.WARNING,
+        subject=f"log {name}",
+        message=f"It holds no {what}, so nothing can be learned from it.",
+        evidence={},
+        next_step=NOT_THIS_LOG,
+    )
+
+
+def has_records(counts: Mapping[str, int]) -> bool:
+    """Whether among record types with their counts one is not a control record."""
+    return any(count and name not in _CONTROL for name, count in counts.items())
+
+
+_CONTROL: Final = frozenset(one.record_name for one in ControlType)
+
+
+def log_cut(
+    error: DecodeError,
+    *,
+    end: int,
+    offset: int,
+    records: int,
+    last_offset: int | None,
+    snapshot_end: int | None,
+    wanted: int | None,
+) -> Finding:
+    """The first bad batch of a log, at which a node of Kafka ends it; `offset` is the one that was due there.
+
+    `records` that can still be read after it, up to `last_offset`, are not in the state. `snapshot_end` is the end
+    offset of the snapshot that stands for what was at the cut, None where none does. `wanted` is the offset whose state
+    was asked for, None for the end.
+    """
+    beyond = last_offset is not None and (snapshot_end is None or last_offset >= snapshot_end)
+    text = f"byte {error.offset}: {error.reason}. Offset {offset} was due there, and a node of Kafka ends the log there"
+    if snapshot_end is None:
+        text += f": this state is that before offset {offset}."
+    else:
+        text += f" and goes on from the snapshot: this state is that of the snapshot at {snapshot_end}."
+    if beyond:
+        text += (
+            f" {records} records after it, up to offset {last_offset}, can be read and are left out ({PAST_DAMAGE})."
+        )
+    missed = wanted is not None and wanted >= (offset if snapshot_end is None else snapshot_end)
+    if missed:
+        text += f" The state at offset {wanted}, which was asked for, is not shown."
+    harmless = snapshot_end is not None and not beyond and not missed
+    return Finding(
+        id="undecodable-record",
+        severity=Severity.WARNING if harmless else Severity.BLOCKER,
+        subject=f"file {error.file}",
+        message=text,
+        evidence={
+            "position": error.offset,
+            "end": end,
+            "offset": offset,
+            "reason": error.id,
+            "readable_records": records,
+            "readable_up_to": last_offset,
+            "snapshot_end": snapshot_end,
+        },
+        next_step=_STEP if harmless else _OTHER,
+    )
+
+
+def covered_damage(error: DecodeError, offset: int) -> Finding:
+    """Bytes that are no sound batch, where the snapshot at that offset stands for all that was in them."""
+    return Finding(
+        id="undecodable-record",
+        severity=Severity.WARNING,
+        subject=f"file {error.file}",
+        message=f"byte {error.offset}: {error.reason}. The snapshot at {offset} stands for what was there.",
+        evidence={"position": error.offset},
+        next_step=_STEP,
+    )
+
+
+def gap_finding(file: str, first: int, behind: int, *, then: str) -> Finding:
+    """Where batches do not follow on each other: the offset that was due, and the one that came.
+
+    `then` is what follows for the answer, such as "they are not in this state".
+    """
+    return Finding(
+        id=GAP,
+        severity=Severity.BLOCKER,
+        subject=f"file {file}",
+        message=f"{_gap(first, behind)}: {then}.",
+        evidence={"first": first, "behind": behind},
+        next_step="Name the whole folder, or all the files that belong together.",
+    )
+
+
+def covered_gap(gap: Finding, offset: int) -> Finding:
+    """The same where the snapshot at that offset stands for what is missing."""
+    text = _gap(gap.evidence["first"], gap.evidence["behind"])
+    message = f"{text}. The snapshot at {offset} stands for them: what is said here is of it and of what follows."
+    return changed(gap, severity=Severity.WARNING, message=message)
+
+
+def _gap(first: int, behind: int) -> str:
+    if behind > first:
+        return f"The records from offset {first} to {behind - 1} were not read"
+    return f"The records from offset {behind} on stand here again, behind those up to {first - 1}"
+
+
+_BAD_BATCH: Final = frozenset(
+    {"crc-mismatch", "unsupported-magic", "truncated-batch", "invalid-batch-length", "invalid-record-count"}
+)
+_ENDS_HERE: Final = ". A node of Kafka ends the log here; what is shown after it is what can still be read"
+
+
+def _finding(error: DecodeError) -> Finding:
+    where = f"byte {error.offset}" + (f", {error.path}" if error.path else "")
+    return Finding(
+        id=error.id,
+        severity=Severity.BLOCKER,
+        subject=f"file {error.file}",
+        message=f"{where}: {error.reason}" + (_ENDS_HERE if error.id in _BAD_BATCH else ""),
+        evidence={"path": error.file, "offset": error.offset, "field": error.path or None},
+        next_step=error.next_step or _STEP,
+    )

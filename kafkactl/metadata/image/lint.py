@@ -1,0 +1,229 @@
+"""Lint: what in an image does not fit together, or will surprise somebody.
+
+A finding is about one kind of trouble; its evidence names the first subjects and counts the rest, for what is wrong
+with one partition is often wrong with thousands. Rules that a controller of Kafka keeps when it writes are warnings
+when broken; nothing here stops a node from starting (that is for `replay`, which says what cannot be loaded).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from kafkactl.findings import Finding, Severity
+from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, NO_LEADER, ZkMigrationState
+from kafkactl.metadata.image.model import LOST, RECOVERING, TOPIC_CONFIG, Broker, Image, PartitionState
+from kafkactl.values import Uuid
+
+SHOWN = 20
+_ZK_STATES: Final[dict[int, str]] = {
+    ZkMigrationState.MIGRATION: "MIGRATION (dual write)",
+    ZkMigrationState.PRE_MIGRATION: "PRE_MIGRATION",
+}
+
+
+def lint(image: Image) -> tuple[Finding, ...]:
+    """Everything there is to say of this state, most common kinds first within a severity; () for a sound one."""
+    found = _Found()
+    for rule in (_partitions, _topics, _configs, _acls, _features, _transaction):
+        for trouble in rule(image):
+            found.add(trouble)
+    return found.all()
+
+
+class _Trouble(NamedTuple):
+    """One subject with one trouble."""
+
+    id: str
+    severity: Severity
+    subject: str
+    message: str
+
+
+class _Found:
+    """Troubles by kind: the first ones whole, the others counted."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, _Trouble] = {}
+        self._subjects: dict[str, list[str]] = defaultdict(list)
+        self._counts: dict[str, int] = defaultdict(int)
+
+    def add(self, trouble: _Trouble) -> None:
+        self._first.setdefault(trouble.id, trouble)
+        self._counts[trouble.id] += 1
+        if len(self._subjects[trouble.id]) < SHOWN:
+            self._subjects[trouble.id].append(trouble.subject)
+
+    def all(self) -> tuple[Finding, ...]:
+        ordered = sorted(self._first, key=lambda id: (_ORDER.index(self._first[id].severity), -self._counts[id], id))
+        return tuple(self._finding(id) for id in ordered)
+
+    def _finding(self, id: str) -> Finding:
+        first, count = self._first[id], self._counts[id]
+        more = f"; {count - 1} more like it" if count > 1 else ""
+        return Finding(
+            id=id,
+            severity=first.severity,
+            subject=first.subject,
+            message=first.message + more,
+            evidence={"count": count, "subjects": self._subjects[id]},
+        )
+
+
+_ORDER = [Severity.BLOCKER, Severity.WARNING, Severity.INFO]
+
+
+# --- partitions -----------------------------------------------------------------------------------------------------
+
+
+class _Words(NamedTuple):
+    """What is wrong with a partition, before it is said of which."""
+
+    id: str
+    severity: Severity
+    message: str
+
+
+def _partitions(image: Image) -> Iterator[_Trouble]:
+    """Equal partitions are judged once: a cluster has a million of them and few different ones."""
+    judged: dict[tuple[object, ...], tuple[_Words, ...]] = {}
+    for topic in image.topics.values():
+        for number, state in topic.partitions.states.items():
+            key = (*state[:6], *state[8:])  # all but the epochs
+            words = judged.get(key)
+            if words is None:
+                words = judged[key] = tuple(_judged(image, state))
+            for one in words:
+                yield _Trouble(one.id, one.severity, f"partition {topic.name}-{number}", one.message)
+
+
+def _judged(image: Image, state: PartitionState) -> Iterator[_Words]:
+    for rule in (_membership, _leadership, _elr, _brokers, _directories):
+        yield from rule(image, state)
+
+
+def _membership(_image: Image, state: PartitionState) -> Iterator[_Words]:
+    replicas, isr, removing, adding = state[:4]
+    if not set(isr) <= set(replicas):
+        text = f"the ISR {_shown(isr)} has a broker that is not among the replicas {_shown(replicas)}"
+        yield _Words("isr-not-in-replicas", Severity.WARNING, text)
+    if not {*removing, *adding} <= set(replicas):
+        text = f"adding {_shown(adding)} and removing {_shown(removing)}, not all among the replicas {_shown(replicas)}"
+        yield _Words("reassignment-not-in-replicas", Severity.WARNING, text)
+    if len(set(replicas)) < len(replicas):
+        yield _Words("duplicate-replica", Severity.WARNING, f"a broker stands twice in the replicas {_shown(replicas)}")
+
+
+def _leadership(_image: Image, state: PartitionState) -> Iterator[_Words]:
+    isr, leader, elr, last_known = state[1], state[4], state[9], state[10]
+    if leader != NO_LEADER and leader not in isr:
+        text = f"the leader {leader} is not in the ISR {_shown(isr)}"
+        yield _Words("leader-not-in-isr", Severity.WARNING, text)
+    if leader == NO_LEADER and not isr and not elr and not last_known:
+        text = "no leader, and nobody is left who may become one: ISR, ELR and last known leaders are empty"
+        yield _Words("stranded-partition", Severity.WARNING, text)
+    elif leader == NO_LEADER:
+        yield _Words("leaderless-partition", Severity.WARNING, f"no leader; ISR {_shown(isr)}, ELR {_shown(elr)}")
+    if state[5] == RECOVERING and leader != NO_LEADER and len(isr) > 1:
+        text = f"the leader {leader} recovers from an unclean election, and others are in sync with it already"
+        yield _Words("recovering-with-isr", Severity.INFO, text)
+
+
+def _elr(image: Image, state: PartitionState) -> Iterator[_Words]:
+    isr, elr, last_known = state[1], state[9], state[10]
+    if set(isr) & set(elr):
+        text = f"a broker is both in the ISR {_shown(isr)} and in the ELR {_shown(elr)}"
+        yield _Words("elr-overlaps-isr", Severity.WARNING, text)
+    if (elr or last_known) and not image.features.get(ELR_VERSION):
+        text = f"it has eligible leader replicas {_shown(elr)}, and {ELR_VERSION} is off"
+        yield _Words("elr-without-feature", Severity.INFO, text)
+
+
+def _brokers(image: Image, state: PartitionState) -> Iterator[_Words]:
+    replicas, adding = state[0], state[3]
+    missing = [one for one in replicas if one not in image.brokers]
+    if missing:
+        yield _Words(
+            "replica-on-unregistered-broker", Severity.WARNING, f"brokers {_shown(missing)} are not registered"
+        )
+    stuck = [one for one in adding if one not in image.brokers or image.brokers[one].fenced]
+    if stuck:
+        text = f"it waits for brokers {_shown(stuck)}, which are not there"
+        yield _Words("reassignment-waits-for-lost-broker", Severity.WARNING, text)
+
+
+def _directories(image: Image, state: PartitionState) -> Iterator[_Words]:
+    """A replica is offline where its directory is lost, or is none of those that its broker told of (KIP-858)."""
+    replicas, raw = state[0], state[8]
+    for at, replica in enumerate(replicas):
+        broker = image.brokers.get(replica)
+        if broker is not None and _is_offline(broker, raw[16 * at : 16 * at + 16]):
+            text = f"the directory of its replica on broker {replica} is not among those that the broker has"
+            yield _Words("replica-in-lost-directory", Severity.WARNING, text)
+
+
+def _is_offline(broker: Broker, directory: bytes) -> bool:
+    if directory == LOST.raw:
+        return True
+    known = Uuid(directory)
+    return bool(broker.directories) and not known.is_reserved and known not in broker.directories
+
+
+def _shown(ids: Iterable[int]) -> str:
+    return "[" + ", ".join(map(str, ids)) + "]"
+
+
+# --- the other parts ------------------------------------------------------------------------------------------------
+
+
+def _topics(image: Image) -> Iterator[_Trouble]:
+    for topic in image.topics.values():
+        states = topic.partitions.states
+        if not states:
+            text = "the topic has no partitions"
+            yield _Trouble("topic-without-partitions", Severity.WARNING, f"topic {topic.name}", text)
+        elif max(states) != len(states) - 1 or min(states):
+            text = f"its partitions are not numbered from 0 to {len(states) - 1} without a gap"
+            yield _Trouble("partition-numbers-with-gaps", Severity.WARNING, f"topic {topic.name}", text)
+
+
+def _configs(image: Image) -> Iterator[_Trouble]:
+    for kind, name in image.configs:
+        if kind == TOPIC_CONFIG and name not in image.topic_ids:
+            text = "the topic has configs and does not exist; one of that name would be born with them"
+            yield _Trouble("config-of-missing-topic", Severity.WARNING, f"topic {name}", text)
+
+
+def _acls(image: Image) -> Iterator[_Trouble]:
+    seen: dict[tuple[object, ...], Uuid] = {}
+    for id, acl in image.acls.items():
+        value = (
+            acl.resource_type,
+            acl.resource_name,
+            acl.pattern_type,
+            acl.principal,
+            acl.host,
+            acl.operation,
+            acl.permission_type,
+        )
+        first = seen.setdefault(value, id)
+        if first != id:
+            text = f"it says the same as {first}; both have to be removed before what they say is gone"
+            yield _Trouble("duplicate-acl", Severity.WARNING, f"ACL {id}", text)
+
+
+def _features(image: Image) -> Iterator[_Trouble]:
+    if KRAFT_VERSION in image.features:
+        text = "a FeatureLevelRecord tells kraft.version; it counts for nothing, control records do"
+        yield _Trouble("kraft-version-as-feature", Severity.INFO, "feature kraft.version", text)
+    if image.zk_migration_state in _ZK_STATES:
+        text = f"its state is {_ZK_STATES[image.zk_migration_state]}"
+        yield _Trouble("zk-migration-not-finished", Severity.INFO, "ZooKeeper migration", text)
+
+
+def _transaction(image: Image) -> Iterator[_Trouble]:
+    held = image.transaction
+    if held is not None:
+        text = f"it began at offset {held.begin_offset} and has not ended; its {len(held.records)} records do not count"
+        yield _Trouble("open-transaction", Severity.WARNING, "metadata transaction", text)

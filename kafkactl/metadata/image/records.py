@@ -1,0 +1,270 @@
+"""The records that tell an image: what Kafka's image writers put into a snapshot at a level of metadata.version.
+
+Their order is Kafka's by parts (`MetadataImage.write`): features with metadata.version first, registrations, topics
+each followed by its partitions, configs, quotas, producer ids, ACLs, SCRAM credentials, tokens. Within a part Kafka
+follows the order of its hash tables, which means nothing; here it is sorted.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kafkactl.findings import Finding, Severity
+from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, LAST_LEVEL_BEFORE_4_0, METADATA_VERSION
+from kafkactl.metadata.image.model import Acl, Broker, Controller, Image, PartitionState, Topic
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.schema.definitions import message
+from kafkactl.schema.record_versions import first_level_with, parts, record_version
+from kafkactl.values import Uuid
+
+ELR_LEVEL: Final = 23  # 4.0-IV1: PartitionRecord has had the fields since
+
+
+class Level(NamedTuple):
+    """For whom records are written: the level of metadata.version, and what else changes their content.
+
+    `writes_zk_state`: Kafka up to 3.9 tells the ZooKeeper migration's state and a FeatureLevelRecord of kraft.version
+    if there was one; 4.0 and later forget both. `writes_elr`: eligible leader replicas are told only where their
+    feature is on (`PartitionRegistration.toRecord`).
+    """
+
+    metadata_version: int
+    writes_zk_state: bool
+    writes_elr: bool
+
+    def has(self, what: str) -> bool:
+        """Whether the level can tell a part, by its name in schemas/replay/record_versions.toml."""
+        return self.metadata_version >= first_level_with(what)
+
+
+def level_of(image: Image, metadata_version: int | None = None, *, before_4_0: bool | None = None) -> Level | None:
+    """The level at which an image is written: its own, or `metadata_version`; None where neither is known.
+
+    `before_4_0` says whether Kafka 3.x writes; by default the level tells.
+    """
+    level = image.metadata_version if metadata_version is None else metadata_version
+    if level is None:
+        return None
+    old = level <= LAST_LEVEL_BEFORE_4_0 if before_4_0 is None else before_4_0
+    return Level(
+        metadata_version=level,
+        writes_zk_state=old and level >= first_level_with("zk-migration-state"),
+        writes_elr=image.features.get(ELR_VERSION, 0) > 0 and level >= ELR_LEVEL,
+    )
+
+
+def image_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
+    """The records of a snapshot of this image at this level, one by one."""
+    yield from _feature_records(image, level)
+    for _, broker in sorted(image.brokers.items()):
+        yield _made("RegisterBrokerRecord", level, _broker_data(broker, level))
+    if level.has("controllers"):
+        for _, controller in sorted(image.controllers.items()):
+            yield _made("RegisterControllerRecord", level, _controller_data(controller))
+    for topic in sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw)):
+        yield _made("TopicRecord", level, {"Name": topic.name, "TopicId": topic.id})
+        yield from _partition_records(topic, level)
+    yield from _setting_records(image, level)
+    yield from _access_records(image, level)
+
+
+def losses(image: Image, level: Level) -> tuple[Finding, ...]:
+    """What of the image the records at this level do not tell."""
+    words = [text for what, text in parts().items() if not level.has(what) and _HELD[what](image)]
+    if not level.writes_zk_state and image.zk_migration_state and level.has("zk-migration-state"):
+        words.append("the state of the ZooKeeper migration, which Kafka 4.0 and later forget")
+    if not level.writes_zk_state and KRAFT_VERSION in image.features:
+        words.append("the FeatureLevelRecord of kraft.version, which Kafka 4.0 and later forget")
+    if not level.writes_elr and any(state[9] or state[10] for state in _states(image)):
+        words.append("eligible leader replicas, whose feature is off or not known at this level")
+    if image.transaction is not None:
+        words.append(f"the transaction that began at offset {image.transaction.begin_offset} and has not ended")
+    return tuple(
+        Finding(
+            id="lost-in-snapshot",
+            severity=Severity.WARNING,
+            subject=f"metadata.version {level.metadata_version}",
+            message=f"a snapshot at this level does not tell {one}",
+        )
+        for one in words
+    )
+
+
+# --- features, settings, access ------------------------------------------------------------------------------------
+
+
+def _feature_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
+    yield _made("FeatureLevelRecord", level, {"Name": METADATA_VERSION, "FeatureLevel": level.metadata_version})
+    for name, held in sorted(image.features.items()):
+        if name != METADATA_VERSION and (name != KRAFT_VERSION or level.writes_zk_state):
+            yield _made("FeatureLevelRecord", level, {"Name": name, "FeatureLevel": held})
+    if level.writes_zk_state:
+        yield _made("ZkMigrationStateRecord", level, {"ZkMigrationState": image.zk_migration_state})
+
+
+def _setting_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
+    for (kind, resource), configs in sorted(image.configs.items()):
+        for name, value in sorted(configs.items()):
+            data = {"ResourceType": kind, "ResourceName": resource, "Name": name, "Value": value}
+            yield _made("ConfigRecord", level, data)
+    for entity, quotas in sorted(image.client_quotas.items(), key=repr):
+        parts = [{"EntityType": kind, "EntityName": held} for kind, held in entity]
+        for key, number in sorted(quotas.items()):
+            data = {"Entity": parts, "Key": key, "Value": number, "Remove": False}
+            yield _made("ClientQuotaRecord", level, data)
+    if image.next_producer_id is not None and image.next_producer_id >= 0:
+        data = {"BrokerId": -1, "BrokerEpoch": -1, "NextProducerId": image.next_producer_id}
+        yield _made("ProducerIdsRecord", level, data)
+
+
+def acl_data(acl: Acl) -> dict[str, Any]:
+    """The AccessControlEntryRecord of an ACL."""
+    return {
+        "Id": acl.id,
+        "ResourceType": acl.resource_type,
+        "ResourceName": acl.resource_name,
+        "PatternType": acl.pattern_type,
+        "Principal": acl.principal,
+        "Host": acl.host,
+        "Operation": acl.operation,
+        "PermissionType": acl.permission_type,
+    }
+
+
+def _access_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
+    for _, acl in sorted(image.acls.items()):
+        yield _made("AccessControlEntryRecord", level, acl_data(acl))
+    if level.has("scram"):
+        for (mechanism, name), held in sorted(image.scram.items()):
+            keys = {"Salt": held.salt, "StoredKey": held.stored_key, "ServerKey": held.server_key}
+            data = {"Name": name, "Mechanism": mechanism, **keys, "Iterations": held.iterations}
+            yield _made("UserScramCredentialRecord", level, data)
+    if level.has("delegation-tokens"):
+        yield from _token_records(image, level)
+
+
+def _token_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
+    for token_id, token in sorted(image.delegation_tokens.items()):
+        data = {
+            "Owner": token.owner,
+            "Requester": token.requester,
+            "Renewers": list(token.renewers),
+            "IssueTimestamp": token.issue_timestamp_ms,
+            "MaxTimestamp": token.max_timestamp_ms,
+            "ExpirationTimestamp": token.expiration_timestamp_ms,
+            "TokenId": token_id,
+        }
+        yield _made("DelegationTokenRecord", level, data)
+
+
+# --- registrations and partitions ----------------------------------------------------------------------------------
+
+
+def _broker_data(broker: Broker, level: Level) -> dict[str, Any]:
+    return {
+        "BrokerId": broker.id,
+        "IsMigratingZkBroker": broker.is_migrating_zk_broker and level.has("migrating-brokers"),
+        "IncarnationId": broker.incarnation_id,
+        "BrokerEpoch": broker.epoch,
+        **_endpoints_and_features(broker),
+        "Rack": broker.rack,
+        "Fenced": broker.fenced,
+        "InControlledShutdown": broker.in_controlled_shutdown and level.has("shutdown-flags"),
+        "LogDirs": list(broker.directories) if level.has("broker-directories") else [],
+        "CordonedLogDirs": list(broker.cordoned) if broker.cordoned is not None and level.has("cordoned") else None,
+    }
+
+
+def _controller_data(controller: Controller) -> dict[str, Any]:
+    return {
+        "ControllerId": controller.id,
+        "IncarnationId": controller.incarnation_id,
+        "ZkMigrationReady": controller.zk_migration_ready,
+        **_endpoints_and_features(controller),
+    }
+
+
+def _endpoints_and_features(node: Broker | Controller) -> dict[str, Any]:
+    return {
+        "EndPoints": [
+            {"Name": one.name, "Host": one.host, "Port": one.port, "SecurityProtocol": one.security_protocol}
+            for one in node.listeners
+        ],
+        "Features": [
+            {"Name": name, "MinSupportedVersion": held.min, "MaxSupportedVersion": held.max}
+            for name, held in sorted(node.features.items())
+        ],
+    }
+
+
+def _partition_records(topic: Topic, level: Level) -> Iterator[MetadataRecord]:
+    has_directories = level.has("replica-directories")
+    states = topic.partitions.states
+    for number in sorted(states):
+        data = _partition_data(topic.id, number, states[number], level, has_directories)
+        yield _made("PartitionRecord", level, data)
+
+
+def _partition_data(id: Uuid, number: int, held: PartitionState, level: Level, has_directories: bool) -> dict[str, Any]:
+    replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = held
+    return {
+        "PartitionId": number,
+        "TopicId": id,
+        "Replicas": list(replicas),
+        "Isr": list(isr),
+        "RemovingReplicas": list(removing),
+        "AddingReplicas": list(adding),
+        "Leader": leader,
+        "LeaderRecoveryState": recovery,
+        "LeaderEpoch": leader_epoch,
+        "PartitionEpoch": epoch,
+        "Directories": list(_uuids(directories)) if has_directories else [],
+        "EligibleLeaderReplicas": _tagged(elr, level),
+        "LastKnownElr": _tagged(last_known, level),
+    }
+
+
+@functools.lru_cache(maxsize=100_000)
+def _uuids(joined: bytes) -> tuple[Uuid, ...]:
+    """Of a cluster few are different."""
+    return tuple(Uuid(joined[at : at + 16]) for at in range(0, len(joined), 16))
+
+
+def _tagged(ids: tuple[int, ...], level: Level) -> list[int] | None:
+    """An empty list is not written at all."""
+    return list(ids) if ids and level.writes_elr else None
+
+
+# --- versions and losses -------------------------------------------------------------------------------------------
+
+
+def _made(name: str, level: Level, data: dict[str, Any]) -> MetadataRecord:
+    return MetadataRecord(
+        type=name, api_key=_api_key(name), version=record_version(name, level.metadata_version), data=data
+    )
+
+
+@functools.cache
+def _api_key(name: str) -> int:
+    key = message(name).api_key
+    assert key is not None  # every metadata record has one
+    return key
+
+
+def _states(image: Image) -> Iterable[Any]:
+    return (state for topic in image.topics.values() for state in topic.partitions.states.values())
+
+
+_HELD: Final[Mapping[str, Callable[[Image], bool]]] = {
+    "shutdown-flags": lambda image: any(one.in_controlled_shutdown for one in image.brokers.values()),
+    "zk-migration-state": lambda image: image.zk_migration_state != 0,
+    "migrating-brokers": lambda image: any(one.is_migrating_zk_broker for one in image.brokers.values()),
+    "scram": lambda image: bool(image.scram),
+    "delegation-tokens": lambda image: bool(image.delegation_tokens),
+    "controllers": lambda image: bool(image.controllers),
+    "broker-directories": lambda image: any(one.directories for one in image.brokers.values()),
+    "replica-directories": lambda image: any(any(state[8]) for state in _states(image)),
+    "cordoned": lambda image: any(one.cordoned is not None for one in image.brokers.values()),
+}

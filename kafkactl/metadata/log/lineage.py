@@ -1,0 +1,111 @@
+"""Are these the same log? Replicas compared batch by batch: base offset, leader epoch, CRC.
+
+Followers copy batches whole, so two nodes that agree on an offset and an epoch have the same bytes there (the log
+matching of Raft). The first batch in which they differ is where one of them went its own way.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.batch_runs import BatchRun
+
+_HEADER = struct.Struct(">q4xixI2xi")  # base offset, leader epoch, CRC, last offset delta
+
+
+@dataclass(slots=True)
+class BatchIndex:
+    """The batches of one node's log, 20 bytes each: what tells them apart. Offsets ascend."""
+
+    base_offsets: array[int] = field(default_factory=lambda: array("q"))
+    epochs: array[int] = field(default_factory=lambda: array("i"))
+    crcs: array[int] = field(default_factory=lambda: array("L"))
+    end_offset: int = 0
+
+    def add(self, run: BatchRun) -> None:
+        """Take in the batches of a run. One that begins below the last is left out: it can be compared with nothing."""
+        for position in run.positions:
+            base_offset, epoch, crc, last_delta = _HEADER.unpack_from(run.data, position)
+            if base_offset < self.end_offset and self.base_offsets:
+                continue
+            self.base_offsets.append(base_offset)
+            self.epochs.append(epoch)
+            self.crcs.append(crc)
+            self.end_offset = base_offset + last_delta + 1
+
+    def until(self, offset: int) -> BatchIndex:
+        """The batches that end below an offset; all of them are this index itself."""
+        import bisect
+
+        if offset >= self.end_offset:
+            return self
+        count = bisect.bisect_left(self.base_offsets, offset)
+        kept = BatchIndex(self.base_offsets[:count], self.epochs[:count], self.crcs[:count])
+        kept.end_offset = offset if count else 0
+        return kept
+
+    @property
+    def last_epoch(self) -> int:
+        """The leader epoch of the last batch; -1 for an empty log."""
+        return self.epochs[-1] if self.epochs else -1
+
+    @property
+    def first_offset(self) -> int | None:
+        """The offset of the first batch."""
+        return self.base_offsets[0] if self.base_offsets else None
+
+
+def index_of(runs: Iterable[object]) -> BatchIndex:
+    """The index of a walk (`batch_runs.walk_runs`); damage is passed over."""
+    index = BatchIndex()
+    for run in runs:
+        if isinstance(run, BatchRun):
+            index.add(run)
+    return index
+
+
+@frozen
+class Divergence:
+    """Two logs part at `offset`: what stands there in each, `None` for an epoch where a log has no batch with it."""
+
+    offset: int
+    epoch: int | None
+    other_epoch: int | None
+
+    @property
+    def same_epoch(self) -> bool:
+        """Whether both say that the same leader wrote it, which cannot be."""
+        return self.epoch == self.other_epoch
+
+
+def divergence(one: BatchIndex, other: BatchIndex) -> Divergence | None:
+    """The first place at which the logs are not the same, within the offsets that both have; None if there is none."""
+    if not one.base_offsets or not other.base_offsets:
+        return None
+    start = max(one.base_offsets[0], other.base_offsets[0])
+    end = min(one.end_offset, other.end_offset)
+    left, right = _from(one, start), _from(other, start)
+    while left < len(one.base_offsets) and right < len(other.base_offsets):
+        offset, other_offset = one.base_offsets[left], other.base_offsets[right]
+        if min(offset, other_offset) >= end:
+            return None
+        same = offset == other_offset and one.epochs[left] == other.epochs[right]
+        if not same or one.crcs[left] != other.crcs[right]:
+            return Divergence(
+                offset=min(offset, other_offset),
+                epoch=one.epochs[left] if offset <= other_offset else None,
+                other_epoch=other.epochs[right] if other_offset <= offset else None,
+            )
+        left, right = left + 1, right + 1
+    return None
+
+
+def _from(index: BatchIndex, offset: int) -> int:
+    """The first batch that begins at or behind an offset."""
+    import bisect
+
+    return bisect.bisect_left(index.base_offsets, offset)

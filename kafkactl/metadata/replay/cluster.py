@@ -1,0 +1,143 @@
+"""What the records of brokers and controllers do to the state (`ClusterDelta.java`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from kafkactl.findings import Severity
+from kafkactl.metadata.image.model import Broker, Controller, FeatureRange, Listener
+from kafkactl.metadata.replay.state import ContradictionError, State
+from kafkactl.protocol.codec import Message
+from kafkactl.values import Uuid
+
+_CHANGES = frozenset({-1, 0, 1})  # BrokerRegistrationFencingChange.java
+
+
+def register_broker(state: State, data: Message) -> None:
+    """RegisterBrokerRecord: the whole registration. Its epoch is the offset at which it was asked for, or below."""
+    id = data["BrokerId"]
+    if data["BrokerEpoch"] > state.offset >= 0 and not state.in_snapshot:
+        text = f"the broker epoch {data['BrokerEpoch']} is above the record's own offset"
+        state.note("broker-epoch-beyond-offset", Severity.WARNING, f"broker {id}", text)
+    cordoned = data["CordonedLogDirs"]
+    state.departed.pop(id, None)
+    state.starting.discard(id)
+    if data["Fenced"] and not state.in_snapshot:
+        state.starting.add(id)
+    state.brokers[id] = Broker(
+        id=id,
+        epoch=data["BrokerEpoch"],
+        incarnation_id=data["IncarnationId"],
+        listeners=_listeners(data),
+        features=_features(data),
+        rack=data["Rack"],
+        fenced=data["Fenced"],
+        in_controlled_shutdown=data["InControlledShutdown"],
+        is_migrating_zk_broker=data["IsMigratingZkBroker"],
+        directories=_sorted(data["LogDirs"]),
+        cordoned=None if cordoned is None else tuple(cordoned),
+    )
+
+
+def unregister_broker(state: State, data: Message) -> None:
+    """UnregisterBrokerRecord. Kafka's image looks at nothing but the id; its controller wants the epoch to be right."""
+    id, epoch = data["BrokerId"], data["BrokerEpoch"]
+    held = state.brokers.pop(id, None)
+    if held is not None:
+        state.departed[id] = held
+        state.starting.discard(id)
+    if held is None:
+        text = "UnregisterBrokerRecord for a broker that is not registered"
+        raise ContradictionError("unknown-broker-in-record", f"broker {id}", text)
+    if held.epoch != epoch:
+        text = f"UnregisterBrokerRecord with broker epoch {epoch}; the registration has {held.epoch}"
+        state.note("broker-epoch-mismatch", Severity.BLOCKER, f"broker {id}", text)
+
+
+def fence_broker(state: State, data: Message) -> None:
+    """FenceBrokerRecord."""
+    held = _registered(state, data["Id"], data["Epoch"], "FenceBrokerRecord")
+    state.starting.discard(held.id)
+    state.brokers[held.id] = replace(held, fenced=True)
+
+
+def unfence_broker(state: State, data: Message) -> None:
+    """UnfenceBrokerRecord."""
+    held = _registered(state, data["Id"], data["Epoch"], "UnfenceBrokerRecord")
+    state.starting.discard(held.id)
+    state.brokers[held.id] = replace(held, fenced=False)
+
+
+def change_broker(state: State, data: Message) -> None:
+    """BrokerRegistrationChangeRecord: 0, an empty list and null leave things as they are.
+
+    The flag of a controlled shutdown can be set but not taken back (`BrokerRegistrationInControlledShutdownChange`);
+    directories change only to some, cordoned ones also to none.
+    """
+    held = _registered(state, data["BrokerId"], data["BrokerEpoch"], "BrokerRegistrationChangeRecord")
+    fenced, leaving = data["Fenced"], data["InControlledShutdown"]
+    if fenced not in _CHANGES or leaving not in (0, 1):
+        text = f"fenced {fenced} or inControlledShutdown {leaving} is not known"
+        raise ContradictionError("unknown-value-in-record", f"broker {held.id}", text)
+    cordoned = data["CordonedLogDirs"]
+    if fenced:
+        state.starting.discard(held.id)
+    state.brokers[held.id] = replace(
+        held,
+        fenced=fenced > 0 if fenced else held.fenced,
+        in_controlled_shutdown=held.in_controlled_shutdown or leaving == 1,
+        directories=_sorted(data["LogDirs"]) if data["LogDirs"] else held.directories,
+        cordoned=held.cordoned if cordoned is None else tuple(cordoned),
+    )
+
+
+def register_controller(state: State, data: Message) -> None:
+    """RegisterControllerRecord (KIP-919)."""
+    id = data["ControllerId"]
+    state.controllers[id] = Controller(
+        id=id,
+        incarnation_id=data["IncarnationId"],
+        zk_migration_ready=data["ZkMigrationReady"],
+        listeners=_listeners(data),
+        features=_features(data),
+    )
+
+
+def unregister_controller(state: State, data: Message) -> None:
+    """UnregisterControllerRecord (KIP-1312)."""
+    id = data["ControllerId"]
+    if state.controllers.pop(id, None) is None:
+        text = "UnregisterControllerRecord for a controller that is not registered"
+        raise ContradictionError("unknown-controller-in-record", f"controller {id}", text)
+
+
+def _registered(state: State, id: int, epoch: int, record: str) -> Broker:
+    held = state.brokers.get(id)
+    if held is None:
+        text = f"{record} for a broker that is not registered"
+        raise ContradictionError("unknown-broker-in-record", f"broker {id}", text)
+    if held.epoch != epoch:
+        text = f"{record} with broker epoch {epoch}; the registration has {held.epoch}"
+        raise ContradictionError("broker-epoch-mismatch", f"broker {id}", text)
+    return held
+
+
+def _sorted(uuids: Iterable[Uuid]) -> tuple[Uuid, ...]:
+    return tuple(sorted(uuids))
+
+
+def _listeners(data: Message) -> tuple[Listener, ...]:
+    listeners = (
+        Listener(name=one["Name"], host=one["Host"], port=one["Port"], security_protocol=one["SecurityProtocol"])
+        for one in data["EndPoints"]
+    )
+    return tuple(sorted(listeners, key=lambda one: one.name))
+
+
+def _features(data: Message) -> dict[str, FeatureRange]:
+    ranges: dict[str, Any] = {
+        one["Name"]: FeatureRange(one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in data["Features"]
+    }
+    return dict(sorted(ranges.items()))

@@ -1,0 +1,1 @@
+"""Replay by columns: many partition records at a time."""

@@ -1,0 +1,180 @@
+"""Batches and the records in them by columns: the n-th record of every batch is read at once, for all batches together.
+
+What is usual is what `replay_batches.framed` calls so; the two agree on every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kafkactl.metadata.replay.batches import UNUSUAL_BITS, framed
+from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
+from kafkactl.protocol.record_batch import HEADER_BYTES, LEAST_RECORD_BYTES, LENGTH_END
+
+_FEW: Final = 16  # batches that still have records; fewer are quicker one by one
+_LONG: Final = 1 << 14
+_SHORTEST: Final = 2 * 3
+_ONE_BYTE: Final = 64  # offset deltas below this take one byte
+_TWO_BYTES: Final = 8192  # and below this two
+_U8: Final = np.uint64
+CONTROL_BIT: Final = 0x20
+
+
+class Heads(NamedTuple):
+    """Headers of batches as columns. `end` is the place behind the batch; `is_usual` speaks of the header alone."""
+
+    at: Array
+    offset: Array
+    last: Array
+    epoch: Array
+    timestamp: Array
+    counts: Array
+    end: Array
+    is_usual: Array
+    is_control: Array
+
+    def since(self, first: int) -> Heads:
+        """From the batch `first` on."""
+        return Heads(*(column[first:] for column in self))
+
+    def only(self, which: Array) -> Heads:
+        """Some of the batches."""
+        return Heads(*(column[which] for column in self))
+
+
+def heads(window: Window, positions: Sequence[int]) -> Heads:
+    """The headers of the batches at these places, which are whole."""
+    at = np.array(positions, np.int64)
+    offset, length = window.i8[at].astype(np.int64), window.i4[at + 8].astype(np.int64)
+    delta, counts = window.i4[at + 23].astype(np.int64), window.i4[at + 57].astype(np.int64)
+    attributes = window.u1[at + 22]
+    return Heads(
+        at=at,
+        offset=offset,
+        last=offset + delta,
+        epoch=window.i4[at + 12].astype(np.int64),
+        timestamp=window.i8[at + 27].astype(np.int64),
+        counts=counts,
+        end=at + LENGTH_END + length,
+        # A count is a claim: rows are made for as many records as there is room for, and no more.
+        is_usual=(attributes & UNUSUAL_BITS == 0)
+        & (delta == counts - 1)
+        & (counts > 0)
+        & (counts <= MOST_BATCH_RECORDS)
+        & (counts * LEAST_RECORD_BYTES <= length),
+        is_control=attributes & CONTROL_BIT != 0,
+    )
+
+
+class Records(NamedTuple):
+    """Where the values of records lie, batch by batch; `first` is the row of each batch's first record."""
+
+    start: Array
+    end: Array
+    first: Array
+
+
+class Batches(NamedTuple):
+    """Batches with what is in them. `row` is that of a batch's first record in `records`, `is_usual` tells which have
+    any there; `breaks` are the batches that do not follow on the one before, or are not usual."""
+
+    heads: Heads
+    records: Records
+    row: Array
+    is_usual: Array
+    breaks: list[int]
+
+    def between(self, first: int, behind: int) -> Records:
+        """The records of usual batches that stand beside each other."""
+        begin = int(self.row[first])
+        end = int(self.row[behind - 1] + self.heads.counts[behind - 1])
+        return Records(self.records.start[begin:end], self.records.end[begin:end], self.row[first:behind] - begin)
+
+
+def batches(window: Window, taken: Heads, *, first: int, end: int) -> Batches:
+    """The batches of a piece; usual are those that lie within the offsets from `first` on and below `end`."""
+    is_usual = taken.is_usual & (taken.offset >= first) & (taken.last < end)
+    usual = np.flatnonzero(is_usual)
+    found, bad = records(window, taken.only(usual))
+    row = np.full(len(is_usual), -1)
+    row[usual] = found.first
+    is_usual[usual[bad]] = False
+    breaks = ~is_usual
+    breaks[1:] |= (taken.offset[1:] != taken.last[:-1] + 1) | (taken.epoch[1:] < taken.epoch[:-1])
+    return Batches(taken, found, row, is_usual, np.flatnonzero(breaks).tolist())
+
+
+def records(window: Window, taken: Heads) -> tuple[Records, Array]:
+    """The records of batches whose heads are usual, and which batches are not usual within."""
+    first = np.cumsum(taken.counts) - taken.counts
+    total = int(taken.counts.sum())
+    found = Records(np.zeros(total, np.int64), np.zeros(total, np.int64), first)
+    order = np.argsort(-taken.counts, kind="stable")
+    bad = np.zeros(len(order), bool)
+    counts = taken.counts[order]
+    steps = 0 if len(counts) < _FEW else min(int(counts[_FEW - 1]), _TWO_BYTES)
+    alone = int(np.searchsorted(-counts, -steps))  # batches with more records than are read together
+    for index in order[:alone].tolist():
+        bad[index] = not _one(window, taken, found, index)
+    rest = order[alone:]
+    bad[rest] = _together(window, taken.only(rest), first[rest], found)
+    return found, bad
+
+
+def _one(window: Window, taken: Heads, found: Records, index: int) -> bool:
+    """A batch by itself."""
+    count, row = int(taken.counts[index]), int(found.first[index])
+    places = framed(window.data, int(taken.at[index]) + HEADER_BYTES, int(taken.end[index]), count)
+    if not places:
+        return False
+    found.start[row : row + count] = places[::2]
+    found.end[row : row + count] = places[1::2]
+    return True
+
+
+def _together(window: Window, taken: Heads, rows: Array, found: Records) -> Array:
+    """Batches in the order of their counts, the largest first, and their first rows; which of them are wrong."""
+    at, end, counts = taken.at + HEADER_BYTES, taken.end, taken.counts
+    bad = np.zeros(len(at), bool)
+    active = len(at)
+    for number in range(int(counts[0]) if active else 0):
+        active = int(np.searchsorted(-counts, -number))
+        place = at[:active]
+        value, value_end, wrong = _step(window, place, number)
+        found.start[rows[:active] + number] = value
+        found.end[rows[:active] + number] = value_end
+        bad[:active] |= wrong | (value_end >= end[:active])
+        np.minimum(value_end + 1, end[:active], out=at[:active])
+    bad |= at != end
+    return bad
+
+
+def _step(window: Window, place: Array, number: int) -> tuple[Array, Array, Array]:
+    """The record `number` of each batch: where its value begins and ends, and whether it is unusual."""
+    word = window.u8[place]
+    length, two = _varint(word)
+    inner = place + 1 + two
+    wide = 1 if number < _ONE_BYTE else 2
+    rest = (word >> (_U8(8) + (two.astype(_U8) << _U8(3)))) if wide == 1 else window.u8[inner]
+    delta = 2 * number if wide == 1 else (2 * number & 0x7F | 0x80) | (2 * number >> 7) << 8
+    expected = delta << 8 | 1 << 8 + 8 * wide  # timestamp delta 0, offset delta, no key
+    head = (rest >> _U8(8)) & _U8((1 << 8 * (2 + wide)) - 1)
+    size, more = _varint(rest >> _U8(24 + 8 * wide))
+    value = inner + (4 + wide + more)
+    value_end = value + (size >> 1)
+    wrong = (head != _U8(expected)) | (((length | size) & 1) != 0) | (length >= _LONG) | (size >= _LONG)
+    wrong |= (size < _SHORTEST) | (value_end + 1 != inner + (length >> 1))
+    np.minimum(value_end, len(window.data), out=value_end)
+    wrong |= window.u1[value_end] != 0
+    return value, value_end, wrong
+
+
+def _varint(word: Array) -> tuple[Array, Array]:
+    """The unsigned varint of one or two bytes at the low end, as `framed` reads it, and how many bytes beyond one."""
+    low, two = (word & _U8(0xFF)).astype(np.int64), ((word >> _U8(7)) & _U8(1)).astype(np.int64)
+    high = ((word >> _U8(8)) & _U8(0xFF)).astype(np.int64)
+    return low + two * ((high - 1) << 7), two

@@ -1,0 +1,197 @@
+"""Partitions as columns: a row for each, those of a topic side by side, so that topic and number tell the row.
+
+A topic that is in the table is in it whole, and what the `State` holds of it is out of date until `flush`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from kafkactl.metadata.image.model import PartitionState
+from kafkactl.metadata.replay.columns.bytes import Array, ByteNumbers
+from kafkactl.metadata.replay.columns.meaning import Meanings
+from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, ColumnTopics, Rows
+from kafkactl.metadata.replay.state import State
+
+_FLUSHED_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
+_FORMS: Final[Mapping[str, type[Any]]] = {
+    **dict.fromkeys((*LISTS, DIRECTORIES, "leader"), np.int32),
+    "recovery": np.int8,
+    "leader_epoch": np.int64,
+    "epoch": np.int64,
+    "present": np.bool_,
+}
+
+
+class PartitionTable:
+    """The table. Columns are attributes by name; `present` tells which rows are partitions."""
+
+    replicas: Array
+    isr: Array
+    removing: Array
+    adding: Array
+    elr: Array
+    last_known: Array
+    directories: Array
+    leader: Array
+    recovery: Array
+    leader_epoch: Array
+    epoch: Array
+    present: Array
+
+    def __init__(self, state: State, meanings: Meanings) -> None:
+        self._state = state
+        self._meanings = meanings
+        self.topics = ByteNumbers(self._new_topic)
+        self._raws: list[bytes] = []
+        for name, form in _FORMS.items():
+            setattr(self, name, np.zeros(1024, form))
+        self.used = 0
+        self._base, self._room = np.zeros(256, np.int64), np.zeros(256, np.int64)
+        self.is_live = np.zeros(256, bool)  # topics that the state has
+        self._is_sparse: set[int] = set()
+
+    # --- topics ---------------------------------------------------------------------------------------------------
+
+    def _new_topic(self, raw: bytes, _tag: int) -> None:
+        number = len(self._raws)
+        self._raws.append(raw)
+        if number == len(self._base):
+            self._base, self._room = (np.concatenate([one, np.zeros_like(one)]) for one in (self._base, self._room))
+            self.is_live = np.concatenate([self.is_live, np.zeros_like(self.is_live)])
+        topic = self._state.topics.get(raw)
+        self.is_live[number] = topic is not None
+        if topic is not None and topic.partitions:
+            self._load(number, topic.partitions)
+
+    def topic_made(self, raw: bytes) -> None:
+        """The state has it from now on."""
+        self.is_live[self.topics.number(raw)] = True
+
+    def topic_gone(self, raw: bytes) -> None:
+        """The state does not have it any more; nor does the table."""
+        number = self.topics.number(raw)
+        self.is_live[number] = False
+        self.present[self._rows_of(number)] = False
+
+    def _rows_of(self, topic: int) -> slice:
+        return slice(int(self._base[topic]), int(self._base[topic] + self._room[topic]))
+
+    # --- rows -----------------------------------------------------------------------------------------------------
+
+    def rows(self, topics: Array, numbers: Array) -> Array | None:
+        """The rows of these partitions, with room made for new ones; None where numbers are too far apart."""
+        if self._is_sparse or int(numbers.min(initial=0)) < 0:
+            return None
+        over = np.flatnonzero(numbers >= self._room[topics])
+        if len(over) and not self._make_room(topics[over], numbers[over]):
+            return None
+        found: Array = self._base[topics] + numbers
+        return found
+
+    def _make_room(self, topics: Array, numbers: Array) -> bool:
+        greatest = np.full(len(self._raws), -1)
+        np.maximum.at(greatest, topics, numbers)
+        met = np.bincount(topics, minlength=len(self._raws))
+        for topic in np.flatnonzero(met).tolist():
+            old, wanted = self._rows_of(topic), int(greatest[topic]) + 1
+            if wanted > 64 and wanted > 2 * (int(met[topic]) + int(self.present[old].sum())) + 64:
+                return False
+            size = old.stop - old.start
+            self._allot(topic, wanted if not size else max(wanted, size + size // 2))
+            if not size:
+                continue
+            new = slice(int(self._base[topic]), int(self._base[topic]) + size)
+            for name in _FORMS:
+                column = getattr(self, name)
+                column[new] = column[old]
+            self.present[old] = False
+        return True
+
+    def _allot(self, topic: int, size: int) -> None:
+        self._base[topic], self._room[topic] = self.used, size
+        self.used += size
+        while self.used > len(self.present):
+            for name in _FORMS:
+                column = getattr(self, name)
+                setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+
+    # --- to and from the state ------------------------------------------------------------------------------------
+
+    def _load(self, topic: int, partitions: dict[int, PartitionState]) -> None:
+        numbers = np.fromiter(partitions, np.int64, len(partitions))
+        if int(numbers.min()) < 0 or int(numbers.max()) >= 2 * len(partitions) + 64:
+            self._is_sparse.add(topic)
+            return
+        self._allot(topic, int(numbers.max()) + 1)
+        self.put(self._base[topic] + numbers, partitions.values())
+
+    def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
+        """These partitions into these rows."""
+        fields = list(zip(*states, strict=True))
+        for name, at in LISTS.items():
+            getattr(self, name)[rows] = [self._meanings.list_number(one) for one in fields[at]]
+        for name, at in PLAIN.items():
+            getattr(self, name)[rows] = fields[at]
+        self.directories[rows] = [self._meanings.directory_number(one) for one in fields[8]]
+        self.present[rows] = True
+
+    def states(self, rows: Any) -> list[PartitionState]:
+        """The partitions in these rows."""
+        return self._taken(slice(0, self.used)).states(rows)
+
+    def _taken(self, rows: Any) -> Rows:
+        columns = {name: getattr(self, name)[rows] for name in _FORMS if name != "present"}
+        return Rows(columns, self._meanings.lists, self._meanings.directories)
+
+    def topics_of_state(self) -> ColumnTopics | None:
+        """All topics that the state has, as they are now; None where it has partitions that are not in the table."""
+        heads = sorted((topic.name, raw) for raw, topic in self._state.topics.items())
+        known = {raw: number for number, raw in enumerate(self._raws)}
+        topics = np.array([known.get(raw, -1) for _, raw in heads], np.int64)
+        rooms = np.where(topics >= 0, np.append(self._room[: len(known)], 0)[topics], 0)
+        for topic in np.flatnonzero(rooms == 0).tolist():
+            if self._state.topics[heads[topic][1]].partitions:
+                return None
+        bases = np.append(self._base[: len(known)], 0)[topics]
+        behind = np.cumsum(rooms)
+        number = np.arange(int(rooms.sum())) - np.repeat(behind - rooms, rooms)
+        rows = number + np.repeat(bases, rooms)
+        there = self.present[rows]
+        ends = np.append(0, np.cumsum(there))[behind]
+        return ColumnTopics(heads, ends, number[there], self._taken(rows[there]))
+
+    def flush(self) -> None:
+        """Put everything into the state. The table stays as it is."""
+        live = np.flatnonzero(self.is_live[: len(self._raws)] & (self._room[: len(self._raws)] > 0))
+        live = live[np.argsort(self._base[live])]
+        base = self._base[live]
+        rows = np.flatnonzero(self.present[: self.used])  # only rows of live topics are present
+        ends = np.searchsorted(rows, base + self._room[live])
+        first = begin = 0
+        while first < len(live):
+            behind = max(first + 1, int(np.searchsorted(ends, begin + _FLUSHED_AT_ONCE)))
+            part, end = slice(first, behind), int(ends[behind - 1])
+            self._into_state(live[part].tolist(), base[part].tolist(), (ends[part] - begin).tolist(), rows[begin:end])
+            first, begin = behind, end
+
+    def _into_state(self, topics: list[int], bases: list[int], ends: list[int], rows: Array) -> None:
+        """Some topics with the rows that they have; `ends` tells where those of each end."""
+        numbers, states, begin = rows.tolist(), self.states(rows), 0
+        for topic, base, end in zip(topics, bases, ends, strict=True):
+            held = self._state.topics[self._raws[topic]]
+            held.shared = False
+            own = [row - base for row in numbers[begin:end]]
+            held.partitions = dict(zip(own, states[begin:end], strict=True))
+            begin = end
+
+    def clear_elr(self, raw: bytes | None) -> None:
+        """A ClearElrRecord, of one topic or of all (`apply_topics.clear_elr`)."""
+        rows = slice(0, self.used) if raw is None else self._rows_of(self.topics.number(raw))
+        nothing = self._meanings.list_number(())
+        held = self.present[rows] & ((self.elr[rows] != nothing) | (self.last_known[rows] != nothing))
+        self.epoch[rows] += held
+        self.elr[rows] = self.last_known[rows] = nothing

@@ -1,0 +1,161 @@
+"""The topics of an image while their partitions are columns still: tuples are made when somebody asks for a topic.
+
+What a command asks first, how many partitions there are and what their canonical text is, the columns tell themselves,
+in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from kafkactl.metadata.image.json import Renders, partition_texts, topics_text
+from kafkactl.metadata.image.model import PackedTopics, Partitions, PartitionState, Topic
+from kafkactl.metadata.replay.columns.bytes import Array
+from kafkactl.values import Uuid
+
+# The columns, by the field of a PartitionState that they are: numbers of lists, of directory lists, and plain ones.
+LISTS: Final = {"replicas": 0, "isr": 1, "removing": 2, "adding": 3, "elr": 9, "last_known": 10}
+PLAIN: Final = {"leader": 4, "recovery": 5, "leader_epoch": 6, "epoch": 7}
+DIRECTORIES: Final = "directories"
+_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
+
+
+class Rows:
+    """Partitions as columns by name, and what the numbers of lists and of directory lists stand for."""
+
+    def __init__(
+        self, columns: Mapping[str, Array], lists: Sequence[tuple[int, ...]], directories: Sequence[bytes]
+    ) -> None:
+        self.columns = columns
+        self._lists = lists
+        self._directories = directories
+
+    def states(self, rows: Any) -> list[PartitionState]:
+        """The partitions in these rows."""
+        return list(zip(*self._fields(rows, *self._objects), strict=True))
+
+    @cached_property
+    def _objects(self) -> tuple[Array, Array]:
+        """The lists and the directory lists, to be taken by their numbers."""
+        return _objects(self._lists), _objects(self._directories)
+
+    def texts(self) -> _Texts:
+        """For the canonical text of partitions: lists as text, those that are used."""
+        renders = Renders()
+        used = np.zeros(len(self._lists), bool)
+        for name in LISTS:
+            used[self.columns[name]] = True
+        lists = np.full(len(used), "", object)
+        for number in np.flatnonzero(used).tolist():
+            lists[number] = renders[self._lists[number]]
+        directories = np.full(len(self._directories), "", object)
+        for number in np.flatnonzero(np.bincount(self.columns[DIRECTORIES], minlength=1)).tolist():
+            directories[number] = renders[self._directories[number]]
+        return _Texts(self, lists, directories)
+
+    def _fields(self, rows: Any, lists: Array, directories: Array) -> list[list[Any]]:
+        """Column by column, in the order of a PartitionState."""
+        fields: list[list[Any]] = [[]] * 11
+        for name, at in LISTS.items():
+            fields[at] = lists[self.columns[name][rows]].tolist()
+        for name, at in PLAIN.items():
+            fields[at] = self.columns[name][rows].tolist()
+        fields[8] = directories[self.columns[DIRECTORIES][rows]].tolist()
+        return fields
+
+
+class _Texts:
+    def __init__(self, rows: Rows, lists: Array, directories: Array) -> None:
+        self._rows, self._lists, self._directories = rows, lists, directories
+
+    def of(self, numbers: list[int], rows: slice) -> list[str]:
+        """The canonical text of the partitions with these numbers."""
+        return partition_texts(zip(numbers, *self._rows._fields(rows, self._lists, self._directories), strict=True))
+
+
+class ColumnTopics(PackedTopics):
+    """Topics in the order of their names and ids; the partitions of each end with the row before `ends`, in the order
+    of their `numbers`."""
+
+    def __init__(self, heads: Sequence[tuple[str, bytes]], ends: Array, numbers: Array, rows: Rows) -> None:
+        self._heads = heads
+        self._ends = ends
+        self._numbers = numbers
+        self._rows = rows
+        self._made: dict[Uuid, Topic] | None = None
+
+    def _all(self) -> dict[Uuid, Topic]:
+        if self._made is None:
+            self._made = {}
+            for first, behind, rows in self._parts(_AT_ONCE):
+                numbers, states = self._numbers[rows].tolist(), self._rows.states(rows)
+                for name, raw, own in self._slices(first, behind, rows.start):
+                    held = dict(zip(numbers[own], states[own], strict=True))
+                    id = Uuid(raw)
+                    self._made[id] = Topic(name=name, id=id, partitions=Partitions(held))
+        return self._made
+
+    def _parts(self, size: int) -> Iterator[tuple[int, int, slice]]:
+        """Topics, some at a time: the first, the one behind the last, and their rows, about as many as `size`."""
+        first = begin = 0
+        while first < len(self._heads):
+            behind = max(first + 1, int(np.searchsorted(self._ends, begin + size)))
+            end = int(self._ends[behind - 1])
+            yield first, behind, slice(begin, end)
+            first, begin = behind, end
+
+    def _slices(self, first: int, behind: int, begin: int) -> Iterator[tuple[str, bytes, slice]]:
+        """Name and id of some topics, and which of the rows from `begin` on are theirs."""
+        at = 0
+        ends = (self._ends[first:behind] - begin).tolist()
+        for (name, raw), end in zip(self._heads[first:behind], ends, strict=True):
+            yield name, raw, slice(at, end)
+            at = end
+
+    def __getitem__(self, id: Uuid) -> Topic:
+        return self._all()[id]
+
+    def __iter__(self) -> Iterator[Uuid]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def items(self) -> ItemsView[Uuid, Topic]:
+        """As of a dict, which `Mapping` would go through one by one."""
+        return self._all().items()
+
+    def values(self) -> ValuesView[Topic]:
+        """As of a dict."""
+        return self._all().values()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self._all(),)
+
+    def partition_count(self) -> int:
+        """How many partitions all topics have."""
+        return len(self._numbers)
+
+    def leaderless_count(self) -> int:
+        """How many of them have no leader."""
+        return int((self._rows.columns["leader"] < 0).sum())
+
+    def text(self) -> Iterator[str]:
+        """The canonical text, in pieces."""
+        return topics_text(self._texts())
+
+    def _texts(self) -> Iterator[tuple[str, Uuid, list[str]]]:
+        texts = self._rows.texts()
+        for first, behind, rows in self._parts(_AT_ONCE // 10):
+            found = texts.of(self._numbers[rows].tolist(), rows)
+            for name, raw, own in self._slices(first, behind, rows.start):
+                yield name, Uuid(raw), found[own]
+
+
+def _objects(held: Sequence[Any]) -> Array:
+    """As a column of references."""
+    return np.fromiter(held, object, len(held))

@@ -1,0 +1,208 @@
+"""Replay by columns where that is quicker: the same fold as `replay_batches`, many records at a time.
+
+Partition records are folded in columns (`columns_fold`), which needs numpy. Everything else takes the way it always
+takes, as does any stretch of a log in which something is odd: batches that are compressed or do not follow on each
+other, contradictions, transactions that do not end in the piece that they begin in. Before such a stretch the columns
+are put back into the state, so that there is one state and one place that knows what is wrong with a record. Property
+tests hold this way to the plain one, on sound logs and on any other bytes.
+
+Why it is so, and what it gains: docs/decisions/0015-replay-by-columns.md.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl.errors import DecodeError
+from kafkactl.metadata.image.model import EMPTY, Image, Topic
+from kafkactl.metadata.log.batch_runs import BatchRun
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.replay.batches import BatchReplaying, played
+from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay
+from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.control_records import ControlRecord
+from kafkactl.values import Uuid
+
+if TYPE_CHECKING:
+    from kafkactl.metadata.replay.columns.bytes import Window
+    from kafkactl.metadata.replay.columns.fold import ColumnFold, Stretch
+    from kafkactl.metadata.replay.columns.frame import Batches, Records
+
+WORTH_BYTES: Final = 1 << 20  # pieces below this are replayed record by record
+_FEW_RECORDS: Final = 500  # fewer are not worth to begin with columns
+_MOST_LEFT: Final = 64
+_BY_THE_WORD: Final = frozenset({-1, BEGIN, END, ABORT})  # as ever: -1 is a record that cannot be read
+
+
+class FastReplaying(BatchReplaying):
+    """A replay that takes large pieces by columns; in all else a `BatchReplaying`.
+
+    `worth_bytes` is the size from which a piece is taken by columns; None for never.
+    """
+
+    def __init__(
+        self,
+        start: Image = EMPTY,
+        *,
+        snapshot: bool = False,
+        first_offset: int | None = None,
+        end_offset: int | None = None,
+        on_gap: Callable[[int, int], None] | None = None,
+        worth_bytes: int | None = WORTH_BYTES,
+    ) -> None:
+        super().__init__(start, snapshot=snapshot, first_offset=first_offset, end_offset=end_offset, on_gap=on_gap)
+        self._worth_bytes = worth_bytes if _has_numpy() else None
+        self._columns: ColumnFold | None = None
+        self._window: Window | None = None
+        self._odd = self._plain_left = 0  # odd stretches in a row, and how many are then taken plainly
+
+    # --- what goes the plain way --------------------------------------------------------------------------------
+
+    def take(
+        self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError
+    ) -> None:
+        """Take in the next record."""
+        if isinstance(record, MetadataRecord):
+            self._settle()
+        super().take(offset, epoch, timestamp_ms, record)
+
+    def _topics(self) -> Mapping[Uuid, Topic] | None:
+        if self._columns is None:
+            return None
+        topics = self._columns.table.topics_of_state()
+        if topics is None:
+            self._columns.table.flush()
+        return topics
+
+    def _settle(self) -> None:
+        """Put what the columns hold into the state, and begin anew with them."""
+        if self._columns is not None:
+            self._columns.table.flush()
+            self._columns = None
+
+    def take_run(self, data: bytes, positions: Sequence[int], base: int = 0) -> None:
+        """As `BatchReplaying.take_run`."""
+        worth_bytes = self._worth_bytes if self._columns is None else 0
+        if worth_bytes is None or len(data) < worth_bytes or not positions:
+            self._take_plainly(data, positions, base)
+            return
+        from kafkactl.metadata.replay.columns.bytes import Window
+        from kafkactl.metadata.replay.columns.frame import batches, heads
+
+        window = self._window = self._window or Window()
+        window.show(data)
+        taken = heads(window, positions)
+        skipped = int((taken.last < self._first).sum())  # the plain way passes over them, wherever they stand
+        is_sorted = not skipped or int(taken.last[:skipped].max()) < self._first
+        if not is_sorted or int(taken.offset.min()) < 0:
+            self._take_plainly(data, positions, base)
+            return
+        found = batches(window, taken.since(skipped), first=self._first, end=self._end_offset)
+        self._take_batches(window, found, base)
+
+    def _take_plainly(self, data: bytes, positions: Sequence[int], base: int) -> None:
+        self._settle()
+        super().take_run(data, positions, base)
+
+    # --- by columns ---------------------------------------------------------------------------------------------
+
+    def _take_batches(self, window: Window, found: Batches, base: int) -> None:
+        """Batches, cut where the plain way has to look at one."""
+        heads, breaks, at = found.heads, found.breaks, 0
+        while at < len(heads.at):
+            if found.is_usual[at]:
+                next_break = bisect_right(breaks, at)
+                behind = breaks[next_break] if next_break < len(breaks) else len(heads.at)
+                at = self._take_stretch(window, found, at, behind, base)
+            elif heads.last[at] >= self._end_offset:
+                self._take_plainly(window.data, heads.at[at:].tolist(), base)
+                return
+            else:
+                if not heads.is_control[at]:
+                    self._settle()
+                super().take_run(window.data, heads.at[at : at + 1].tolist(), base)
+                at += 1
+
+    def _take_stretch(self, window: Window, found: Batches, first: int, behind: int, base: int) -> int:
+        """Usual batches that follow on each other; returns the first one that is not taken yet."""
+        positions = found.heads.at[first:behind].tolist()
+        if not self._is_plain():
+            self._take_plainly(window.data, positions[:1], base)
+            return first + 1
+        records = found.between(first, behind)
+        stretch = self._read(window, records)
+        if stretch is None:
+            self._take_plainly(window.data, positions, base)
+            return behind
+        if stretch.open_at >= 0:
+            begins = int(records.first.searchsorted(stretch.open_at, "right")) - 1
+            if begins:
+                return self._take_stretch(window, found, first, first + begins, base)
+            self._take_plainly(window.data, positions[:1], base)
+            return first + 1
+        heads = found.heads
+        offset, epoch = int(heads.offset[first]), int(heads.epoch[first])
+        if offset != self._next_offset or epoch < self._epoch:
+            self._note_place(offset, epoch)
+        self._commit(window, found, stretch, records, first)
+        last = int(heads.last[behind - 1]), int(heads.epoch[behind - 1]), int(heads.timestamp[behind - 1])
+        self.position, self._next_offset, self._epoch = last, last[0] + 1, last[1]
+        return behind
+
+    def _read(self, window: Window, records: Records) -> Stretch | None:
+        """What a stretch holds; None where it is odd, or not worth it."""
+        if self._columns is None and len(records.start) < _FEW_RECORDS:
+            return None
+        if self._plain_left:
+            self._plain_left -= 1
+            return None
+        from kafkactl.metadata.replay.columns.fold import ColumnFold
+
+        if self._columns is None or self._columns.is_full:
+            self._settle()
+            self._columns = ColumnFold(self.state)
+        stretch = self._columns.read(window, records)
+        self._odd = self._odd + 1 if stretch is None else 0
+        if stretch is None:  # a log that is odd throughout is not to be read twice throughout
+            self._plain_left = min(1 << self._odd, _MOST_LEFT) - 1
+        return stretch
+
+    def _commit(self, window: Window, found: Batches, stretch: Stretch, records: Records, first: int) -> None:
+        """Partition records by columns, the others in their order; a ClearElrRecord divides the former."""
+        from kafkactl.metadata.replay.columns.fold import CLEAR_ELR, FOLLOWED, NEVER
+
+        columns, others = self._columns, stretch.others
+        assert columns is not None
+        self.counts.update(stretch.counts())
+        offset, epoch = int(found.heads.offset[first]), int(found.heads.epoch[first])
+        bounds = iter([*stretch.clears(), NEVER])
+        columns.fold(window, stretch, -1, next(bounds))
+        one: Any
+        for at, one, key, aborted in zip(*others, strict=True):
+            if aborted:
+                continue
+            if key in _BY_THE_WORD:
+                if key == ABORT and self.transaction is not None:
+                    self.transaction.records.extend(stretch.withheld(window, records, at, offset))
+                super().take(offset + at, epoch, 0, one)
+                continue
+            # Those of a transaction that ends take effect where they stand: nothing lies between them and its end.
+            self.counts[one.type] += 1
+            self._apply(offset + at, one)
+            if key in FOLLOWED:
+                columns.followed(one)
+            if key == CLEAR_ELR:
+                columns.fold(window, stretch, at, next(bounds))
+
+
+def replay_fast(runs: Iterable[BatchRun | Damage], start: Image = EMPTY, **options: Any) -> Replay:
+    """As `replay_batches.replay_runs`, by columns; `options` are those of a `FastReplaying`."""
+    return played(FastReplaying(start, **options), runs)
+
+
+def _has_numpy() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("numpy") is not None

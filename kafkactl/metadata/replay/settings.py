@@ -1,0 +1,75 @@
+"""What the records of features, configs, quotas and producer ids do to the state, and the ZooKeeper migration's."""
+
+from __future__ import annotations
+
+from kafkactl.findings import Severity
+from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.metadata.image.model import QuotaEntity
+from kafkactl.metadata.log.voters import voters_of
+from kafkactl.metadata.replay.state import ContradictionError, State
+from kafkactl.protocol.codec import Message
+from kafkactl.protocol.control_records import ControlRecord, ControlType
+
+
+def set_feature(state: State, data: Message) -> None:
+    """FeatureLevelRecord: level 0 takes a feature away (`FeaturesDelta.java`); metadata.version cannot go."""
+    name, level = data["Name"], data["FeatureLevel"]
+    if level < 0 or (level == 0 and name == METADATA_VERSION):
+        raise ContradictionError("unknown-value-in-record", f"feature {name}", f"the level {level}")
+    if level:
+        state.features[name] = level
+    else:
+        state.features.pop(name, None)
+
+
+def set_config(state: State, data: Message) -> None:
+    """ConfigRecord: null takes a value away; a resource without values is no longer there."""
+    key = data["ResourceType"], data["ResourceName"]
+    if data["Value"] is not None:
+        state.configs.setdefault(key, {})[data["Name"]] = data["Value"]
+    elif key in state.configs:
+        state.configs[key].pop(data["Name"], None)
+        if not state.configs[key]:
+            del state.configs[key]
+
+
+def set_quota(state: State, data: Message) -> None:
+    """ClientQuotaRecord: an entity is a set of (type, name); one without quotas is no longer there."""
+    entity = _entity(data)
+    if not data["Remove"]:
+        state.client_quotas.setdefault(entity, {})[data["Key"]] = data["Value"]
+    elif entity in state.client_quotas:
+        state.client_quotas[entity].pop(data["Key"], None)
+        if not state.client_quotas[entity]:
+            del state.client_quotas[entity]
+
+
+def _entity(data: Message) -> QuotaEntity:
+    parts = {one["EntityType"]: one["EntityName"] for one in data["Entity"]}
+    return tuple(sorted(parts.items(), key=lambda part: part[0]))
+
+
+def set_producer_ids(state: State, data: Message) -> None:
+    """ProducerIdsRecord. The next id must grow (`ProducerIdControlManager`); the image takes any."""
+    held, next_id = state.next_producer_id, data["NextProducerId"]
+    if held is not None and next_id <= held:
+        text = f"the next producer id goes from {held} to {next_id}; a controller cannot load this"
+        state.note("producer-ids-go-back", Severity.BLOCKER, "producer ids", text)
+    state.next_producer_id = next_id
+
+
+def set_zk_migration(state: State, data: Message) -> None:
+    """ZkMigrationStateRecord; from 4.0 on Kafka reads it without effect."""
+    state.zk_migration_state = data["ZkMigrationState"]
+
+
+def nothing(_state: State, _data: Message) -> None:
+    """NoOpRecord."""
+
+
+def apply_control(state: State, control: ControlRecord) -> None:
+    """Control records that tell of the quorum's make-up (KIP-853); the others are not part of the state."""
+    if control.type is ControlType.KRAFT_VERSION:
+        state.kraft_version = control.data["KRaftVersion"]
+    elif control.type is ControlType.KRAFT_VOTERS:
+        state.voters = voters_of(control.data)

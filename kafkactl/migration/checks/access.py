@@ -1,0 +1,427 @@
+"""C-14 to C-18: who may do what, the secrets that nodes share, and how large a znode may be.
+
+The law: no secret appears in a finding. Rules: core `ControllerApis`, `KafkaApis`, `ControllerServer`, `KafkaZkClient`
+of 3.9; measured on 3.9.2: a missing encoder secret is silent, a wrong one ends the controllers one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.metadata.image.model import BROKER_CONFIG
+from kafkactl.migration.checks.case import FORWARD, ON_ZOOKEEPER, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
+from kafkactl.migration.observed.observation import NodeSeen
+from kafkactl.migration.observed.settings import (
+    controller_listener,
+    given,
+    inter_broker_listener,
+    is_encrypted,
+    is_hidden,
+    is_kraft_file,
+    is_on,
+    principal,
+    protocols,
+    super_users,
+)
+from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, decode_password, parse_encrypted
+from kafkactl.migration.zktree.values import KafkaTree
+from kafkactl.migration.zktree.znode import Hidden
+
+_AUTHORIZER: Final = "authorizer.class.name"
+_SECRET: Final = "password.encoder.secret"
+_TOKEN_KEYS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
+_CLUSTER, _ALL, _CLUSTER_ACTION, _ALLOW = 4, 2, 9, 3  # ResourceType, AclOperation, AclPermissionType
+_EVERY_RIGHT: Final = 31
+_WRITTEN_BY_CONTROLLERS: Final = (
+    "/controller",
+    "/controller_epoch",
+    "/brokers/topics",
+    "/config",
+    "/kafka-acl",
+    "/cluster",
+)
+_SERVER_LIMIT: Final = 0xFFFFF  # jute.maxbuffer of a ZooKeeper server where it is not set
+_CLIENT_LIMIT: Final = 4 << 20  # the same of Kafka's client (KafkaZkClient)
+_PART: Final = 0.8
+_CHILD_BYTES: Final = 4  # beside its name
+
+
+def _authorizers(case: CheckCase) -> Said:
+    """C-14. Controllers have an authorizer if brokers do, and one that needs no ZooKeeper."""
+    classes = {text for one in case.brokers if (text := given(one, _AUTHORIZER))}
+    for node in case.controllers:
+        if node.config is None:
+            continue
+        own = given(node, _AUTHORIZER)
+        if own is not None and own.endswith("AclAuthorizer"):
+            yield blocker(
+                "zookeeper-authorizer-on-kraft",
+                node.name,
+                "it has the authorizer of ZooKeeper; nothing refuses that, and its ACLs are not those of KRaft",
+                f"Set {_AUTHORIZER}=org.apache.kafka.metadata.authorizer.StandardAuthorizer.",
+            )
+        elif own is None and classes:
+            yield blocker(
+                "controller-without-authorizer",
+                node.name,
+                f"brokers have {', '.join(sorted(classes))}, and it has no authorizer: from the copy on ACLs can"
+                " neither be made nor changed",
+                f"Set {_AUTHORIZER}=org.apache.kafka.metadata.authorizer.StandardAuthorizer and super.users.",
+            )
+
+
+def _brokers_at_controllers(case: CheckCase) -> Said:
+    """C-14. Before the copy controllers have no ACLs: brokers, and they themselves, must be super users there."""
+    known = set() if case.log is None else {*case.log.registrations, *case.log.controllers}
+    for node in case.controllers:
+        if given(node, _AUTHORIZER) is None or is_on(node, "allow.everyone.if.no.acl.found"):
+            continue
+        users = super_users(node)
+        if users is None:
+            yield Unknown(f"super.users of {node.name} was not observed")
+            continue
+        brokers = (case.planned.brokers.get(one.id, one) for one in case.brokers)
+        callers = {one.name: _at_controllers(one, node) for one in (*brokers, node) if one.id not in known}
+        callers = {name: who for name, who in callers.items() if name not in _without_credentials(case)}
+        if callers:
+            yield from _callers(case, node, users, callers)
+
+
+def _credentials(case: CheckCase) -> Iterator[Finding]:
+    """C-14. Where a listener of the other kind of node asks for SASL, the caller's own file has the credentials."""
+    for name, (listener, protocol, key) in _without_credentials(case).items():
+        kind = "controllers'" if name.startswith("broker") else "brokers'"
+        yield warning(
+            "listener-credentials-missing",
+            name,
+            f"the file of {name} has neither {key} nor sasl.jaas.config for the {kind} listener {listener}"
+            f" ({protocol}): without a login in the JAAS file of its process the connection is refused",
+            f"Write {key} into the server.properties of {name} before the first step: every rendered file keeps the"
+            " line. If the login is in the JAAS file of its process, accept this finding.",
+            listener=listener,
+            key=key,
+        )
+
+
+def _without_credentials(case: CheckCase) -> dict[str, tuple[str, str, str]]:
+    """By caller the listener, its protocol, and the setting in which its credentials belong and are not."""
+    found = {}
+    for node in case.brokers if case.stage in FORWARD else ():
+        caller = case.planned.brokers.get(node.id, node)
+        name = controller_listener(caller)
+        if name is not None and not is_kraft_file(node):
+            found[node.name] = _missing_credentials(caller, name, "sasl.mechanism.controller.protocol")
+    for node in case.controllers if case.stage in FORWARD else ():
+        if node.config is not None:
+            listener = inter_broker_listener(node)
+            found[node.name] = _missing_credentials(node, listener, "sasl.mechanism.inter.broker.protocol")
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _missing_credentials(caller: NodeSeen, listener: str, mechanism_key: str) -> tuple[str, str, str] | None:
+    protocol = protocols(caller).get(listener, listener)
+    mechanism = (given(caller, mechanism_key) or "GSSAPI").lower()
+    key = f"listener.name.{listener.lower()}.{mechanism}.sasl.jaas.config"
+    if not protocol.startswith("SASL") or given(caller, key) or given(caller, "sasl.jaas.config"):
+        return None
+    return listener, protocol, key
+
+
+def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Mapping[str, str | None]) -> Said:
+    allowed = users | _with_cluster_action(case, of_zookeeper=False)
+    refused = {name: who for name, who in callers.items() if who is not None and who not in allowed}
+    theirs = {one for broker in case.brokers for one in super_users(broker) or ()}
+    strangers = bool(theirs) and theirs.isdisjoint(users) and not any(callers.values())
+    if refused or strangers or not users:
+        named = ", ".join(f"{name} ({who})" for name, who in refused.items()) or "every node"
+        yield blocker(
+            "super-users-missing-on-controller",
+            node.name,
+            f"{named} may not register there (CLUSTER_AUTHORIZATION_FAILED): its super.users lack them, and it has no"
+            " ACLs before the copy",
+            "Add the principals of the brokers and of the controllers to its super.users.",
+            principals=sorted(set(refused.values())),
+        )
+        return
+    lacking = sorted(theirs - users)
+    if lacking:
+        yield warning(
+            "super-users-differ",
+            node.name,
+            f"the brokers' super.users {', '.join(lacking)} are not among its own",
+            "Make super.users the same on all nodes.",
+            principals=lacking,
+        )
+    silent = [name for name, who in callers.items() if who is None]
+    if silent:
+        yield Unknown(f"as whom {', '.join(silent)} calls {node.name} cannot be seen from the files")
+
+
+def _at_controllers(caller: NodeSeen, controller: NodeSeen) -> str | None:
+    """Who a node is to a controller, whose listener and its protocol count where the caller has none yet."""
+    listener = controller_listener(controller)
+    if listener is None:
+        return None
+    if protocols(controller).get(listener, listener) == "PLAINTEXT":
+        return "User:ANONYMOUS"
+    own = controller_listener(caller) or listener
+    found = principal(caller, own, "sasl.mechanism.controller.protocol")
+    return None if found == "User:ANONYMOUS" else found
+
+
+def _controllers_at_brokers(case: CheckCase) -> Iterator[Finding]:
+    """C-14. Controllers send brokers on ZooKeeper their orders, which need ClusterAction there."""
+    allowed_by_acl = _with_cluster_action(case, of_zookeeper=True)
+    for node in case.brokers:
+        users = super_users(node)
+        if given(node, _AUTHORIZER) is None or is_kraft_file(node) or users is None:
+            continue
+        if is_on(node, "allow.everyone.if.no.acl.found"):
+            continue
+        callers = {
+            principal(one, inter_broker_listener(one), "sasl.mechanism.inter.broker.protocol")
+            for one in case.controllers
+            if one.config is not None
+        }
+        refused = sorted(who for who in callers - {None} if who not in users | allowed_by_acl and who is not None)
+        if refused:
+            yield blocker(
+                "controllers-not-allowed-on-broker",
+                node.name,
+                f"{', '.join(refused)}, as whom the controllers call it, has neither ClusterAction nor a place in its"
+                " super.users: it would get no orders from them",
+                "Add the controllers' principal to the brokers' super.users, or give it ClusterAction on the cluster.",
+                principals=refused,
+            )
+
+
+def _with_cluster_action(case: CheckCase, *, of_zookeeper: bool) -> frozenset[str]:
+    """Principals that an ACL allows ClusterAction."""
+    if of_zookeeper:
+        entries = [
+            (one.resource_type, one.operation, one.permission_type, one.principal)
+            for one in (() if case.tree is None else case.tree.acls)
+        ]
+    else:
+        entries = [
+            (one.resource_type, one.operation, one.permission_type, one.principal)
+            for one in ({} if case.image is None else case.image.acls).values()
+        ]
+    return frozenset(
+        who
+        for kind, operation, permission, who in entries
+        if kind == _CLUSTER and operation in (_ALL, _CLUSTER_ACTION) and permission == _ALLOW
+    )
+
+
+# --- ZooKeeper's own rights -----------------------------------------------------------------------------------------
+
+
+def _zookeeper_rights(case: CheckCase) -> Said:
+    """C-15. Where znodes belong to the brokers, controllers have to come as the same identity."""
+    tree = case.observation.tree
+    closed = []
+    if tree is not None:
+        closed = [
+            path
+            for path, znode in tree.znodes.items()
+            if path.startswith(_WRITTEN_BY_CONTROLLERS)
+            and znode.acl
+            and not any(one.scheme == "world" and one.perms & _EVERY_RIGHT == _EVERY_RIGHT for one in znode.acl)
+        ]
+    set_by_brokers = [one.name for one in case.brokers if is_on(one, "zookeeper.set.acl")]
+    if not closed and not set_by_brokers:
+        if tree is None and not any(one.config is not None for one in case.brokers):
+            yield Unknown("neither the access lists of the znodes nor the brokers' files were observed")
+        return
+    for node in case.controllers:
+        if set_by_brokers and node.config is not None and is_on(node, "zookeeper.set.acl") is False:
+            yield warning(
+                "zookeeper-set-acl-differs",
+                node.name,
+                "brokers write znodes that only they may change (zookeeper.set.acl), and it would write open ones",
+                "Set zookeeper.set.acl=true on the controllers.",
+            )
+    first = f", {sorted(closed)[0]} among them" if closed else ""
+    yield Unknown(
+        f"{len(closed)} znodes{first} belong to an identity, and as whom the controllers come to ZooKeeper is not in"
+        " their files: it must be the same, or the copy ends in NoAuth"
+    )
+
+
+# --- secrets --------------------------------------------------------------------------------------------------------
+
+
+def _encoder_secret(case: CheckCase) -> Said:
+    """C-16. Without the brokers' secret controllers copy cipher text for passwords; with a wrong one they die."""
+    if case.tree is None:
+        yield Unknown("the ZooKeeper tree was not observed, so nobody knows whether it holds encrypted passwords")
+        return
+    held = {
+        f"/config/brokers/{id or '<default>'} {key}": value
+        for id, config in case.tree.broker_configs.items()
+        for key, value in config.items()
+        if is_encrypted(key, value)
+    }
+    unseen = _unseen(case.tree, "/config/brokers")
+    if not held and unseen:
+        yield Unknown(f"{unseen} configs of brokers were not shown: whether they hold encrypted passwords is not known")
+    for node in case.controllers if held else ():
+        if node.config is None:
+            yield Unknown(f"{_SECRET} of {node.name} was not observed")
+        elif given(node, _SECRET) is None:
+            yield blocker(
+                "encoder-secret-missing",
+                node.name,
+                f"ZooKeeper holds {len(held)} encrypted passwords ({sorted(held)[0]} …), and it has no {_SECRET}: the"
+                " cipher text would be copied in place of the passwords, without a word",
+                f"Give it the {_SECRET} of the brokers.",
+                count=len(held),
+            )
+        else:
+            yield from _secret_opens(case, node, held)
+
+
+def _secret_opens(case: CheckCase, node: NodeSeen, held: Mapping[str, str]) -> Said:
+    secret = given(node, _SECRET) or ""
+    brokers = {text for one in case.brokers if (text := given(one, _SECRET)) is not None}
+    if is_hidden(secret):
+        yield Unknown(f"{_SECRET} of {node.name} is set, and not shown")
+        return
+    if secret in brokers and len(brokers) == 1:
+        return
+    shown = {path: value for path, value in held.items() if parse_encrypted(value) is not None}
+    closed = [path for path, value in shown.items() if not _opens(value, secret)]
+    if closed or (brokers and secret not in brokers and not any(map(is_hidden, brokers))):
+        yield blocker(
+            "encoder-secret-wrong",
+            node.name,
+            f"its {_SECRET} is not the brokers': the copy would fail at {sorted(closed or held)[0]} after /controller"
+            " was taken, and so would every other controller",
+            f"Give it the {_SECRET} of the brokers.",
+            paths=sorted(closed or held)[:10],
+        )
+    elif not shown:
+        yield Unknown(f"whether {_SECRET} of {node.name} is the brokers' cannot be seen: the values are not shown")
+
+
+def _opens(value: str, secret: str) -> bool:
+    try:
+        decode_password(value, secret)
+    except PasswordDecodeError:
+        return False
+    return True
+
+
+def _unseen(tree: KafkaTree, parent: str) -> int:
+    """How many values below a path the observation does not show."""
+    return sum(path.startswith(parent + "/") for path in tree.hidden)
+
+
+def _cipher_text_copied(case: CheckCase) -> Iterator[Finding]:
+    """C-16, afterwards. A password in KRaft that is still encrypted was copied without the secret."""
+    found = [
+        f"broker {id or '(default)'} {key}"
+        for (kind, id), config in ({} if case.image is None else case.image.configs).items()
+        for key, value in config.items()
+        if kind == BROKER_CONFIG and value != Hidden.REDACTED.value and parse_encrypted(value) is not None
+    ]
+    if found:
+        yield blocker(
+            "cipher-text-copied-as-password",
+            ", ".join(sorted(found)[:5]),
+            f"{len(found)} passwords stand in KRaft as ZooKeeper kept them, encrypted: they were copied by a controller"
+            f" without {_SECRET}, and brokers on KRaft would use the cipher text as the password",
+            f"Give the controllers {_SECRET}, then set these passwords again before their brokers move to KRaft.",
+            count=len(found),
+        )
+
+
+def _token_key(case: CheckCase) -> Said:
+    """C-17. Tokens are verified with a key that all nodes share."""
+    if case.tree is None:
+        yield Unknown("the ZooKeeper tree was not observed, so nobody knows whether it holds delegation tokens")
+        return
+    if not case.tree.delegation_tokens:
+        if unseen := _unseen(case.tree, "/delegation_token/tokens"):
+            yield Unknown(f"{unseen} delegation tokens were not shown")
+        return
+    of_brokers = {key for one in case.brokers if (key := _token_key_of(one)) is not None}
+    for node in case.controllers:
+        key = _token_key_of(node)
+        if node.config is None:
+            yield Unknown(f"{_TOKEN_KEYS[0]} of {node.name} was not observed")
+        elif key is not None and any(map(is_hidden, {*of_brokers, key})):
+            yield Unknown(f"{_TOKEN_KEYS[0]} of {node.name} is set, and not shown")
+        elif key is None or (of_brokers and key not in of_brokers):
+            yield blocker(
+                "delegation-token-key-mismatch",
+                node.name,
+                f"there are {len(case.tree.delegation_tokens)} delegation tokens, and it has"
+                f" {'no' if key is None else 'another'} {_TOKEN_KEYS[0]}",
+                f"Give it the {_TOKEN_KEYS[0]} of the brokers.",
+            )
+
+
+def _token_key_of(node: NodeSeen) -> str | None:
+    return next((text for key in _TOKEN_KEYS if (text := given(node, key))), None)
+
+
+# --- sizes ----------------------------------------------------------------------------------------------------------
+
+
+def _sizes(case: CheckCase) -> Said:
+    """C-18. What the controllers read and write in one piece fits jute.maxbuffer, which is no part of any file."""
+    tree = case.observation.tree
+    if tree is None:
+        yield Unknown("the ZooKeeper tree was not observed")
+        return
+    sizes = {path: len(znode.data) for path, znode in tree.znodes.items() if znode.data is not None}
+    sizes |= {
+        f"the list of children of {path}": sum(len(name.encode()) + _CHILD_BYTES for name in names)
+        for path, names in tree.names.items()
+    }
+    path, size = max(sizes.items(), key=lambda one: one[1], default=("", 0))
+    if size > _PART * _SERVER_LIMIT:
+        make = blocker if size > _PART * _CLIENT_LIMIT else warning
+        yield make(
+            "znode-near-jute-maxbuffer",
+            path,
+            f"it is {size} bytes; a ZooKeeper server takes {_SERVER_LIMIT} and Kafka's client {_CLIENT_LIMIT} where"
+            " jute.maxbuffer is not set, and the controllers stop there without an error",
+            "Set -Djute.maxbuffer, the same and with room to spare, for ZooKeeper, brokers and controllers.",
+            size=size,
+        )
+
+
+def _too_large_to_mirror(case: CheckCase) -> Iterator[Finding]:
+    """C-18, in dual write. A topic that KRaft has and whose znode ZooKeeper would not take stops all that follows."""
+    if case.image is None or case.tree is None:
+        return
+    for topic in case.image.topics.values():
+        size = sum(10 + sum(len(str(id)) + 1 for id in one.replicas) for one in topic.partitions.values())
+        if topic.name not in case.tree.topics and size > _PART * _SERVER_LIMIT:
+            yield blocker(
+                "topic-too-large-for-zookeeper",
+                f"topic {topic.name}",
+                f"KRaft has it with {len(topic.partitions)} partitions, and its znode of about {size} bytes does not"
+                " get into ZooKeeper: nothing behind it is mirrored either",
+                "Raise jute.maxbuffer on the ZooKeeper servers.",
+                size=size,
+            )
+
+
+ROWS: Final = (
+    Row(check="C-14", title="authorizers", stages=UNFINISHED, look=_authorizers),
+    Row(check="C-14", title="brokers' rights at controllers", stages=FORWARD, look=_brokers_at_controllers),
+    Row(check="C-14", title="credentials for each other's listeners", stages=FORWARD, look=_credentials),
+    Row(check="C-14", title="controllers' rights at brokers", stages=ON_ZOOKEEPER, look=_controllers_at_brokers),
+    Row(check="C-15", title="rights in ZooKeeper", stages=UNFINISHED, look=_zookeeper_rights),
+    Row(check="C-16", title="password.encoder.secret", stages=ON_ZOOKEEPER, look=_encoder_secret),
+    Row(check="C-16", title="copied passwords", stages=frozenset({Stage.DUAL, Stage.FINAL}), look=_cipher_text_copied),
+    Row(check="C-17", title="delegation token key", stages=UNFINISHED, look=_token_key),
+    Row(check="C-18", title="jute.maxbuffer", stages=UNFINISHED, look=_sizes),
+    Row(check="C-18", title="topics too large", stages=frozenset({Stage.DUAL}), look=_too_large_to_mirror),
+)

@@ -1,0 +1,211 @@
+"""C-13: the files of the controllers, and the flag without which one of them ends everything.
+
+Rules: core `KafkaConfig.validateValues`, `ControllerChannelManager`, metadata `ClusterControlManager`,
+`ActivationRecordsGenerator` of 3.9; what follows from each breach was measured on 3.9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.migration.checks.case import (
+    FORWARD,
+    UNFINISHED,
+    CheckCase,
+    Row,
+    Said,
+    Stage,
+    Unknown,
+)
+from kafkactl.migration.observed.observation import NodeRole, NodeSeen
+from kafkactl.migration.observed.settings import (
+    CONNECT,
+    ROLES,
+    flag,
+    given,
+    inter_broker_listener,
+    is_hidden,
+    is_kraft_file,
+    protocols,
+    roles,
+)
+
+
+def _controller_file(case: CheckCase) -> Said:
+    """C-13. A controller is nothing else, has the flag and ZooKeeper, and knows how brokers are called."""
+    for node in case.controllers:
+        if node.config is None:
+            yield Unknown(f"the file of {node.name} was not observed")
+            continue
+        if roles(node) != ("controller",):
+            yield blocker(
+                "controller-not-alone",
+                node.name,
+                f"{ROLES} is {given(node, ROLES) or 'empty'}; a migration needs controllers that are nothing else",
+                f"Set {ROLES}=controller on nodes of their own.",
+            )
+        if not given(node, CONNECT) and flag(node) is not False:
+            yield blocker(
+                "controller-without-zookeeper",
+                node.name,
+                f"its file has no {CONNECT}: with the flag it does not start, and without it cannot migrate",
+                f"Give it {CONNECT} and every other zookeeper.* setting of the brokers.",
+            )
+
+
+def _inter_broker_listener(case: CheckCase) -> Said:
+    """C-13. Controllers call brokers by this name; a broker that does not advertise it is not registered."""
+    if not case.on_zookeeper and case.stage is Stage.DUAL:
+        return
+    for node in case.controllers:
+        if node.config is None:
+            continue
+        name = inter_broker_listener(node)
+        offered = _offered(case)
+        without = sorted(id for id, names in offered.items() if name not in names)
+        if without:
+            yield blocker(
+                "inter-broker-listener-mismatch",
+                node.name,
+                f"it calls brokers over the listener {name}, which broker {', '.join(map(str, without))} does not have:"
+                " their registration is refused (INVALID_REGISTRATION)",
+                "Set inter.broker.listener.name, and the map of protocols, as on the brokers.",
+                listener=name,
+                brokers=without,
+            )
+        others = {inter_broker_listener(one) for one in case.brokers if one.config is not None}
+        if not without and others and name not in others:
+            yield warning(
+                "inter-broker-listener-differs",
+                node.name,
+                f"it calls brokers over {name}, and they call each other over {', '.join(sorted(others))}",
+                "Set inter.broker.listener.name as on the brokers.",
+            )
+        if not without and name not in protocols(node):
+            yield blocker(
+                "inter-broker-listener-without-protocol",
+                node.name,
+                f"listener.security.protocol.map has no entry for {name}, over which it calls brokers",
+                f"Add {name} with the brokers' protocol.",
+            )
+
+
+def _offered(case: CheckCase) -> dict[int, set[str]]:
+    """Listeners that brokers advertise, in capitals, by id: in ZooKeeper, else in their files."""
+    found = {}
+    for node in case.brokers:
+        listeners = given(node, "advertised.listeners") or given(node, "listeners")
+        if listeners is not None and not is_hidden(listeners) and not is_kraft_file(node):
+            found[node.id] = {one.partition("://")[0].strip().upper() for one in listeners.split(",")}
+    if case.tree is not None:
+        for id, broker in case.tree.brokers.items():
+            if broker.endpoints:
+                found[id] = {one.partition("://")[0].strip().upper() for one in broker.endpoints}
+    return found
+
+
+def _zookeeper_settings(case: CheckCase) -> Iterator[Finding]:
+    """C-13. Controllers reach ZooKeeper as brokers do."""
+    keys = sorted({key for one in case.brokers for key in (one.config or {}) if _is_zookeeper_setting(key)})
+    brokers = [one for one in case.brokers if one.config is not None and not is_kraft_file(one)]
+    for node in case.controllers:
+        if node.config is None or flag(node) is False:
+            continue
+        missing = [key for key in keys if given(node, key) is None and any(_tells(one, key) for one in brokers)]
+        if not missing:
+            continue
+        # `ssl.client.enable` missing: plain text against a TLS port never connects.
+        lethal = "zookeeper.ssl.client.enable" in missing
+        make = blocker if lethal else warning
+        yield make(
+            "controller-lacks-zookeeper-settings",
+            node.name,
+            f"the brokers have {', '.join(missing)}, and it does not",
+            "Copy every zookeeper.* setting of the brokers into its file, and the JAAS options of its service.",
+            keys=missing,
+        )
+
+
+def _is_zookeeper_setting(key: str) -> bool:
+    return key.startswith("zookeeper.") and key not in (CONNECT, MIGRATION_ENABLE) and not key.endswith("timeout.ms")
+
+
+def _tells(node: NodeSeen, key: str) -> bool:
+    return given(node, key) not in (None, "false")
+
+
+def _flag_of_controllers(case: CheckCase) -> Said:
+    """C-13. A controller without the flag: burnt before the quorum is up, finalizes when it leads in dual write.
+
+    A disk that is formatted already may be started next, so there the file counts that is in its place.
+    """
+    for planned in case.controllers:
+        seen = case.evidence.observation.node(planned.id, NodeRole.CONTROLLER)
+        node = seen if seen is not None and seen.meta_properties else planned
+        runs = None if node.api_versions is None else node.api_versions.zk_migration_ready
+        if flag(node) is not False and runs is not False:
+            continue
+        where = "runs without the flag" if runs is False else f"has {MIGRATION_ENABLE} not set to true in its file"
+        if case.stage is Stage.DUAL:
+            yield _may_finalize(case, node, where)
+        elif not case.is_seen_before_copy:
+            yield Unknown(f"{node.name} {where}, and whether the migration is finalized was not observed")
+        elif case.stage in (Stage.QUORUM, Stage.COPY):
+            held = not (case.image is not None and case.image.kraft_version)
+            then = (
+                "the others wait for it"
+                if held
+                else "in a dynamic quorum nobody waits for it, and it would finalize as soon as it leads"
+            )
+            yield blocker(
+                "controller-without-flag",
+                node.name,
+                f"it {where}; {then}",
+                f"Set {MIGRATION_ENABLE}=true in its file and restart it.",
+            )
+        elif node.config is not None:
+            yield blocker(
+                "controller-without-flag",
+                node.name,
+                f"it {where}: started so, it makes the quorum one that was never on ZooKeeper, and only formatting"
+                " it again helps",
+                f"Set {MIGRATION_ENABLE}=true before the first start; `kafkactl migrate run` puts such a file in its "
+                "place first.",
+            )
+
+
+def _may_finalize(case: CheckCase, node: NodeSeen, where: str) -> Finding:
+    left = sorted(case.on_zookeeper)
+    text = f"it {where}: when it leads, it ends the migration at once, for good"
+    if left:
+        named = ", ".join(map(str, left))
+        return blocker(
+            "accidental-finalization",
+            node.name,
+            f"{text}, and broker {named} still runs on ZooKeeper",
+            f"Stop it, set {MIGRATION_ENABLE}=true in its file again, and start it.",
+            brokers=left,
+        )
+    return warning(
+        "finalization-begun",
+        node.name,
+        text,
+        "If this is not meant, stop it and set the flag again; if it is, go on with `kafkactl migrate finalize`.",
+    )
+
+
+def _planned_files(case: CheckCase) -> Iterator[Finding]:
+    """C-13. What `run` will put in place of the controllers' files, and what keeps it from making them."""
+    yield from case.planned.findings
+
+
+ROWS: Final = (
+    Row(check="C-13", title="files that `run` makes", stages=FORWARD, look=_planned_files),
+    Row(check="C-13", title="files of controllers", stages=UNFINISHED, look=_controller_file),
+    Row(check="C-13", title="listener between brokers", stages=UNFINISHED, look=_inter_broker_listener),
+    Row(check="C-13", title="the way to ZooKeeper", stages=UNFINISHED, look=_zookeeper_settings),
+    Row(check="C-13", title="flag of controllers", stages=UNFINISHED, look=_flag_of_controllers),
+)

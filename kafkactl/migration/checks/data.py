@@ -1,0 +1,343 @@
+"""C-37, C-38, C-50 to C-60: what stands in ZooKeeper can be copied, and nothing of an earlier attempt is in the way.
+
+Most of it the reading of the tree has said already (tree_*.py); here it gets its number and its stages. What the driver
+does with `/migration` and `/controller` in each state was measured on 3.9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.migration.checks.case import (
+    CLAIMED,
+    FORWARD,
+    ON_ZOOKEEPER,
+    UNFINISHED,
+    CheckCase,
+    Row,
+    Said,
+    Stage,
+    Unknown,
+)
+from kafkactl.migration.observed.observation import QuorumSeen
+from kafkactl.migration.zktree.checks import check_tree, highest_controller_epoch
+from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.values import ZkController
+from kafkactl.wording import some
+
+_BLOCK: Final = 1000  # ids in a block of producer ids
+_NO_OPS_PER_S: Final = 2
+_PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_")
+
+# The numbers of what the reading of the tree says.
+NUMBERS: Final[Mapping[str, str]] = {
+    "broken-cluster-id-znode": "C-01",
+    "no-kafka-tree": "C-02",
+    "several-kafka-trees": "C-02",
+    "broken-feature-znode": "C-06",
+    "controller-not-a-live-broker": "C-31",
+    "broken-controller-znode": "C-31",
+    "broken-controller-epoch-znode": "C-31",
+    "replica-on-absent-broker": "C-36",
+    "topic-without-id": "C-37",
+    "duplicate-topic-id": "C-37",
+    "broken-topic-znode": "C-37",
+    "unreadable-topic-znode": "C-37",
+    "partition-state-contradiction": "C-38",
+    "partition-without-state": "C-38",
+    "broken-partition-state-znode": "C-38",
+    "partition-state-ignored": "C-38",
+    "controller-epoch-behind-states": "C-38",
+    "unexpected-notification-znode": "C-39",
+    "broken-admin-znode": "C-39",
+    "broken-broker-znode": "C-50",
+    "broken-config-znode": "C-51",
+    "config-znode-ignored": "C-51",
+    "znodes-hidden": "C-51",
+    "znode-told-twice": "C-51",
+    "unexpected-config-znode": "C-52",
+    "quota-not-a-number": "C-52",
+    "broken-scram-credential": "C-53",
+    "client-entity-told-twice": "C-54",
+    "broken-acl-znode": "C-55",
+    "acl-znode-ignored": "C-55",
+    "acl-of-unknown-resource-type": "C-55",
+    "acl-of-unknown-pattern-type": "C-55",
+    "acl-with-unknown-word": "C-55",
+    "broken-producer-id-block-znode": "C-56",
+    "broken-delegation-token-znode": "C-57",
+    "delegation-token-ignored": "C-57",
+    "broken-migration-znode": "C-58",
+    "empty-migration-znode": "C-58",
+    "stale-migration-znode": "C-58",
+    "orphan-topic-config": "C-60",
+    "config-of-absent-broker": "C-60",
+}
+# Of what the tree alone says: these have a check of their own, or hold in some stages only.
+_TOLD_ELSEWHERE: Final = frozenset(
+    {"reassignment-before-migration", "legacy-reassignment-lost", "topic-deletion-before-migration"}
+)
+_FORWARD_ONLY: Final = frozenset({"stale-migration-znode"})
+
+
+def _tree(case: CheckCase) -> Said:
+    """Everything that the tree says by itself."""
+    if case.tree is None:
+        yield Unknown("the ZooKeeper tree was not observed: whether all of it can be copied is not known")
+        return
+    for finding in (*case.tree.findings, *check_tree(case.tree)):
+        if finding.id in _TOLD_ELSEWHERE or (finding.id in _FORWARD_ONLY and case.stage not in FORWARD):
+            continue
+        if finding.id == "stale-migration-znode" and case.tree.controller is None and not case.lacks("/controller"):
+            yield Unknown("/migration says that the copy was done, and who holds /controller was not observed")
+            continue
+        if finding.id == "controller-epoch-behind-states" and case.claimed:
+            continue  # the forecast tells it, with the quorum's epoch
+        if finding.id == "partition-state-contradiction" and case.stage is Stage.DUAL:
+            continue  # a topic and its states are not written at one moment, and KRaft decides
+        if finding.id == "config-of-absent-broker" and _is_registered(case, finding.subject):
+            continue
+        yield finding
+
+
+def _is_registered(case: CheckCase, path: str) -> bool:
+    registered = {str(id) for id in case.registered or {}}
+    return path.rpartition("/")[2] in registered
+
+
+def _epochs(case: CheckCase) -> Said:
+    """C-38, KAFKA-20488. What a rollback would need of /controller_epoch, told while there is time."""
+    tree = case.tree
+    if tree is None or tree.controller_epoch is None:
+        yield Unknown("/controller_epoch was not observed")
+        return
+    leading = max(
+        -1 if case.quorum is None else case.quorum.leader_epoch or -1, -1 if case.log is None else case.log.epoch
+    )
+    highest = max(highest_controller_epoch(tree), leading)
+    # Taking /controller raises it once more.
+    available = tree.controller_epoch + (0 if case.claimed else 1)
+    if highest > available:
+        yield warning(
+            "rollback-needs-controller-epoch",
+            "/controller_epoch",
+            f"it is {tree.controller_epoch}, and the quorum's epoch or a partition state is at {highest}: rolled back"
+            " as it is, a ZooKeeper controller could not change those partitions (KAFKA-20488)",
+            f"In a rollback set /controller_epoch to {highest + 1} between stopping the controllers and deleting"
+            " /controller; `kafkactl migrate rollback` does.",
+            controller_epoch=tree.controller_epoch,
+            highest=highest,
+        )
+
+
+# --- /migration and /controller -------------------------------------------------------------------------------------
+
+
+def _migration_znode(case: CheckCase) -> Iterator[Finding]:
+    """C-58. The driver makes /migration 2 s after its start, and needs it until the end."""
+    if not case.lacks("/migration"):
+        return
+    if case.stage is Stage.QUORUM and case.quorum is not None:
+        yield blocker(
+            "migration-znode-missing",
+            "/migration",
+            "the quorum is up, and its driver has made no /migration here: it works on another ZooKeeper or chroot, or"
+            " cannot write",
+            "Compare zookeeper.connect of the controllers with that of the brokers, then their rights.",
+        )
+    elif case.stage is Stage.DUAL and not case.controllers_down:
+        yield blocker(
+            "migration-znode-deleted",
+            "/migration",
+            "it is gone in the middle of dual write: nothing reaches ZooKeeper any more, no metric shows it, and"
+            " after a restart of the controllers the driver stays inactive",
+            "Write it again as it was (version 0, the offset and epochs of the last observation), then restart the"
+            " KRaft leader and compare.",
+        )
+
+
+def _stale_in_progress(case: CheckCase) -> Iterator[Finding]:
+    """C-58. PRE_MIGRATION, /controller taken, an offset, and no copy in the log: ZooKeeper is about to be emptied."""
+    migration = None if case.tree is None else case.tree.migration
+    if migration is None or migration.metadata_offset <= 0 or case.stage is not Stage.COPY:
+        return
+    if case.log is not None and case.log.copy_begin is not None:
+        return
+    mark = next(
+        (end for end in (_high_watermark(case), None if case.log is None else case.log.last_offset) if end is not None),
+        None,
+    )
+    seconds = None if mark is None else max(0, migration.metadata_offset - mark) // _NO_OPS_PER_S
+    left = "" if seconds is None else f" in about {seconds} s"
+    yield blocker(
+        "stale-migration-in-progress",
+        "/migration",
+        f"a KRaft controller has taken /controller and believes the stale offset {migration.metadata_offset}: it skips"
+        f" the copy and deletes all topics, configs, ACLs and tokens from ZooKeeper{left}",
+        "Stop every controller process now. Then restore what is missing in ZooKeeper from the last observation, delete"
+        " /migration and /controller, and format the controllers again.",
+        metadata_offset=migration.metadata_offset,
+        high_watermark=mark,
+        seconds_left=seconds,
+    )
+
+
+def _high_watermark(case: CheckCase) -> int | None:
+    return None if case.quorum is None else case.quorum.high_watermark
+
+
+def _copy(case: CheckCase) -> Said:
+    """C-59. KRaft holds /controller and nothing is copied: a copy that fails, or a leftover that cannot be claimed."""
+    if case.log is None:
+        yield Unknown("the metadata log was not observed, so nobody knows how far the copy is")
+        return
+    log = case.log
+    if log.copy_begin is not None and not case.controllers_down:
+        yield note(
+            "copy-in-progress",
+            "metadata log",
+            f"the copy has begun at offset {log.copy_begin}; {len(log.copy_records)} records so far",
+            "Look again until ZkMigrationState is 1.",
+        )
+    elif log.copy_begin is not None or log.aborted_copies:
+        count = len(log.aborted_copies)
+        often = "once" if count == 1 else f"{count} times"
+        what = f"the copy was taken back {often}" if count else "no controller is left that would end the copy"
+        yield blocker(
+            "copy-failed",
+            "metadata log",
+            f"/controller is taken, and {what}: each controller ends at the same znode, and the cluster has none"
+            " until it is put right",
+            "Read the controllers' logs for `Aborting the ZK migration`, correct the znode or setting that is named"
+            " there, and start them again; or roll back.",
+            aborted=len(log.aborted_copies),
+        )
+    elif case.tree is not None and (case.tree.migration is None or case.tree.migration.metadata_offset <= 0):
+        holder, quorum = case.tree.controller, case.quorum
+        # Nobody claims before a broker has registered.
+        if holder is not None and quorum is not None and log.registrations and _is_own(holder, quorum):
+            yield blocker(
+                "claim-interrupted",
+                "/controller",
+                f"controller {holder.broker_id}, which leads, has taken it with epoch {holder.kraft_epoch} and copied"
+                " nothing yet: if it lost ZooKeeper just then, that epoch can never take it again, and the cluster has"
+                " no controller",
+                "Look again in a few seconds. If it stays so, restart that controller: a newer epoch begins anew.",
+                controller=holder.broker_id,
+                epoch=holder.kraft_epoch,
+            )
+            return
+        yield blocker(
+            "kraft-controller-left-over",
+            "/controller",
+            "a KRaft controller holds it and no copy has begun: it is a leftover of an earlier attempt, which a new"
+            " quorum with lower epochs can never claim, and the cluster has no controller",
+            "Stop the controllers; delete /controller, then /migration; a broker takes it within milliseconds.",
+        )
+
+
+def _is_own(holder: ZkController, quorum: QuorumSeen) -> bool:
+    """Whether who leads now took `/controller` in this very epoch (core `KafkaZkClient` refuses the same twice)."""
+    return (holder.broker_id, holder.kraft_epoch) == (quorum.leader_id, quorum.leader_epoch)
+
+
+def _persistent_controller(case: CheckCase) -> Iterator[Finding]:
+    """C-59. A ZooKeeper controller's znode belongs to its session."""
+    holder = None if case.tree is None else case.tree.controller
+    if holder is not None and not holder.is_kraft and holder.ephemeral is False:
+        yield blocker(
+            "persistent-controller-znode",
+            "/controller",
+            f"broker {holder.broker_id} stands in it, and it belongs to no session: it stays when that broker is gone",
+            "Find out who wrote it; delete it while no KRaft controller runs, and a broker is elected.",
+        )
+
+
+# --- contents -------------------------------------------------------------------------------------------------------
+
+
+def _names(case: CheckCase) -> Iterator[Finding]:
+    """C-54. In dual write KRaft writes under the escaped name; another spelling would then stand beside it."""
+    tree = case.observation.tree
+    odd = [] if tree is None else [path for path, name in _entity_names(tree) if _sanitized(name) not in (name, None)]
+    if odd:
+        yield warning(
+            "entity-name-not-escaped",
+            f"{len(odd)} znodes",
+            f"their names are not written as Kafka writes them ({some(odd)}): KRaft will write another beside each",
+            "Set these configs again through a broker and delete the znodes.",
+            paths=odd[:10],
+        )
+
+
+def _entity_names(tree: Tree) -> Iterator[tuple[str, str]]:
+    parents = [
+        "/config/users",
+        "/config/clients",
+        *(f"/config/users/{user}/clients" for user in tree.children("/config/users")),
+    ]
+    for parent in parents:
+        for name in tree.children(parent):
+            if name != DEFAULT_NAME:
+                yield f"{parent}/{name}", name
+
+
+def _sanitized(name: str) -> str | None:
+    """The znode name of the same entity as `Sanitizer.sanitize` writes it."""
+    plain = desanitize(name)
+    if plain is None:
+        return None
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in plain.encode("utf-8", "replace"))
+
+
+def _producer_ids(case: CheckCase) -> Iterator[Finding]:
+    """C-56. Ids are never given out twice: KRaft is never behind ZooKeeper's block."""
+    block = None if case.tree is None else case.tree.producer_ids
+    if block is None:
+        return
+    following = None if case.image is None else case.image.next_producer_id
+    if case.stage is Stage.DUAL and following is not None and following < block.start:
+        yield blocker(
+            "producer-ids-behind-zookeeper",
+            "producer ids",
+            f"KRaft gives out {following} next, and ZooKeeper's block is {block.start} to {block.end}: ids would be"
+            " given out twice (KAFKA-15552)",
+            "Do not go on; compare, and restart the KRaft leader to write its state to ZooKeeper again.",
+        )
+    if block.end - block.start + 1 != _BLOCK:
+        yield warning(
+            "producer-id-block-odd",
+            "/latest_producer_id_block",
+            f"it goes from {block.start} to {block.end}; Kafka hands out {_BLOCK} at a time",
+            "Find out what wrote it.",
+        )
+
+
+def _tokens(case: CheckCase) -> Iterator[Finding]:
+    """C-57. Expired tokens are copied, too."""
+    tokens = {} if case.tree is None else case.tree.delegation_tokens
+    now_ms = case.observation.time_ms
+    expired = [id for id, one in tokens.items() if one.expiration_timestamp_ms < now_ms]
+    if expired:
+        yield note(
+            "delegation-tokens-expired",
+            f"{len(expired)} of {len(tokens)} tokens",
+            "they have expired and are copied all the same",
+            "Nothing needs to be done; a broker removes them.",
+        )
+
+
+ROWS: Final = (
+    Row(check="C-50", title="znodes can be read", stages=UNFINISHED, look=_tree),
+    Row(check="C-38", title="epochs for a rollback", stages=frozenset({Stage.QUORUM}) | CLAIMED, look=_epochs),
+    Row(check="C-54", title="names of clients", stages=ON_ZOOKEEPER, look=_names),
+    Row(check="C-56", title="producer ids", stages=UNFINISHED, look=_producer_ids),
+    Row(check="C-57", title="delegation tokens", stages=ON_ZOOKEEPER, look=_tokens),
+    Row(check="C-58", title="/migration is there", stages=UNFINISHED, look=_migration_znode),
+    Row(check="C-58", title="/migration is not stale", stages=frozenset({Stage.COPY}), look=_stale_in_progress),
+    Row(check="C-59", title="the copy goes on", stages=frozenset({Stage.COPY}), look=_copy),
+    Row(check="C-59", title="/controller is ephemeral", stages=UNFINISHED, look=_persistent_controller),
+)

@@ -1,0 +1,327 @@
+"""What goes wrong in dual write, where KRaft is always right and ZooKeeper may silently fall behind.
+
+The lag metric shows 0 while the driver is stuck for ever, so progress is `/migration` against the end of the log.
+Everything here was measured on 3.9.2 (measured page, 3 and 5); the order of a hash map decides which SCRAM users a
+replay loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, blockers, warning
+from kafkactl.metadata.image.model import CLIENT_METRICS_CONFIG, Image, QuotaEntity, ScramKey
+from kafkactl.metadata.replay.scram import apply_in_one_go
+from kafkactl.migration.checks.case import CheckCase, Row, Said, Stage, Unknown
+from kafkactl.migration.compare.comparison import BESIDE_TOPICS, compare_observation
+from kafkactl.migration.compare.configs import CLIENT_QUOTA
+from kafkactl.migration.observed.log_facts import LogFacts
+from kafkactl.migration.state.evidence import metric
+from kafkactl.migration.zktree.values import ZkTopic
+from kafkactl.wording import some
+
+_STUCK_RECORDS: Final = 20  # ten seconds of no-ops
+_STUCK_MS: Final = 10_000
+_TOPIC, _PARTITION, _REMOVE_TOPIC, _SCRAM, _REMOVE_SCRAM = 2, 3, 9, 11, 22
+_HEAL: Final = "Restart the KRaft leader, which writes its whole state to ZooKeeper, and compare."
+
+
+def _driver(case: CheckCase) -> Said:
+    """Progress: no-ops alone move /migration twice a second."""
+    migration = None if case.tree is None else case.tree.migration
+    end = _end_of_log(case)
+    if migration is None or end is None:
+        yield Unknown("/migration and the end of the metadata log were not both observed: nobody knows how far behind"
+                      " ZooKeeper is")  # fmt: skip
+        return
+    behind, age_ms = end - migration.metadata_offset, case.evidence.dual_write.age_ms
+    if migration.metadata_offset <= 0:
+        yield blocker(
+            "migration-znode-incomplete",
+            "/migration",
+            "the copy is done, and it does not say so: the driver stays inactive, and nothing reaches ZooKeeper",
+            "Look again in a few seconds. If it stays so, it was deleted and made anew: write it as it was in the last"
+            " observation, then restart the KRaft leader.",
+            metadata_offset=migration.metadata_offset,
+        )
+    elif _is_stuck(case) and age_ms is not None:
+        yield blocker(
+            "migration-driver-stuck",
+            "/migration",
+            f"it stands at {migration.metadata_offset} since {age_ms // 1000} s, and the log is {behind} records on:"
+            " changes do not reach ZooKeeper, whatever ZkWriteBehindLag says",
+            "Read the KRaft leader's log for `Unhandled error` and `Will retry`; take away what it names, then restart"
+            " it and compare.",
+            metadata_offset=migration.metadata_offset,
+            log_offset=end,
+            age_ms=age_ms,
+        )
+    elif behind > _STUCK_RECORDS:
+        yield warning(
+            "zookeeper-behind",
+            "/migration",
+            f"it is {behind} records behind the log",
+            "Look again in ten seconds: it has to move.",
+            metadata_offset=migration.metadata_offset,
+            log_offset=end,
+        )
+
+
+def _end_of_log(case: CheckCase) -> int | None:
+    """The offset of the last record: as the leader told it beside everything else, or of the log that was fetched."""
+    if case.quorum is not None and case.quorum.high_watermark is not None:
+        return case.quorum.high_watermark - 1
+    return None if case.log is None else case.log.last_offset
+
+
+def _is_stuck(case: CheckCase) -> bool:
+    """Whether /migration stands still: far behind, and not written for longer than twenty no-ops take."""
+    migration = None if case.tree is None else case.tree.migration
+    end = _end_of_log(case)
+    age_ms = case.evidence.dual_write.age_ms
+    if migration is None or end is None or age_ms is None:
+        return False
+    return age_ms > _STUCK_MS and end - migration.metadata_offset > _STUCK_RECORDS
+
+
+def _lag_metric(case: CheckCase) -> Iterator[Finding]:
+    """While ZooKeeper is away this metric does grow."""
+    for node in case.controllers:
+        lag = metric(node, "ZkWriteBehindLag")
+        if lag is not None and lag > _STUCK_RECORDS:
+            yield warning(
+                "zookeeper-write-lag",
+                node.name,
+                f"ZkWriteBehindLag is {int(lag)}: ZooKeeper is slow or away",
+                "Bring ZooKeeper back. Until a clean comparison make no topics anew and add no partitions.",
+                lag=int(lag),
+            )
+
+
+# --- what cannot be mirrored ----------------------------------------------------------------------------------------
+
+
+def _client_metrics(case: CheckCase) -> Said:
+    """D4: accepted by everybody; at the next start of a controller its driver is stuck for ever."""
+    image = _whole(case)
+    if image is None:
+        seen = "not observed" if case.image is None else "observed and some of its records cannot be read"
+        yield Unknown(f"the metadata log was {seen}: what KRaft has, and ZooKeeper has not, is not known")
+        return
+    names = [name for kind, name in image.configs if kind == CLIENT_METRICS_CONFIG]
+    if names:
+        yield blocker(
+            "client-metrics-in-dual-write",
+            f"client-metrics {some(names)}",
+            "ZooKeeper has no such configs: at the next start of a controller the driver is stuck, and nothing more"
+            " reaches ZooKeeper",
+            "Delete them (kafka-configs --entity-type client-metrics --delete) until the migration is finalized.",
+            names=names[:20],
+        )
+
+
+def _whole(case: CheckCase) -> Image | None:
+    """The image; None where records of its log are missing, for then nothing follows from what it does not have."""
+    return None if case.log is None or blockers(case.log.findings) else case.image
+
+
+def _quotas(case: CheckCase) -> Iterator[Finding]:
+    """D5: the last quota of a client id, an ip or a user with a client id is removed in KRaft only."""
+    image = _whole(case)
+    if image is None or case.tree is None:
+        return
+    left = [
+        _quota_name(entity)
+        for entity, values in case.tree.client_quotas.items()
+        if values and entity not in image.client_quotas
+    ]
+    if left:
+        yield blocker(
+            "quota-removal-not-mirrored",
+            some(left),
+            f"KRaft has no quota of it any more, and ZooKeeper still has {len(left)}: the driver failed at the removal,"
+            " and with it at everything else of that moment",
+            _HEAL,
+            entities=sorted(left)[:20],
+        )
+
+
+def _quota_name(entity: QuotaEntity) -> str:
+    return " ".join(f"{kind} {'(default)' if name is None else name}" for kind, name in entity)
+
+
+def _topics(case: CheckCase) -> Iterator[Finding]:
+    """D2, D3, split brain: topics that the two sides do not have in common."""
+    image, tree, raw = _whole(case), case.tree, case.observation.tree
+    if image is None or tree is None or raw is None or not ("/brokers/topics" in raw.znodes or tree.topics):
+        return
+    done = -1 if tree.migration is None else tree.migration.metadata_offset
+    late = set() if _is_stuck(case) else _not_yet_mirrored(case.log, done)
+    recreated, grown, only_kraft = [], [], []
+    for name, id in image.topic_ids.items():
+        topic = tree.topics.get(name)
+        if str(id) in late or name in tree.hidden or f"/brokers/topics/{name}" in tree.hidden:
+            continue
+        if topic is None:
+            only_kraft.append(name)
+        elif topic.id is not None and topic.id != id:
+            recreated.append(name)
+        elif _without_state(topic, image.topics[id].partitions):
+            grown.append(name)
+    gone = set(tree.pending_deletions)
+    only_zookeeper = [name for name in tree.topics if name not in image.topic_ids and name not in gone and not late]
+    yield from _of_topics(recreated, grown, only_kraft, only_zookeeper)
+
+
+def _without_state(topic: ZkTopic, partitions: Mapping[int, object]) -> bool:
+    return any(number not in topic.partitions or topic.partitions[number].state is None for number in partitions)
+
+
+def _not_yet_mirrored(log: LogFacts | None, done: int) -> set[str]:
+    """Ids of topics that were made, grown or removed behind the mirrored offset: those are not late yet."""
+    records = () if log is None else log.since_copy
+    return {
+        str(one.record.data["TopicId"])
+        for one in records
+        if one.offset > done and one.record.api_key in (_TOPIC, _PARTITION, _REMOVE_TOPIC)
+    }
+
+
+def _of_topics(
+    recreated: list[str], grown: list[str], only_kraft: list[str], only_zookeeper: list[str]
+) -> Iterator[Finding]:
+    if recreated:
+        yield blocker(
+            "recreated-topic-not-mirrored",
+            some(recreated),
+            "it was deleted and made again while ZooKeeper did not follow: ZooKeeper has the old one, the next sync"
+            " deletes it there, and a rollback loses it",
+            "Restart the KRaft leader twice and compare after each; do not roll back before both sides agree.",
+            topics=recreated[:20],
+        )
+    if grown:
+        yield blocker(
+            "partitions-not-mirrored",
+            some(grown),
+            "it got partitions that have no state in ZooKeeper: the driver fails at them at every sync, for ever",
+            "Make the missing state znodes by hand from KRaft's state, or go on to the end without a way back.",
+            topics=grown[:20],
+        )
+    if only_kraft:
+        yield blocker(
+            "topic-not-mirrored",
+            some(only_kraft),
+            f"KRaft has {len(only_kraft)} topics that ZooKeeper does not have: a rollback now would lose them",
+            _HEAL,
+            topics=only_kraft[:20],
+        )
+    if only_zookeeper:
+        yield blocker(
+            "topic-only-in-zookeeper",
+            some(only_zookeeper),
+            f"ZooKeeper has {len(only_zookeeper)} topics that KRaft does not have: they were made past the KRaft"
+            " controller, or their deletion was not mirrored, and the next sync deletes them",
+            "Find out which of both; keep their data first.",
+            topics=only_zookeeper[:20],
+        )
+
+
+def _beside_topics(case: CheckCase) -> Iterator[Finding]:
+    """Configs, quotas, credentials, ACLs and tokens. What KRaft wrote while its ZooKeeper session ended is lost there,
+    and a removed credential can take others with it; no metric shows it (measured page, 5.1).
+    """
+    if _whole(case) is None or case.tree is None:
+        return
+    found = compare_observation(case.observation, values=case.tree, looks=BESIDE_TOPICS).unexplained
+    odd = [one for one in found if one.entity != CLIENT_QUOTA or one.kraft is not None]  # what is left of one is D5
+    if odd:
+        names = some(f"{one.entity} {one.key}" for one in odd)
+        yield blocker(
+            "zookeeper-and-kraft-differ",
+            "metadata",
+            f"{names}: ZooKeeper and KRaft do not say the same, and nothing explains it",
+            f"See `kafkactl migrate compare`. {_HEAL}",
+            differences=len(odd),
+        )
+
+
+# --- SCRAM ----------------------------------------------------------------------------------------------------------
+
+
+def _scram(case: CheckCase) -> Said:
+    """Measured page, 5.1: a replay of the log in one go can lose every user of a mechanism beside a removed one."""
+    if case.log is None:
+        yield Unknown("the metadata log was not observed: whether SCRAM users were removed is not known")
+        return
+    removed = case.log.scram_removed_since_snapshot
+    if not removed:
+        return
+    lost = lost_on_replay(case.log)
+    users = sorted({one.user for one in removed})
+    if lost:
+        names = sorted({user for _, user in lost})
+        yield blocker(
+            "scram-users-lost-on-restart",
+            some(names),
+            f"{some(users)} was removed, and every node that starts now forgets {len(lost)} other credentials; a"
+            " controller that starts deletes them in ZooKeeper, too",
+            "Restart nothing. Set these credentials again, or wait for the next snapshot (an hour) and look again.",
+            users=names[:20],
+            removed=users[:20],
+        )
+    else:
+        yield warning(
+            "scram-removed-in-dual-write",
+            some(users),
+            "it was removed since the last snapshot; by the order of the names nobody else is lost, which the next"
+            " removal can change",
+            "Remove no more SCRAM users until the migration is finalized and a snapshot was taken.",
+            removed=users[:20],
+        )
+
+
+def lost_on_replay(log: LogFacts) -> tuple[ScramKey, ...]:
+    """The (mechanism, user) that a node loses which replays this log from its newest snapshot, or from its start."""
+    changes = _scram_changes(log)
+    found: list[ScramKey] = []
+    for mechanism, users in changes.items():
+        now = {name for kind, name in log.image.scram if kind == mechanism}
+        held = _held_before(log, mechanism, users, now)
+        found += [(mechanism, name) for name in sorted(now - set(apply_in_one_go(held, users)))]
+    return tuple(found)
+
+
+def _scram_changes(log: LogFacts) -> dict[int, dict[str, bool | None]]:
+    """By mechanism and user, in the order of the first record: True for a credential, None for a removal."""
+    begin = log.snapshot_end_offset or 0
+    records = [one.record for one in log.since_copy if one.offset >= begin]
+    if log.copy_begin is not None and log.copy_begin >= begin:
+        records = [*log.copy_records, *records]
+    changes: dict[int, dict[str, bool | None]] = {}
+    for one in records:
+        if one.api_key in (_SCRAM, _REMOVE_SCRAM):
+            changes.setdefault(one.data["Mechanism"], {})[one.data["Name"]] = True if one.api_key == _SCRAM else None
+    for removal in log.scram_removed_since_snapshot:  # those behind the end of the migration
+        changes.setdefault(removal.mechanism, {}).setdefault(removal.user, None)
+    return changes
+
+
+def _held_before(log: LogFacts, mechanism: int, changes: Mapping[str, bool | None], now: set[str]) -> dict[str, bool]:
+    """The users of a mechanism where the replay begins: whom nothing changes, and who is removed out of a snapshot."""
+    removed = {one.user for one in log.scram_removed_since_snapshot if one.mechanism == mechanism}
+    from_snapshot = removed if log.snapshot_end_offset is not None else set()
+    return dict.fromkeys(sorted((now - set(changes)) | from_snapshot), True)
+
+
+_DUAL: Final = frozenset({Stage.DUAL})
+
+ROWS: Final = (
+    Row(check="X-3", title="ZooKeeper follows", stages=_DUAL, look=_driver),
+    Row(check="X-3", title="lag of ZooKeeper", stages=_DUAL, look=_lag_metric),
+    Row(check="X-3-D4", title="no client-metrics configs", stages=_DUAL, look=_client_metrics),
+    Row(check="X-3-D5", title="no quota left behind", stages=_DUAL, look=_quotas),
+    Row(check="X-3-D2", title="the same topics on both sides", stages=_DUAL, look=_topics),
+    Row(check="X-3", title="the same of everything else on both sides", stages=_DUAL, look=_beside_topics),
+    Row(check="X-5.1", title="SCRAM users survive a restart", stages=frozenset({Stage.DUAL, Stage.FINAL}), look=_scram),
+)

@@ -1,0 +1,362 @@
+"""C-31 to C-39: is the cluster well enough to be restarted broker by broker?
+
+Before the copy ZooKeeper's tree tells, from the copy on the image does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from kafkactl.findings import Finding, Severity, blocker, note, warning
+from kafkactl.migration.checks.case import (
+    ALWAYS,
+    FORWARD,
+    ON_ZOOKEEPER,
+    RUNNING,
+    UNFINISHED,
+    CheckCase,
+    Row,
+    Said,
+    Stage,
+    Unknown,
+)
+from kafkactl.migration.observed.observation import Mode
+from kafkactl.migration.observed.settings import is_kraft_file, is_on
+from kafkactl.migration.plan.liveness import silent_brokers
+from kafkactl.migration.state.evidence import Quorum, metric
+from kafkactl.protocol.text.java_text import parse_int
+from kafkactl.wording import counted, some
+
+_BACKLOG: Final = 100
+
+
+class _Part(NamedTuple):
+    """A partition as either side keeps it."""
+
+    name: str
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    moving: bool
+
+
+def _parts(case: CheckCase) -> list[_Part] | None:
+    """All partitions of the side that decides; None where it was not observed. Without a state there is no row."""
+    if case.stage in (Stage.DUAL, Stage.FINAL) or case.tree is None:
+        if case.image is None or case.stage in ON_ZOOKEEPER:
+            return None
+        return [
+            _Part(
+                f"{topic.name}-{number}",
+                one.replicas,
+                one.isr,
+                one.leader,
+                bool(one.adding_replicas or one.removing_replicas),
+            )
+            for topic in case.image.topics.values()
+            for number, one in topic.partitions.items()
+        ]
+    gone = set(case.tree.pending_deletions)
+    return [
+        _Part(
+            f"{name}-{number}",
+            one.replicas,
+            one.state.isr,
+            one.state.leader,
+            bool(one.adding_replicas or one.removing_replicas),
+        )
+        for name, topic in case.tree.topics.items()
+        if name not in gone
+        for number, one in topic.partitions.items()
+        if one.state is not None
+    ]
+
+
+def _one_controller(case: CheckCase) -> Said:
+    """C-31. Exactly one controller, on the side where it belongs."""
+    if case.tree is None:
+        yield Unknown("/controller was not observed")
+    elif case.lacks("/controller"):
+        yield blocker(
+            "no-controller",
+            "/controller",
+            "nobody holds it: the cluster has no controller, or one is just being elected",
+            "Look again in a few seconds; then find out why no broker takes it.",
+        )
+    active = [one.name for one in case.observation.nodes if metric(one, "ActiveControllerCount")]
+    if len(active) > 1 and case.stage in (Stage.BEFORE, Stage.DUAL):
+        yield blocker(
+            "several-controllers",
+            ", ".join(active),
+            "each of them counts itself as the active controller",
+            "Find out which of them /controller names, and restart the others; see split-brain.",
+        )
+
+
+def _split_brain(case: CheckCase) -> Iterator[Finding]:
+    """C-31, measured: a broker takes /controller within 10 ms of its deletion, whoever leads the quorum."""
+    holder = None if case.tree is None else case.tree.controller
+    if case.stage is not Stage.DUAL or holder is None or holder.is_kraft or case.controllers_down:
+        return
+    yield blocker(
+        "split-brain",
+        "/controller",
+        f"broker {holder.broker_id} holds it although the copy is done and the KRaft controllers are not stopped: both"
+        " change the cluster, and what brokers are told depends on whom they ask",
+        "To go on with KRaft: restart the KRaft leader, it takes /controller and overwrites ZooKeeper. To roll back:"
+        " stop every controller process now.",
+        holder=holder.broker_id,
+    )
+
+
+def _quorum_leads(case: CheckCase) -> Said:
+    """C-31, of the quorum: it has a leader, and that is who holds /controller."""
+    unasked = [one.name for one in case.controllers if one.alive is not False and one.quorum is None]
+    has_majority = case.evidence.controllers not in (Quorum.MINORITY, Quorum.DOWN)
+    if case.quorum is None and has_majority and (unasked or not case.controllers):
+        yield Unknown(f"who leads the quorum was not observed ({', '.join(unasked) or 'no controller'})")
+        return
+    if case.quorum is None:
+        some = "none of those that answer leads" if has_majority else "a majority of the controllers does not answer"
+        state = "none of the controllers answers" if case.controllers_down else some
+        yield blocker(
+            "quorum-without-leader",
+            "controllers",
+            f"the quorum has no leader: {state}",
+            "Bring a majority of the controllers back, or roll back.",
+        )
+        return
+    holder = None if case.tree is None else case.tree.controller
+    if (
+        case.stage is Stage.DUAL
+        and holder is not None
+        and holder.is_kraft
+        and holder.broker_id != case.quorum.leader_id
+    ):
+        yield warning(
+            "controller-znode-of-former-leader",
+            "/controller",
+            f"it names controller {holder.broker_id}, and {case.quorum.leader_id} leads the quorum: a new leader has"
+            " not taken it yet, or cannot",
+            "Look again in a minute; if it stays, read that controller's log.",
+        )
+
+
+def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
+    """C-31, of the quorum: how many it can lose."""
+    down = [one.name for one in case.controllers if one.alive is False]
+    if down and len(down) < len(case.controllers):
+        yield warning(
+            "controller-down",
+            ", ".join(down),
+            "it does not answer; the quorum has fewer to lose",
+            "Start it, and find out why it ended.",
+        )
+    voters = len(case.quorum.voters) if case.quorum is not None else len(case.controllers)
+    if 0 < voters < 3:
+        yield note(
+            "few-controllers",
+            "quorum",
+            f"it has {counted(voters, 'voter')}: the loss of one stops every change to the cluster",
+            "Use three controllers for anything but a test.",
+            voters=voters,
+        )
+
+
+# --- brokers --------------------------------------------------------------------------------------------------------
+
+
+def _brokers_alive(case: CheckCase) -> Said:
+    """C-32. Every broker that should be there is."""
+    down = [one for one in case.brokers if one.alive is False]
+    for node in down:
+        yield blocker(
+            "broker-down",
+            node.name,
+            "it does not answer",
+            "Start it, or, if it is gone for good, move its replicas elsewhere and take it out of the inventory.",
+        )
+    if case.tree is None or not case.tree.knows_brokers:
+        yield Unknown("/brokers/ids was not observed")
+        return
+    present = set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)
+    known = {one.id for one in case.brokers}
+    if case.stage in ON_ZOOKEEPER:
+        for node in case.brokers:
+            if node.id not in present and node not in down and node.mode is not Mode.KRAFT and not is_kraft_file(node):
+                yield blocker(
+                    "broker-not-in-zookeeper",
+                    node.name,
+                    "it has no znode below /brokers/ids: it is not part of the cluster now",
+                    "Find out why it is not registered before anything else is restarted.",
+                )
+    for id in sorted(present - known) if known else ():
+        yield blocker(
+            "broker-not-in-inventory",
+            f"broker {id}",
+            "it is alive in ZooKeeper, and the inventory does not name it: it would be left out of the migration",
+            "Add it to the inventory and observe again.",
+        )
+
+
+def _hidden_brokers(paths: Iterable[str]) -> set[int]:
+    names = (path.removeprefix("/brokers/ids/") for path in paths if path.startswith("/brokers/ids/"))
+    return {id for id in map(parse_int, names) if id is not None}
+
+
+def _partitions(case: CheckCase) -> Said:
+    """C-33. No partition is without a leader or short of a replica."""
+    parts = _parts(case)
+    if parts is None:
+        yield Unknown("the states of the partitions were not observed")
+        return
+    silent = silent_brokers(case.observation)  # still in the ISR for some seconds
+    parts = [one._replace(isr=tuple(id for id in one.isr if id not in silent)) for one in parts] if silent else parts
+    offline = [one.name for one in parts if one.leader < 0]
+    short = [one for one in parts if one.leader >= 0 and set(one.replicas) - set(one.isr) and not one.moving]
+    if offline:
+        yield blocker(
+            "offline-partitions",
+            f"{len(offline)} partitions",
+            f"they have no leader: {some(offline)}",
+            "Bring their replicas back before anything is restarted.",
+            count=len(offline),
+        )
+    if short:
+        yield _short_of_replicas(case, short)
+    single = [one.name for one in parts if len(one.replicas) == 1]
+    if single and case.stage is not Stage.FINAL:
+        yield note(
+            "partitions-with-one-replica",
+            f"{len(single)} partitions",
+            f"each is away while its broker restarts: {some(single)}",
+            "Tell their users, or give them a second replica first.",
+            count=len(single),
+        )
+
+
+def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
+    """A replica that catches up only has to be waited for; one whose broker is away has to be brought back."""
+    away = {id for one in short for id in set(one.replicas) - set(one.isr)} - _living(case)
+    told = f"; broker {some(map(str, away))} is away" if away else "; their brokers are alive, so they are catching up"
+    return Finding(
+        id="under-replicated-partitions",
+        severity=Severity.BLOCKER if away else Severity.WARNING,
+        subject=f"{len(short)} partitions",
+        message=f"not all of their replicas are in sync: {some(one.name for one in short)}{told}",
+        evidence={"count": len(short), "away": sorted(away)},
+        next_step="Wait until they are before anything is restarted, or find out which broker is behind.",
+    )
+
+
+def _living(case: CheckCase) -> set[int]:
+    """Brokers that answer, or that nobody asked and that are registered."""
+    silent = silent_brokers(case.observation)
+    present = set() if case.tree is None else set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)
+    if case.log is not None and case.stage in (Stage.DUAL, Stage.FINAL):
+        present |= {id for id, one in case.log.registrations.items() if not one.fenced}
+    return present - silent
+
+
+def _moves(case: CheckCase) -> Iterator[Finding]:
+    """C-34. Nothing is being moved, before the copy above all.
+
+    A move that is under way is carried over (measured page, 1.4), and may end only when its brokers run on KRaft: so it
+    stops nothing behind the copy, and can be accepted before it.
+    """
+    parts = _parts(case) or []
+    moving = [one.name for one in parts if one.moving]
+    severity = Severity.BLOCKER if case.last_gate else Severity.WARNING
+    if moving:
+        yield Finding(
+            id="reassignment-before-migration",
+            severity=severity,
+            subject=f"{len(moving)} partitions",
+            message=f"they are being reassigned: {some(moving)}",
+            evidence={"count": len(moving)},
+            next_step="Wait until it is done; raise or remove the throttle if it does not move.",
+        )
+    if case.tree is not None and case.stage in FORWARD and case.tree.reassignments:
+        yield Finding(
+            id="legacy-reassignment-lost",
+            severity=severity,
+            subject="/admin/reassign_partitions",
+            message=f"{len(case.tree.reassignments)} partitions wait in it, and KRaft takes no notice of them",
+            evidence={"count": len(case.tree.reassignments)},
+            next_step="Wait until it is gone, or delete it and ask again through the brokers.",
+        )
+
+
+def _deletions(case: CheckCase) -> Iterator[Finding]:
+    """C-35. Topics that wait for their deletion are not copied."""
+    tree = case.tree
+    if tree is None or not tree.pending_deletions:
+        return
+    off = [one.name for one in case.brokers if is_on(one, "delete.topic.enable", True) is False]
+    more = f"; delete.topic.enable is false on {', '.join(off)}" if off else ""
+    yield Finding(
+        id="topic-deletion-before-migration",
+        severity=Severity.BLOCKER if case.last_gate else Severity.WARNING,
+        subject="/admin/delete_topics",
+        message=f"{some(tree.pending_deletions)} wait for their deletion and are not migrated{more}",
+        evidence={"count": len(tree.pending_deletions)},
+        next_step="Make sure that they are to go, and let the deletion finish.",
+    )
+
+
+def _absent_replicas(case: CheckCase) -> Iterator[Finding]:
+    """C-36. Every id in a replica list is a broker that can register; from the copy on, that is registered."""
+    image, log = case.image, case.log
+    if case.stage is Stage.DUAL and image is not None and log is not None:
+        missing: dict[int, list[str]] = {}
+        for topic in image.topics.values():
+            for number, one in topic.partitions.items():
+                for id in one.replicas:
+                    if id not in log.registrations:
+                        missing.setdefault(id, []).append(f"{topic.name}-{number}")
+        for id, names in sorted(missing.items()):
+            yield blocker(
+                "replica-on-absent-broker",
+                f"broker {id}",
+                f"it is not registered and has replicas of {some(names)}",
+                "Start the broker, or move its replicas elsewhere.",
+                partitions=len(names),
+            )
+
+
+def _elections(case: CheckCase) -> Iterator[Finding]:
+    """C-39. What waits in ZooKeeper to be read."""
+    tree = case.tree
+    if tree is None:
+        return
+    if tree.preferred_elections:
+        yield warning(
+            "preferred-election-pending",
+            "/admin/preferred_replica_election",
+            f"{len(tree.preferred_elections)} elections wait in it; they are not carried over",
+            "Wait until it is gone, or ask for the election again afterwards.",
+        )
+    for path, count in tree.notifications.items():
+        if count > _BACKLOG:
+            yield note(
+                "notification-backlog",
+                path,
+                f"{count} notifications wait to be read or cleaned up",
+                "Look again in a quarter of an hour; brokers clean up config changes after that time.",
+                count=count,
+            )
+
+
+ROWS: Final = (
+    Row(check="C-31", title="one controller", stages=UNFINISHED, look=_one_controller),
+    Row(check="C-31", title="no split brain", stages=UNFINISHED, look=_split_brain),
+    Row(check="C-31", title="a leader of the quorum", stages=RUNNING | {Stage.FINAL}, look=_quorum_leads),
+    Row(check="C-31", title="controllers alive", stages=RUNNING | {Stage.FINAL}, look=_controllers_alive),
+    Row(check="C-32", title="brokers alive", stages=UNFINISHED, look=_brokers_alive),
+    Row(check="C-33", title="partitions in sync", stages=ALWAYS, look=_partitions),
+    Row(check="C-34", title="no reassignment", stages=UNFINISHED, look=_moves),
+    Row(check="C-35", title="no pending deletion", stages=ON_ZOOKEEPER, look=_deletions),
+    Row(check="C-36", title="replicas on brokers that are there", stages=UNFINISHED, look=_absent_replicas),
+    Row(check="C-39", title="nothing waits in ZooKeeper", stages=ON_ZOOKEEPER, look=_elections),
+)

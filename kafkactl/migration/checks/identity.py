@@ -1,0 +1,421 @@
+"""C-01 to C-08: is it one cluster, and do its versions and levels go together?
+
+Rules: core `KafkaConfig.validateValues`, `ActivationRecordsGenerator`, `ClusterControlManager.registerBroker`,
+`KRaftVersion` of 3.9; that each breach ends as said was measured on 3.9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.migration.checks.bugs import Bug, bugs_of
+from kafkactl.migration.checks.case import CLAIMED, FORWARD, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
+from kafkactl.migration.observed.observation import NodeSeen
+from kafkactl.migration.observed.settings import (
+    BOOTSTRAP,
+    CONNECT,
+    VOTERS,
+    chroot_of,
+    dynamic_quorum,
+    given,
+    ibp_level,
+    is_hidden,
+    is_zookeeper_broker,
+    level_name,
+    log_dirs,
+    release_of,
+    version_of,
+)
+from kafkactl.migration.state.identity import cluster_id_mismatch, disk_of_another_cluster, is_known
+from kafkactl.migration.state.unknown import different_clusters
+
+_FLOOR: Final = 8  # 3.4-IV0: MetadataVersion.isMigrationSupported
+_TRANSACTION_FLOOR: Final = 13  # 3.6-IV1: metadata transactions, asked for since KAFKA-17457
+_TOKEN_FLOOR: Final = 14  # 3.6-IV2
+_SCRAM_FLOOR: Final = 11  # 3.5-IV2
+_JBOD_FLOOR: Final = 17  # 3.7-IV2
+_DYNAMIC_FLOOR: Final = 21  # 3.9-IV0: kraft.version 1
+_ANY_PATCH: Final = 1 << 16
+_OLDEST, _RECOMMENDED = (3, 4, 0), (3, 6, 2)
+
+
+def _cluster_id(case: CheckCase) -> Said:
+    """C-01. Controllers of another cluster start and answer "ready"; nothing of Kafka compares the two ids in time."""
+    expected = None if case.tree is None else case.tree.cluster_id
+    seen = [(one, (one.meta_properties or {}).get("cluster.id")) for one in case.observation.nodes]
+    told = [(node, id) for node, id in seen if id]
+    if expected is None:
+        if len({id for _, id in told}) > 1:
+            named = ", ".join(f"{node.name}: {id}" for node, id in told)
+            yield cluster_id_mismatch("nodes", f"their meta.properties name different clusters ({named})")
+            return
+        yield Unknown("the id of the cluster in ZooKeeper (/cluster/id) was not observed")
+        return
+    yield from (
+        disk_of_another_cluster(node, id, expected) for node, id in told if id != expected and node in case.brokers
+    )
+    unformatted = case.stage is Stage.BEFORE  # so controllers may be
+    silent = [node.name for node, id in seen if not id and not (unformatted and node in case.controllers)]
+    if silent:
+        yield Unknown(f"meta.properties of {', '.join(silent)} was not observed")
+
+
+def _strangers(case: CheckCase) -> Said:
+    """C-01, of what was observed: the log of one cluster beside the znodes of another."""
+    yield from different_clusters(case.evidence)
+
+
+def _who_they_are(case: CheckCase) -> Said:
+    """C-01. Every node is asked who it is, and the inventory is compared with whatever names nodes."""
+    yield from case.evidence.identities.findings
+    for node in case.observation.nodes:
+        if node.alive is True and node.identity is not None and not is_known(node):
+            yield Unknown(f"which node answers at {node.address}, where the inventory has {node.name}, was not told")
+
+
+def _chroot(case: CheckCase) -> Said:
+    """C-02. Controllers with another chroot see an empty tree, and make Kafka's roots and /migration there."""
+    connects = [(one, given(one, CONNECT)) for one in case.observation.nodes]
+    known = [(node, text) for node, text in connects if text is not None and not is_hidden(text)]
+    observed = _observed_chroot(case)
+    expected = observed if observed is not None else _most_common([chroot_of(text) for _, text in known])
+    for node, text in known:
+        if expected is not None and chroot_of(text) != expected:
+            yield blocker(
+                "chroot-mismatch",
+                node.name,
+                f"its {CONNECT} ends in {chroot_of(text) or '/'}, and the cluster is below {expected or '/'}",
+                f"Set {CONNECT} to that of the brokers, whole, with the path at its end.",
+                chroot=chroot_of(text) or "/",
+                expected=expected or "/",
+            )
+    blind = [one.name for one, text in connects if one.config is None or is_hidden(text)]
+    if blind:
+        yield Unknown(f"{CONNECT} of {', '.join(blind)} was not observed")
+
+
+def _observed_chroot(case: CheckCase) -> str | None:
+    if case.observation.tree is None:
+        return None
+    named = case.observation.chroot or chroot_of(case.observation.connect or "") or case.observation.tree.chroot
+    return "/" + named.strip("/") if named.strip("/") else ""
+
+
+def _most_common(texts: list[str]) -> str | None:
+    return max(sorted(set(texts)), key=texts.count, default=None)
+
+
+def _ensembles(case: CheckCase) -> Iterator[Finding]:
+    """C-02, the other half: the same servers. Names can be aliases, so this only warns."""
+    servers: dict[frozenset[str], list[str]] = {}
+    for node in case.observation.nodes:
+        text = given(node, CONNECT)
+        if text is not None and not is_hidden(text):
+            hosts = frozenset(host.strip() for host in text.partition("/")[0].split(",") if host.strip())
+            servers.setdefault(hosts, []).append(node.name)
+    if len(servers) > 1:
+        apart = not frozenset.intersection(*servers)
+        named = "; ".join(f"{', '.join(nodes)}: {','.join(sorted(hosts))}" for hosts, nodes in servers.items())
+        text = (
+            "nodes name ZooKeeper servers of which none is common to all" if apart else "nodes name different servers"
+        )
+        yield warning(
+            "zookeeper-servers-differ",
+            CONNECT,
+            f"{text} ({named})",
+            "Make sure that all of them are the same ensemble.",
+        )
+
+
+# --- versions -------------------------------------------------------------------------------------------------------
+
+
+def _versions(case: CheckCase) -> Said:
+    """C-03. One release everywhere, new enough; and which known faults it has."""
+    versions = [(one, version_of(one)) for one in case.observation.nodes]
+    known = [(node, version) for node, version in versions if version is not None]
+    # Before its first start nobody can tell which version a controller will run.
+    asked = case.brokers if case.stage is Stage.BEFORE else case.observation.nodes
+    silent = [one.name for one in asked if version_of(one) is None]
+    if silent:
+        yield Unknown(f"the version of {', '.join(silent)} was not observed")
+    told = sorted({version for _, version in known}, key=str)
+    if len(told) > 1:
+        named = ", ".join(f"{node.name} {version}" for node, version in known)
+        yield warning(
+            "nodes-of-several-releases",
+            "nodes",
+            f"they run different versions: {named}",
+            "Bring all brokers and controllers to one version before the migration.",
+            versions=[str(version) for version in told],
+        )
+    for version in told:
+        # Where the patch is not known, only what every patch lacks is told.
+        at = (version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch)
+        nodes = [node.name for node, one in known if one == version]
+        if at < _OLDEST or version.major > 3:
+            yield blocker(
+                "release-cannot-migrate",
+                ", ".join(nodes),
+                f"Kafka {version} has no migration from ZooKeeper",
+                "Bring every node to the newest 3.9 first.",
+                version=str(version),
+            )
+            continue
+        if version.patch is None and bugs_of(at) != bugs_of((*at[:2], 0)):
+            yield Unknown(
+                f"which patch of {version} {', '.join(nodes)} run is not known, and corrections came with patches"
+            )
+        yield from _bugs(case, str(version), at, nodes)
+
+
+def _bugs(case: CheckCase, version: str, at: tuple[int, int, int], nodes: list[str]) -> Iterator[Finding]:
+    found = bugs_of(at)
+    if not found:
+        return
+    kept = _contents(case)
+    losing = [bug for bug in found if bug.loses in kept]
+    if losing and case.stage in FORWARD:
+        yield blocker(
+            "release-loses-data-in-migration",
+            ", ".join(nodes),
+            f"Kafka {version} loses what this cluster has: "
+            + "; ".join(f"{bug.issue}: {bug.effect}" for bug in losing),
+            "Bring every node to the newest 3.9 first.",
+            issues=[bug.issue for bug in losing],
+        )
+    text = f"Kafka {version} lacks {len(found)} corrections of the migration"
+    if at < _RECOMMENDED:
+        text += ", and is older than 3.6.2, the oldest that should be tried"
+    yield warning(
+        "release-with-migration-bugs",
+        ", ".join(nodes),
+        f"{text}: {_told(found)}",
+        "Bring every node to the newest 3.9 first, or read what each of them means for this cluster.",
+        issues=[bug.issue for bug in found],
+    )
+
+
+def _told(bugs: Iterable[Bug]) -> str:
+    return "; ".join(f"{bug.issue} ({bug.effect})" for bug in bugs)
+
+
+def _contents(case: CheckCase) -> frozenset[str]:
+    """Which kinds of data the cluster has, in the words of the table of faults."""
+    tree = case.tree
+    if tree is None:
+        return frozenset()
+    kinds = {
+        "acls": tree.acls,
+        "scram": tree.scram,
+        "tokens": tree.delegation_tokens,
+        "encrypted-configs": any(
+            "encryptedPassword:" in text for one in tree.broker_configs.values() for text in one.values()
+        ),
+    }
+    return frozenset(name for name, held in kinds.items() if held)
+
+
+# --- levels ---------------------------------------------------------------------------------------------------------
+
+
+def _ibp(case: CheckCase) -> Said:
+    """C-04. inter.broker.protocol.version is the same everywhere and high enough for what the cluster has."""
+    brokers = [one for one in case.brokers if is_zookeeper_broker(one)]
+    levels = [(one, ibp_level(one)) for one in brokers]
+    known = [(node, level) for node, level in levels if level is not None]
+    silent = [node.name for node, level in levels if level is None]
+    if silent:
+        yield Unknown(f"inter.broker.protocol.version of {', '.join(silent)} was not observed")
+    if len({level for _, level in known}) > 1:
+        named = ", ".join(f"{node.name} {level_name(level)}" for node, level in known)
+        yield blocker(
+            "inter-broker-protocol-differs",
+            "brokers",
+            f"their inter.broker.protocol.version is not the same: {named}",
+            "Set the same inter.broker.protocol.version on all brokers and restart them one by one.",
+            levels=sorted({level for _, level in known}),
+        )
+    for node, level in known:
+        yield from _floors(case, node, level)
+    message_format = [one.name for one in brokers if given(one, "log.message.format.version")]
+    if message_format:
+        yield warning(
+            "message-format-version-set",
+            ", ".join(message_format),
+            "log.message.format.version is set; it counts for nothing from inter.broker.protocol.version 3.0 on",
+            "Remove it from the files before the migration.",
+        )
+
+
+def _floors(case: CheckCase, node: NodeSeen, level: int) -> Iterator[Finding]:
+    version = version_of(node)
+    asks_transactions = version is None or (version.major, version.minor, version.patch or 0) >= (3, 8, 1)
+    tree = case.tree
+    floors = (
+        (_FLOOR, True, "a broker in migration mode does not start"),
+        (_TRANSACTION_FLOOR, asks_transactions, "the controllers refuse to begin a migration (KAFKA-17457)"),
+        (
+            _JBOD_FLOOR,
+            len(log_dirs(node)) > 1,
+            "a broker with several log directories does not start in migration mode",
+        ),
+        (_TOKEN_FLOOR, tree is not None and bool(tree.delegation_tokens), "delegation tokens cannot be migrated"),
+        (_SCRAM_FLOOR, tree is not None and bool(tree.scram), "SCRAM credentials cannot be migrated"),
+    )
+    broken = [(floor, then) for floor, holds, then in floors if holds and level < floor]
+    if broken:
+        highest = max(floor for floor, _ in broken)
+        yield blocker(
+            "jbod-before-3-7-iv2" if highest == _JBOD_FLOOR else "inter-broker-protocol-too-old",
+            node.name,
+            f"its inter.broker.protocol.version is {level_name(level)}; below {level_name(highest)} "
+            + "; ".join(then for _, then in broken),
+            f"Raise inter.broker.protocol.version on all brokers to {level_name(highest)} or later, one restart each.",
+            level=level,
+            needed=highest,
+        )
+
+
+def _metadata_version(case: CheckCase) -> Said:
+    """C-05. A migrating broker registers [IBP, IBP] for metadata.version; the finalized level must lie in it."""
+    finalized = case.metadata_version
+    if finalized is None:
+        if case.stage is not Stage.BEFORE or any(one.meta_properties for one in case.controllers):
+            yield Unknown("the quorum's metadata.version was not observed")
+        return
+    for node in case.brokers:
+        level = ibp_level(node) if is_zookeeper_broker(node) else None
+        if level is not None and level != finalized:
+            yield blocker(
+                "inter-broker-protocol-not-metadata-version",
+                node.name,
+                f"its inter.broker.protocol.version is {level_name(level)} and the quorum's metadata.version"
+                f" {level_name(finalized)}: it will never be registered, for both must be exactly the same",
+                "Format the controllers again with --release-version set to the brokers' inter.broker.protocol.version,"
+                " or change the latter on all brokers.",
+                inter_broker_protocol=level,
+                metadata_version=finalized,
+            )
+    releases = [release_of(one) for one in case.controllers]
+    asked = any(one is not None and (one.name, one.patch) >= ("3.8", 1) for one in releases)
+    if case.stage is Stage.BEFORE and finalized < (_TRANSACTION_FLOOR if asked else _FLOOR):
+        yield blocker(
+            "metadata-version-too-old",
+            "quorum",
+            f"its metadata.version is {level_name(finalized)}, and a migration needs"
+            f" {level_name(_TRANSACTION_FLOOR if asked else _FLOOR)}: the controllers would not start with the flag",
+            "Raise inter.broker.protocol.version on the brokers and format the controllers with the same level.",
+            metadata_version=finalized,
+        )
+
+
+def _features(case: CheckCase) -> Said:
+    """C-06. /feature is not migrated; what is finalized in it would be gone."""
+    if case.tree is None:
+        yield Unknown("the ZooKeeper tree was not observed")
+    elif case.tree.features is not None and case.tree.features.levels:
+        levels = ", ".join(f"{name} {level}" for name, level in case.tree.features.levels.items())
+        yield warning(
+            "finalized-features-in-zookeeper",
+            "/feature",
+            f"it names finalized features ({levels}), and they are not migrated",
+            "Make sure that nobody relies on them.",
+        )
+
+
+# --- the quorum -----------------------------------------------------------------------------------------------------
+
+
+def _quorum_kind(case: CheckCase) -> Iterator[Finding]:
+    """C-07. A dynamic quorum (kraft.version 1) needs metadata.version 3.9-IV0; one style everywhere."""
+    level = case.metadata_version
+    planned = [dynamic_quorum(one) for one in case.controllers]
+    kraft_version = None if case.image is None else case.image.kraft_version
+    is_dynamic = bool(kraft_version) or (kraft_version is None and bool(planned) and all(planned))
+    if level is None:
+        level = min((one for one in map(ibp_level, case.brokers) if one is not None), default=None)
+    if is_dynamic and level is not None and level < _DYNAMIC_FLOOR:
+        yield blocker(
+            "dynamic-quorum-needs-3-9-iv0",
+            "quorum",
+            f"the controllers form a dynamic quorum, which needs metadata.version {level_name(_DYNAMIC_FLOOR)},"
+            f" and the cluster's level is {level_name(level)}",
+            f"Use a static quorum ({VOTERS} on every node), or raise inter.broker.protocol.version to 3.9 first.",
+            level=level,
+        )
+    styles = {one.name: dynamic_quorum(one) for one in case.observation.nodes if dynamic_quorum(one) is not None}
+    if len(set(styles.values())) > 1:
+        dynamic = ", ".join(name for name, style in styles.items() if style)
+        yield warning(
+            "quorum-style-differs",
+            "nodes",
+            f"some nodes name the quorum by {VOTERS}, others by {BOOTSTRAP} ({dynamic})",
+            "Use the same property on all nodes.",
+        )
+
+
+def _voters(case: CheckCase) -> Iterator[Finding]:
+    """C-07, the other half: all nodes name the same voters, and these are the controllers."""
+    named: dict[frozenset[int], list[str]] = {}
+    for node in case.observation.nodes:
+        text = given(node, VOTERS)
+        if text is not None and not is_hidden(text):
+            named.setdefault(_voter_ids(text), []).append(node.name)
+    if len(named) > 1:
+        told = "; ".join(f"{', '.join(nodes)}: {sorted(ids)}" for ids, nodes in named.items())
+        yield blocker(
+            "quorum-voters-differ",
+            VOTERS,
+            f"nodes name different voters: {told}",
+            f"Make {VOTERS} the same on all nodes.",
+        )
+    known = {one.id for one in case.controllers}
+    for ids, nodes in named.items():
+        if known and len(named) == 1 and not ids & known:
+            yield blocker(
+                "quorum-voters-differ",
+                ", ".join(nodes),
+                f"{VOTERS} names {sorted(ids)}, and the controllers are {sorted(known)}",
+                f"Set {VOTERS} to the controllers of this migration.",
+            )
+
+
+def _voter_ids(text: str) -> frozenset[int]:
+    return frozenset(int(one.partition("@")[0]) for one in text.split(",") if one.partition("@")[0].strip().isdecimal())
+
+
+def _used_disks(case: CheckCase) -> Iterator[Finding]:
+    """C-08. A quorum that was in office before must not be started for a new attempt."""
+    for id, log in case.observation.logs.items():
+        used = [word for word, found in (
+            ("the copy of an earlier attempt", log.copy_begin is not None or (log.migration_state or 0) == 1),
+            ("registrations of brokers", bool(log.registrations)),
+            (f"{len(log.image.topics)} topics", bool(log.image.topics)),
+        ) if found]  # fmt: skip
+        if used:
+            yield blocker(
+                "controller-disk-of-earlier-attempt",
+                f"controller {id}",
+                f"its metadata log holds {' and '.join(used)}, and the migration is not under way",
+                "Before the next attempt stop it, keep a copy of its metadata directory, empty it and format it again.",
+                last_offset=log.last_offset,
+            )
+
+
+ROWS: Final = (
+    Row(check="C-01", title="one cluster id", stages=frozenset(Stage), look=_cluster_id),
+    Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), look=_who_they_are),
+    Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, look=_strangers),
+    Row(check="C-02", title="one chroot", stages=UNFINISHED, look=_chroot),
+    Row(check="C-02", title="one ensemble", stages=UNFINISHED, look=_ensembles),
+    Row(check="C-03", title="releases", stages=UNFINISHED, look=_versions),
+    Row(check="C-04", title="inter.broker.protocol.version", stages=UNFINISHED, look=_ibp),
+    Row(check="C-05", title="metadata.version of the quorum", stages=UNFINISHED, look=_metadata_version),
+    Row(check="C-06", title="finalized features", stages=FORWARD, look=_features),
+    Row(check="C-07", title="kind of quorum", stages=UNFINISHED, look=_quorum_kind),
+    Row(check="C-07", title="the same voters", stages=frozenset(Stage), look=_voters),
+    Row(check="C-08", title="empty controllers' disks", stages=frozenset({Stage.BEFORE}), look=_used_disks),
+)

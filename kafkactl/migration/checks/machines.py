@@ -1,0 +1,109 @@
+"""C-30, C-40 to C-42, and strays: what machines and people know, and an observation only sometimes tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.findings import blocker, warning
+from kafkactl.migration.checks.case import (
+    ALWAYS,
+    FORWARD,
+    ON_ZOOKEEPER,
+    UNFINISHED,
+    CheckCase,
+    Row,
+    Said,
+    Stage,
+    Unknown,
+)
+from kafkactl.migration.observed.observation import Mode
+from kafkactl.migration.observed.settings import is_kraft_file
+from kafkactl.migration.state.evidence import metric
+from kafkactl.wording import some
+
+
+def _ensemble(case: CheckCase) -> Said:
+    """C-30."""
+    servers = case.observation.servers
+    if case.observation.tree is None:
+        yield Unknown("ZooKeeper could not be read, or was not observed")
+    elif servers is None or all(one.mode is None for one in servers):
+        yield Unknown("how the ZooKeeper servers are is not part of the observation, or none of them answers srvr")
+    else:
+        for one in servers:
+            if one.mode is None:
+                yield warning(
+                    "zookeeper-server-silent",
+                    f"ZooKeeper {one.address}",
+                    "it does not answer srvr: it is down, or does not serve",
+                    "Bring it back first: a migration needs an ensemble that survives the loss of a server.",
+                )
+        if len(servers) > 1 and sum(one.mode == "leader" for one in servers) != 1:
+            yield warning(
+                "zookeeper-leader-not-seen",
+                "ZooKeeper",
+                f"of its servers {some(f'{one.address} is {one.mode}' for one in servers)}: there is not one leader",
+                "Compare zookeeper.connect with the ensemble; look again when its election is over.",
+            )
+
+
+def _log_dirs(case: CheckCase) -> Said:
+    """C-40. A broker in migration mode halts when a directory of it fails, whatever the others are."""
+    silent = []
+    for node in case.brokers:
+        offline = metric(node, "OfflineLogDirectoryCount")
+        if offline is None:
+            silent.append(node.name)
+        elif offline:
+            yield blocker(
+                "log-directory-offline",
+                node.name,
+                f"{int(offline)} of its log directories are offline; in migration mode it stops for that",
+                "Repair or replace the directory before it is restarted.",
+            )
+    if silent:
+        yield Unknown(f"whether a log directory of {', '.join(silent)} has failed was not observed")
+
+
+def _strays(case: CheckCase) -> Said:
+    """Measured page, 5.2. *-stray directories stop everything, and only the disks show them."""
+    for node in case.brokers:
+        if node.strays:
+            yield blocker(
+                "partitions-became-strays",
+                node.name,
+                f"{some(node.strays)}: it has put these partitions aside, for its metadata did not have them",
+                "Stop the node. Move the directories back, and find out why before it is started again.",
+                directories=len(node.strays),
+            )
+    if case.stage is not Stage.DUAL or all(node.strays is not None for node in case.brokers):
+        return
+    if any(node.mode is Mode.KRAFT or is_kraft_file(node) for node in case.brokers) or (
+        (case.registered or {}) and not all((case.registered or {}).values())
+    ):
+        yield Unknown(
+            "whether a broker has *-stray directories is seen on its disks only: look for them after each restart"
+        )
+
+
+def _automation(_: CheckCase) -> Iterator[Unknown]:
+    """C-41. Only the operator knows."""
+    yield Unknown("whether rebalancers, operators, topic and ACL synchronisation are paused is for you to say")
+
+
+def _reach(case: CheckCase) -> Iterator[Unknown]:
+    """C-42. Seen where all brokers are registered and followed; before that, only the machines can tell."""
+    entered = set() if case.log is None else set(case.log.registrations)
+    apart = [one.name for one in case.brokers if one.id not in entered]
+    if apart:
+        yield Unknown(f"whether {', '.join(apart)} and the controllers reach each other was not tried")
+
+
+ROWS: Final = (
+    Row(check="C-30", title="ZooKeeper ensemble", stages=UNFINISHED, look=_ensemble),
+    Row(check="C-40", title="log directories", stages=ON_ZOOKEEPER, look=_log_dirs),
+    Row(check="C-41", title="automation is paused", stages=UNFINISHED, look=_automation),
+    Row(check="C-42", title="nodes reach each other", stages=FORWARD, look=_reach),
+    Row(check="X-5.2", title="no stray directories", stages=ALWAYS, look=_strays),
+)

@@ -1,0 +1,317 @@
+"""C-10 to C-12 and C-19 to C-22: the files of the nodes, each for what the node is and where the migration is.
+
+Rules: core `KafkaConfig.validateValues`, `KafkaServer`, `ControllerChannelManager`, `ClusterControlManager` of 3.9;
+KIP-866. Files of KRaft nodes are asked the questions that Kafka itself asks at their start
+(storage/config/node_config.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.findings import Finding, Severity, blocker, note, warning
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.migration.checks.case import (
+    ALWAYS,
+    FORWARD,
+    ON_ZOOKEEPER,
+    RUNNING,
+    UNFINISHED,
+    CheckCase,
+    Row,
+    Said,
+    Stage,
+    Unknown,
+)
+from kafkactl.migration.observed.observation import Mode, NodeSeen
+from kafkactl.migration.observed.settings import (
+    BOOTSTRAP,
+    CONNECT,
+    CONTROL_PLANE,
+    IBP,
+    LISTENER_NAMES,
+    PROTOCOLS,
+    ROLES,
+    VOTERS,
+    controller_listener,
+    flag,
+    given,
+    is_hidden,
+    is_kraft_file,
+    is_migrating_file,
+    is_on,
+    is_zookeeper_broker,
+    protocols,
+    release_of,
+)
+from kafkactl.migration.zktree.settings import is_password_config
+from kafkactl.protocol.text.java_text import parse_int
+
+_RESERVED_ID: Final = 1000  # reserved.broker.max.id
+_POLICIES: Final = ("create.topic.policy.class.name", "alter.config.policy.class.name")
+
+
+def _broker_ids(case: CheckCase) -> Said:
+    """C-10. A broker has an id that is written down, the same in its file, on its disks and in ZooKeeper."""
+    for node in case.brokers:
+        if node.config is None:
+            yield Unknown(f"the file of {node.name} was not observed")
+            continue
+        texts = {key: given(node, key) for key in ("broker.id", "node.id")}
+        ids = {key: parse_int(text) for key, text in texts.items() if text is not None and not is_hidden(text)}
+        if not any(texts.values()) or set(ids.values()) == {-1}:
+            yield blocker(
+                "broker-id-not-written",
+                node.name,
+                "its file has no broker.id, so Kafka makes one up; a broker in migration mode needs it written",
+                f"Set broker.id={node.id}, as its meta.properties has it.",
+            )
+        wrong = {key: id for key, id in ids.items() if id not in (node.id, -1)}
+        on_disk = parse_int(
+            (node.meta_properties or {}).get("broker.id", (node.meta_properties or {}).get("node.id", ""))
+        )
+        if on_disk is not None and on_disk != node.id:
+            wrong["meta.properties"] = on_disk
+        if wrong:
+            told = ", ".join(f"{key} {id}" for key, id in wrong.items())
+            yield blocker(
+                "broker-id-mismatch",
+                node.name,
+                f"it is known as {node.id}, and there is another id: {told}",
+                "Write the id that its disks were made with; they must never be used under another.",
+            )
+        yield from _reserved(node)
+
+
+def _reserved(node: NodeSeen) -> Iterator[Finding]:
+    highest = parse_int(given(node, "reserved.broker.max.id") or "")
+    limit = _RESERVED_ID if highest is None else highest
+    if node.id > limit and is_on(node, "broker.id.generation.enable", True) and is_zookeeper_broker(node):
+        yield blocker(
+            "broker-id-above-reserved",
+            node.name,
+            f"its id is above reserved.broker.max.id ({limit}) while ids are generated: with broker.id written it does"
+            " not start",
+            "Set broker.id.generation.enable=false, or raise reserved.broker.max.id.",
+            limit=limit,
+        )
+
+
+def _ids_apart(case: CheckCase) -> Iterator[Finding]:
+    """C-11. No controller has the id of a broker, of those that are gone either."""
+    held: dict[int, str] = {one.id: "a broker" for one in case.brokers}
+    tree = case.tree
+    if tree is not None:
+        if case.stage in FORWARD:  # dynamic configs of a controller are mirrored there later
+            held |= {int(id): "an entry of /config/brokers" for id in tree.broker_configs if id.isdecimal()}
+        for topic in tree.topics.values():
+            for partition in topic.partitions.values():
+                held |= dict.fromkeys(partition.replicas, "a replica")
+        held |= dict.fromkeys(tree.brokers, "a broker")
+    for node in case.controllers:
+        if node.id in held:
+            yield blocker(
+                "controller-id-is-broker-id",
+                node.name,
+                f"{held[node.id]} has the id {node.id}, too",
+                "Give the controller an id that no broker has or had, and format it again.",
+            )
+
+
+# --- brokers --------------------------------------------------------------------------------------------------------
+
+
+def _migrating_file(case: CheckCase) -> Iterator[Finding]:
+    """C-12. A file with the flag has all that a broker in migration mode needs; one without has none of it."""
+    for node in case.brokers:
+        if node.config is None or is_kraft_file(node):
+            continue
+        wrong = list(_missing_for_migration(node)) if is_migrating_file(node) else list(_too_much_for_zookeeper(node))
+        if wrong:
+            yield blocker(
+                "broker-file-half-edited",
+                node.name,
+                "it would not start with its file: " + "; ".join(wrong),
+                "Write the file anew with `kafkactl migrate render`.",
+            )
+
+
+def _missing_for_migration(node: NodeSeen) -> Iterator[str]:
+    if not (given(node, VOTERS) or given(node, BOOTSTRAP)):
+        yield f"{MIGRATION_ENABLE} is true and neither {VOTERS} nor {BOOTSTRAP} names the controllers"
+    name = controller_listener(node)
+    if name is None:
+        yield f"{MIGRATION_ENABLE} is true and {LISTENER_NAMES} is empty"
+    elif name not in {*protocols(node), *PROTOCOLS}:
+        yield f"listener.security.protocol.map has no entry for {name}, the controllers' listener"
+    if not given(node, CONNECT):
+        yield f"{CONNECT} is missing"
+
+
+def _too_much_for_zookeeper(node: NodeSeen) -> Iterator[str]:
+    if flag(node) is False and given(node, LISTENER_NAMES):
+        yield f"{LISTENER_NAMES} must be empty on ZooKeeper without {MIGRATION_ENABLE}=true"
+    if not given(node, CONNECT):
+        yield f"it has neither {ROLES} nor {CONNECT}"
+
+
+def _kraft_too_early(case: CheckCase) -> Said:
+    """C-19. Started with a KRaft file before the copy, a broker renames every partition to *-stray."""
+    for node in case.brokers:
+        if not (is_kraft_file(node) or node.mode is Mode.KRAFT):
+            continue
+        if not case.is_seen_before_copy:
+            yield Unknown(f"{node.name} has a KRaft file, and whether the copy is done was not observed")
+        else:
+            yield blocker(
+                "kraft-file-before-copy",
+                node.name,
+                "it has a KRaft file, or runs with one, before the copy is done: at its start it renames every"
+                " partition to *-stray, and data without another replica is lost",
+                "Do not restart it. Put the file of migration mode back; if it was started, stop it and move the"
+                " *-stray directories back before anything else.",
+            )
+
+
+def _kraft_file(case: CheckCase) -> Iterator[Finding]:
+    """C-19. The KRaft file of a broker: nothing of ZooKeeper left, the id kept, an authorizer that KRaft has."""
+    for node in case.brokers:
+        if node.config is None or not is_kraft_file(node):
+            continue
+        left = [
+            key
+            for key in (MIGRATION_ENABLE, CONNECT, IBP)
+            if given(node, key) and (key != MIGRATION_ENABLE or flag(node))
+        ]
+        if left:
+            yield warning(
+                "zookeeper-settings-on-kraft-broker",
+                node.name,
+                f"its KRaft file still has {', '.join(left)}",
+                "Remove them; with a rollback file kept apart nothing is lost.",
+                keys=left,
+            )
+        authorizer = given(node, "authorizer.class.name")
+        if authorizer is not None and authorizer.endswith("AclAuthorizer"):
+            yield blocker(
+                "zookeeper-authorizer-on-kraft",
+                node.name,
+                "its KRaft file names the authorizer of ZooKeeper, with which it does not start",
+                "Set authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer.",
+            )
+
+
+def _control_plane(case: CheckCase) -> Iterator[Finding]:
+    """C-19, KAFKA-17788, KAFKA-17790. control.plane.listener.name is of ZooKeeper only."""
+    for node in case.brokers:
+        if not given(node, CONTROL_PLANE) or is_kraft_file(node):
+            continue
+        release = release_of(node)
+        if release is not None and (release.name, release.patch) < ("3.9", 0) and case.stage is not Stage.FINAL:
+            yield blocker(
+                "control-plane-listener-not-registered",
+                node.name,
+                f"it has {CONTROL_PLANE}, and Kafka {release.version_text} leaves that listener out of the registration"
+                " in migration mode (KAFKA-17788)",
+                f"Remove {CONTROL_PLANE} first, or bring the brokers to 3.9.",
+            )
+        else:
+            yield note(
+                "control-plane-listener-goes",
+                node.name,
+                f"it has {CONTROL_PLANE}, which its KRaft file must not have",
+                "`kafkactl migrate render` leaves it out.",
+            )
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def _plugins(case: CheckCase) -> Iterator[Finding]:
+    """C-20. Policies are asked by the controllers from the copy on."""
+    for key in _POLICIES:
+        classes = sorted({text for one in case.brokers if (text := given(one, key))})
+        if classes and any(one.config is not None and given(one, key) is None for one in case.controllers):
+            yield warning(
+                "policy-not-on-controllers",
+                key,
+                f"brokers have {', '.join(classes)}, and from the copy on controllers decide, which do not have it",
+                "Set it on the controllers and put the class on their class path; see also KAFKA-19026.",
+            )
+    builders = sorted({text for one in case.brokers if (text := given(one, "principal.builder.class"))})
+    if builders and case.stage in ON_ZOOKEEPER:
+        yield warning(
+            "principal-builder-on-kraft",
+            "principal.builder.class",
+            f"{', '.join(builders)} must be able to serialize principals (KafkaPrincipalSerde) in KRaft",
+            "Make sure that it does, and set it on the controllers.",
+        )
+
+
+def _files(case: CheckCase) -> Iterator[Finding]:
+    """C-21. Files are read as Java reads them; what Kafka would not load is told before a restart finds out."""
+    from kafkactl.storage.config.node_config import ConfigError, read_node_config
+
+    for node in case.observation.nodes:
+        if node.config_text is None or not is_kraft_file(node):
+            continue
+        release = release_of(node) or find_release("3.9")
+        try:
+            read_node_config(node.config_text.encode("latin-1", "replace"), file=node.name, release=release)
+        except ConfigError as error:
+            wrong = [one for one in error.findings if one.severity is Severity.BLOCKER and not _is_unseen(node, one)]
+            if wrong:
+                yield blocker(
+                    "node-file-refused",
+                    node.name,
+                    "Kafka would not start with its file: " + "; ".join(one.message for one in wrong),
+                    "Correct the file before the next restart.",
+                    reasons=[one.id for one in wrong],
+                )
+
+
+def _is_unseen(node: NodeSeen, finding: Finding) -> bool:
+    """Whether a complaint is about a value that the observation does not show."""
+    key = str(finding.evidence.get("key", ""))
+    return finding.id == "unresolved-config-provider" or is_hidden(given(node, key)) or is_password_config(key)
+
+
+def _in_force(case: CheckCase) -> Iterator[Finding]:
+    """C-22. The file that was read is the one that the running process was started with."""
+    for node in case.brokers:
+        if node.api_versions is None or node.config is None or is_kraft_file(node):
+            continue
+        runs, says = node.api_versions.zk_migration_ready, flag(node)
+        if says is not None and runs != says and node.mode is not Mode.KRAFT:
+            yield warning(
+                "file-not-in-force",
+                node.name,
+                f"it runs {'with' if runs else 'without'} the flag, and its file has it {'on' if says else 'off'}:"
+                " it was not restarted since, or its service reads another file",
+                "Find out which file its service reads before the next step.",
+                runs=runs,
+                file=says,
+            )
+    for node in (*case.brokers, *case.controllers):
+        if node.mode is Mode.KRAFT and node.config is not None and not is_kraft_file(node) and node in case.brokers:
+            yield warning(
+                "file-not-in-force",
+                node.name,
+                "it runs as a KRaft broker, and its file would start it on ZooKeeper",
+                "Find out which file its service reads before the next step.",
+            )
+
+
+ROWS: Final = (
+    Row(check="C-10", title="written broker ids", stages=UNFINISHED, look=_broker_ids),
+    Row(check="C-11", title="ids of controllers", stages=ALWAYS, look=_ids_apart),
+    Row(check="C-12", title="files of migration mode", stages=UNFINISHED, look=_migrating_file),
+    Row(check="C-19", title="no KRaft file too early", stages=ON_ZOOKEEPER, look=_kraft_too_early),
+    Row(check="C-19", title="KRaft files", stages=RUNNING | {Stage.FINAL}, look=_kraft_file),
+    Row(check="C-19", title="control plane listener", stages=UNFINISHED, look=_control_plane),
+    Row(check="C-20", title="policies and plugins", stages=UNFINISHED, look=_plugins),
+    Row(check="C-21", title="files that Kafka loads", stages=ALWAYS, look=_files),
+    Row(check="C-22", title="files in force", stages=UNFINISHED, look=_in_force),
+)

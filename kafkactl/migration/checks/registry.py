@@ -1,0 +1,151 @@
+"""`check`: every danger that an observation shows, all at once, in every state of the migration.
+
+The rows stand in check_*.py, each a small function with its number: C-01 to C-61 of the list of pre-flight checks, and
+X-… for what only measurements on real clusters told (X-2.1 is section 2.1 of theirs; X-STATE is the situation as a
+whole). A row says in which stages it is asked. What it cannot answer from the observation is a finding of its own,
+`check-unknown`, which warns. Every warning has to be accepted by name before a step is taken; a blocker cannot be
+accepted, but for two that the list of checks itself leaves to the operator. Each finding and each question has a number
+of its own (check_numbers.py): accepting one accepts nothing else of its check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, Severity, blockers, warning
+from kafkactl.frozen import changed
+from kafkactl.migration.checks import access as check_access
+from kafkactl.migration.checks import controllers as check_controllers
+from kafkactl.migration.checks import data as check_data
+from kafkactl.migration.checks import decided as check_decided
+from kafkactl.migration.checks import dual_write as check_dual_write
+from kafkactl.migration.checks import health as check_health
+from kafkactl.migration.checks import identity as check_identity
+from kafkactl.migration.checks import machines as check_machines
+from kafkactl.migration.checks import nodes as check_nodes
+from kafkactl.migration.checks import topic_configs as check_topic_configs
+from kafkactl.migration.checks import witnesses as check_witnesses
+from kafkactl.migration.checks.case import CheckCase, Row, Unknown, case_of
+from kafkactl.migration.checks.data import NUMBERS
+from kafkactl.migration.checks.numbers import (
+    OBSERVED,
+    UNKNOWN_ID,
+    check_of,
+    is_accepted,
+    meanings,
+    number_of_finding,
+    number_of_question,
+)
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.state.evidence import Evidence
+from kafkactl.migration.state.names import State
+from kafkactl.migration.state.table import situation_of
+
+STATE_CHECK: Final = "X-STATE"
+# C-34, C-35: what is under way is carried over, what waits for its deletion is dropped; both may be wanted.
+_MAY_BE_WANTED: Final = frozenset({"reassignment-before-migration", "topic-deletion-before-migration"})
+_WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 3}
+ROWS: Final[tuple[Row, ...]] = (
+    *check_identity.ROWS,
+    *check_nodes.ROWS,
+    *check_controllers.ROWS,
+    *check_access.ROWS,
+    *check_health.ROWS,
+    *check_machines.ROWS,
+    *check_data.ROWS,
+    *check_topic_configs.ROWS,
+    *check_witnesses.ROWS,
+    *check_dual_write.ROWS,
+    *check_decided.ROWS,
+)
+
+
+def check(
+    observation: Observation, *, accepted: frozenset[str] = frozenset(), evidence: Evidence | None = None
+) -> tuple[Finding, ...]:
+    """All findings, the numbers in order, each with `check` in its evidence.
+
+    `accepted` are numbers or ids of findings (see check_numbers): their warnings become info with `accepted` in their
+    evidence. `evidence` is that of the observation, where it was gathered already. Never raises for what was observed.
+    """
+    return check_case(case_of(observation, evidence), accepted=accepted)
+
+
+def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
+    """The same of a case that is there already."""
+    found: dict[tuple[str, str, object], Finding] = {}
+    for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
+        found.setdefault((finding.id, finding.subject, finding.evidence.get("unknown")), finding)
+    told = {id for id, _, _ in found}
+    found |= {(one.id, one.subject, None): one for one in _of_the_state(case) if one.id not in told}
+    return tuple(_accepted(one, accepted) for one in sorted(found.values(), key=_place))
+
+
+def open_questions(findings: Iterable[Finding]) -> list[Finding]:
+    """What still has to be accepted by name before a step is taken: every warning that is not."""
+    return [one for one in findings if one.severity is Severity.WARNING]
+
+
+def check_numbers() -> tuple[str, ...]:
+    """Every check that a finding can belong to."""
+    return tuple(sorted({check_of(number) for number in meanings()} | {STATE_CHECK}))
+
+
+def _of_the_state(case: CheckCase) -> Iterator[Finding]:
+    """The situation as a whole, where no step of the procedure leads to it."""
+    situation = situation_of(case.evidence)
+    if situation.state.is_broken and situation.state is not State.NOT_ENOUGH_EVIDENCE:
+        for one in blockers(situation.findings):
+            yield _with_number(one, STATE_CHECK)
+
+
+def _of_the_observation(observation: Observation) -> Iterator[Finding]:
+    """What could not be read of it, or seen."""
+    for one in observation.findings:
+        yield _with_number(one, NUMBERS.get(one.id, OBSERVED))
+    for log in observation.logs.values():
+        for one in log.findings:
+            yield _with_number(one, "C-08")
+
+
+def _of_rows(case: CheckCase) -> Iterator[Finding]:
+    for row in ROWS:
+        if case.stage in row.stages:
+            for said in row.look(case):
+                if isinstance(said, Unknown):
+                    yield _unknown(row, said)
+                else:
+                    yield _with_number(said, NUMBERS.get(said.id, row.check))
+
+
+def _unknown(row: Row, said: Unknown) -> Finding:
+    number = number_of_question(row.title)
+    return warning(
+        UNKNOWN_ID,
+        f"{row.check} {row.title}",
+        f"unknown: {said.why}",
+        f"Observe it, or accept it by its number: --accept {number}",
+        check=row.check,
+        number=number,
+        unknown=said.why,
+    )
+
+
+def _with_number(finding: Finding, check: str) -> Finding:
+    number = number_of_finding(finding.id, check)
+    own = {"check": check} if number is None else {"check": check, "number": number}
+    return changed(finding, evidence={**own, **finding.evidence})
+
+
+def _place(finding: Finding) -> tuple[int, str]:
+    """Blockers first, then what warns, what is unknown, what only tells; within each by number."""
+    kind = 2 if finding.id == UNKNOWN_ID else _WEIGHT[finding.severity]
+    return kind, str(finding.evidence["check"])
+
+
+def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
+    is_open = finding.severity is Severity.WARNING or finding.id in _MAY_BE_WANTED
+    if not is_open or not is_accepted(finding, accepted):
+        return finding
+    return changed(finding, severity=Severity.INFO, evidence={**finding.evidence, "accepted": True})

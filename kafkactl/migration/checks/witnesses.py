@@ -1,0 +1,301 @@
+"""Four witnesses for each broker, and what their disagreement means (measured page, 1.2, 2.1, 7.1).
+
+They are the znode in /brokers/ids, the registration in the metadata log, tag 3 in the broker's own ApiVersions answer,
+and its place among the observers of the quorum. A registration never expires before the copy, and a broker "started"
+is not a broker registered; so none of them is enough alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
+from kafkactl.migration.checks.case import ALWAYS, CLAIMED, CheckCase, Row, Said, Stage, Unknown
+from kafkactl.migration.observed.observation import Mode, NodeSeen
+from kafkactl.migration.observed.settings import flag, is_kraft_file
+
+_NO_DIRECTORY: Final = {str(one) for one in (LOST, MIGRATING, UNASSIGNED)}
+
+
+@frozen
+class Witnesses:
+    """What is seen of a broker; None: that witness was not heard. `migrating` is None where it is not registered."""
+
+    id: int
+    node: NodeSeen | None
+    znode: bool | None
+    registered: bool | None
+    migrating: bool | None
+    fenced: bool
+    tag: bool | None
+    observer: bool | None
+
+    @property
+    def evidence(self) -> dict[str, bool | None]:
+        """As findings show it."""
+        return {
+            "znode": self.znode,
+            "registered": self.registered,
+            "migrating": self.migrating,
+            "tag": self.tag,
+            "observer": self.observer,
+        }
+
+    @property
+    def runs_without_flag(self) -> bool:
+        """Whether the running broker, or where it was not asked its file, has no migration mode."""
+        if self.tag is not None:
+            return not self.tag
+        if self.node is None:
+            return False
+        if self.node.mode is not None:
+            return self.node.mode is Mode.ZK
+        return flag(self.node) is False and not is_kraft_file(self.node)
+
+
+def witnesses_of(case: CheckCase) -> tuple[Witnesses, ...]:
+    """What is seen of every broker that anybody names, by id."""
+    tree, log, quorum = case.tree, case.log, case.quorum
+    registrations = {} if log is None else log.registrations
+    ids = {one.id for one in case.brokers} | set(() if tree is None else tree.brokers) | set(registrations)
+    return tuple(_of(case, id) for id in sorted(ids)) if ids or quorum else ()
+
+
+def _of(case: CheckCase, id: int) -> Witnesses:
+    node = next((one for one in case.brokers if one.id == id), None)
+    held = None if case.log is None else case.log.registrations.get(id)
+    observers = None if case.quorum is None else {one.id for one in case.quorum.observers}
+    return Witnesses(
+        id=id,
+        node=node,
+        znode=_has_znode(case, id),
+        registered=None if case.log is None else held is not None,
+        migrating=None if held is None else held.migrating,
+        fenced=held is not None and held.fenced,
+        tag=None if node is None or node.api_versions is None else node.api_versions.zk_migration_ready,
+        observer=None if observers is None else id in observers,
+    )
+
+
+def _has_znode(case: CheckCase, id: int) -> bool | None:
+    tree = case.tree
+    if tree is None or not tree.knows_brokers:
+        return None
+    return id in tree.brokers or f"/brokers/ids/{id}" in tree.hidden
+
+
+def _before_copy(case: CheckCase) -> Said:
+    """M3 to M4L: who entered, and did everybody who counts as entered stay?"""
+    if case.log is None:
+        yield Unknown("the metadata log was not observed, so nobody knows which brokers are registered")
+        return
+    for one in witnesses_of(case):
+        yield from _registered_before_copy(one) if one.registered else _unregistered_before_copy(one)
+    silent = [f"broker {one.id}" for one in witnesses_of(case) if one.tag is None and one.registered]
+    if silent:
+        yield Unknown(
+            f"ApiVersions of {', '.join(silent)} was not observed: whether it still has the flag is not known"
+        )
+
+
+def _registered_before_copy(one: Witnesses) -> Iterator[Finding]:
+    if one.runs_without_flag:
+        yield _without_flag(one, "the copy would start without waiting for it, and it would be fenced at once")
+    elif one.znode is False:
+        yield blocker(
+            "registered-broker-absent",
+            f"broker {one.id}",
+            "it is registered for the migration, which never expires, and it has no znode: the copy would start without"
+            " it",
+            "Start it in migration mode before the last broker enters, or format the controllers again.",
+            **one.evidence,
+        )
+    elif one.observer is False:
+        yield _disagree(one, "it is registered, and does not follow the metadata log")
+
+
+def _unregistered_before_copy(one: Witnesses) -> Iterator[Finding]:
+    if one.tag:
+        yield blocker(
+            "entered-broker-not-registered",
+            f"broker {one.id}",
+            "it runs in migration mode, and the quorum has no registration of it: started is not registered",
+            "Read its log for `Unable to register`; the usual reasons are its inter.broker.protocol.version,"
+            " super.users and inter.broker.listener.name.",
+            **one.evidence,
+        )
+    elif one.observer:
+        yield _disagree(one, "it follows the metadata log, and neither is registered nor runs with the flag")
+
+
+def _without_flag(one: Witnesses, then: str) -> Finding:
+    return blocker(
+        "registered-broker-without-flag",
+        f"broker {one.id}",
+        f"it is registered for the migration and runs without the flag: it was started with another file since. {then}",
+        "Start it in migration mode again; where it is to stay out, stop the controllers and format them again.",
+        **one.evidence,
+    )
+
+
+def _disagree(one: Witnesses, text: str) -> Finding:
+    return warning(
+        "witnesses-disagree",
+        f"broker {one.id}",
+        text,
+        "Look again in half a minute; if it stays so, read its log.",
+        **one.evidence,
+    )
+
+
+def _after_copy(case: CheckCase) -> Said:
+    """M6 to M9: each broker is on one side, and KRaft knows it."""
+    if case.log is None:
+        yield Unknown("the metadata log was not observed, so nobody knows which brokers are registered")
+        return
+    for one in witnesses_of(case):
+        found = _first_trouble(one)
+        if found is not None:
+            yield found
+
+
+def _first_trouble(one: Witnesses) -> Finding | None:
+    if not one.registered:
+        return _unknown_to_kraft(one)
+    mode = None if one.node is None else one.node.mode
+    moving = mode is Mode.KRAFT or (one.node is not None and is_kraft_file(one.node))
+    if (one.migrating and one.runs_without_flag and not moving) or (not one.migrating and mode is Mode.ZK):
+        return _without_flag(one, "It gets nothing from the KRaft controller")
+    if one.migrating and one.znode is False:
+        return blocker(
+            "registered-broker-absent",
+            f"broker {one.id}",
+            "it is registered as a broker on ZooKeeper, and has no znode there: it is down, or changes its mode",
+            "Start it, and look again when it is registered.",
+            **one.evidence,
+        )
+    if one.fenced:
+        return blocker(
+            "broker-fenced",
+            f"broker {one.id}",
+            "the KRaft controller has fenced it: it sends no heartbeats, or has just been started",
+            "Look again in half a minute; then read its log.",
+            **one.evidence,
+        )
+    if not one.migrating and one.znode:
+        return _disagree(one, "it is registered as a KRaft broker, and its znode is still there")
+    return _disagree(one, "it is registered, and does not follow the metadata log") if one.observer is False else None
+
+
+def _unknown_to_kraft(one: Witnesses) -> Finding | None:
+    if one.znode:
+        return blocker(
+            "broker-unknown-to-kraft",
+            f"broker {one.id}",
+            "it is in ZooKeeper, and the KRaft controller does not know it: it gets no metadata, and its clients see"
+            " nothing",
+            "Stop it; start it in migration mode, or as a KRaft broker.",
+            **one.evidence,
+        )
+    if one.node is not None and one.node.alive is not False:
+        return blocker(
+            "broker-on-neither-side",
+            f"broker {one.id}",
+            "it is neither in ZooKeeper nor registered with KRaft",
+            "Find out why: read its log for `Unable to register`.",
+            **one.evidence,
+        )
+    return None
+
+
+def _finalized(case: CheckCase) -> Iterator[Finding]:
+    """M10, M11, measured: nothing guards the end, and a broker on ZooKeeper learns nothing from then on."""
+    for one in witnesses_of(case):
+        node = one.node
+        answers = node is not None and (node.mode in (Mode.ZK, Mode.MIGRATING) or bool(one.tag))
+        if one.migrating or one.znode or answers:
+            yield blocker(
+                "finalized-with-zookeeper-broker",
+                f"broker {one.id}",
+                "the migration is finalized, and it still runs on ZooKeeper: it learns nothing new, and writes with"
+                " acks=all to partitions that have it in the ISR time out",
+                "Start it with its KRaft file now; its data is intact.",
+                **one.evidence,
+            )
+
+
+def _burnt(_: CheckCase) -> Iterator[Finding]:
+    """Measured, 4: ZkMigrationState NONE is written once and for all."""
+    yield blocker(
+        "quorum-started-without-flag",
+        "quorum",
+        "its first controller was started without the flag, so it counts as a cluster that was never on ZooKeeper: with"
+        " the flag it ends at its start",
+        "First make sure that the inventory names this cluster's own controllers. Then stop them, see their processes"
+        " gone, put their metadata directories aside, format them again, and start them with the flag.",
+    )
+
+
+def _flag_again(case: CheckCase) -> Iterator[Finding]:
+    """Measured, 4: after POST_MIGRATION the flag is noise."""
+    left = [
+        one.name
+        for one in case.controllers
+        if flag(one) or (one.api_versions is not None and one.api_versions.zk_migration_ready)
+    ]
+    if left:
+        yield warning(
+            "flag-after-finalization",
+            ", ".join(left),
+            "the migration is finalized, and they have the flag: it does nothing but fill the log",
+            f"Take {MIGRATION_ENABLE} and every zookeeper.* setting out and restart them one by one.",
+        )
+
+
+def _directories(case: CheckCase) -> Iterator[Finding]:
+    """Cloned disks: two brokers with one directory id are not both registered (from 3.7-IV2 on)."""
+    owners: dict[str, set[str]] = {}
+    for node in case.observation.nodes:
+        id = (node.meta_properties or {}).get("directory.id")
+        if id:
+            owners.setdefault(id, set()).add(node.name)
+    for broker, held in ({} if case.log is None else case.log.registrations).items():
+        for directory in held.directories:
+            if str(directory) not in _NO_DIRECTORY:
+                owners.setdefault(str(directory), set()).add(f"broker {broker}")
+    for id, names in sorted(owners.items()):
+        if len(names) > 1:
+            yield blocker(
+                "duplicate-directory-id",
+                ", ".join(sorted(names)),
+                f"their disks have the same directory id {id}: they were cloned, and one of them is not registered",
+                "Remove directory.id from meta.properties of one of them while it is stopped; it makes a new one.",
+                directory_id=id,
+            )
+
+
+def _formatted_anew(case: CheckCase) -> Iterator[Finding]:
+    """5.4: meta.properties of version 1 cannot be read by a broker on ZooKeeper."""
+    for node in case.brokers:
+        if (node.meta_properties or {}).get("version") == "1":
+            yield warning(
+                "broker-cannot-go-back",
+                node.name,
+                "its meta.properties have version 1, which no broker on ZooKeeper reads: it was formatted for KRaft",
+                "Before a rollback it has to be taken out of the cluster.",
+            )
+
+
+ROWS: Final = (
+    Row(check="X-2.1", title="four witnesses, before the copy", stages=frozenset({Stage.QUORUM}), look=_before_copy),
+    Row(check="X-2.1", title="four witnesses, after the copy", stages=frozenset({Stage.DUAL}), look=_after_copy),
+    Row(check="X-4", title="finalized with all brokers", stages=frozenset({Stage.FINAL}), look=_finalized),
+    Row(check="X-4", title="a quorum for a migration", stages=frozenset({Stage.BURNT}), look=_burnt),
+    Row(check="X-4", title="no flag after the end", stages=frozenset({Stage.FINAL}), look=_flag_again),
+    Row(check="X-7.2", title="directory ids", stages=ALWAYS, look=_directories),
+    Row(check="X-2", title="the way back of each broker", stages=CLAIMED, look=_formatted_anew),
+)

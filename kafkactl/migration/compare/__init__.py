@@ -1,0 +1,1 @@
+"""ZooKeeper and KRaft compared, entity by entity."""

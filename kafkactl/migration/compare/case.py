@@ -1,0 +1,110 @@
+"""What a comparison of ZooKeeper with KRaft looks at, and what it answers.
+
+The law: what the observer was not shown is `Unknown`, never a difference; secrets are compared and never shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Final, TypeAlias
+
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image.model import Image
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.values import KafkaTree
+from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.values import Uuid
+
+REDACTED: Final = Hidden.REDACTED.value
+_HIDDEN_WORDS: Final = frozenset(one.value for one in Hidden)
+
+
+@frozen
+class Difference:
+    """One thing that ZooKeeper and KRaft do not say the same of.
+
+    `entity` and `key` name it in Kafka's words (`partition` `orders-3`), `znode` where ZooKeeper keeps it. `zookeeper`
+    and `kraft` are JSON values: the fields that differ, null where that side does not have it. `rule` and `explained`
+    say why it is harmless; null: nothing explains it.
+    """
+
+    entity: str
+    key: str
+    zookeeper: Any
+    kraft: Any
+    znode: str | None = None
+    rule: str | None = None
+    explained: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `migrate.compare` shows it (cli.md 7)."""
+        return {
+            "entity": self.entity,
+            "key": self.key,
+            "zookeeper": self.zookeeper,
+            "kraft": self.kraft,
+            "explained": self.explained,
+            "rule": self.rule,
+            "znode": self.znode,
+        }
+
+
+@frozen
+class Unknown:
+    """One thing that was not shown to the observer, or that cannot be opened: not compared."""
+
+    entity: str
+    key: str
+    reason: str
+
+
+Answer: TypeAlias = Difference | Unknown
+
+
+@frozen
+class Explained:
+    """The rule that makes a difference harmless, and the words for it."""
+
+    rule: str
+    text: str
+
+
+@frozen
+class Case:
+    """Both sides of a comparison.
+
+    `raw` are the znodes of `tree`. `copied` are the partitions that the copy made (topic id, partition), None where it
+    is not known. `inter_broker_protocol` is that of the brokers on ZooKeeper by their ids, as they are configured;
+    `cluster_ids` are those on the disks of the controllers, by the name of the node. `secrets` are what encrypted
+    passwords may be opened with. `hidden` are paths, and paths with a key, whose data is withheld; `closed` are the
+    beginnings of paths that the observer was not let into; `unreadable` says of a znode why Kafka cannot read it.
+    """
+
+    raw: Tree = field(repr=False)
+    tree: KafkaTree = field(repr=False)
+    image: Image = field(repr=False)
+    time_ms: int | None = None
+    copied: frozenset[tuple[Uuid, int]] | None = field(default=None, repr=False)
+    inter_broker_protocol: Mapping[int, str] = field(default_factory=dict)
+    cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    hidden: frozenset[str] = frozenset()
+    closed: tuple[str, ...] = ()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+    def is_hidden(self, path: str, key: str | None = None) -> bool:
+        """Whether the data of a znode, or one value in it, is withheld; also where a path above was not readable."""
+        if path in self.hidden or (key is not None and f"{path} {key}" in self.hidden):
+            return True
+        return any(path.startswith(one) for one in self.closed)
+
+    def is_kept(self, path: str) -> bool:
+        """Whether the observation holds this part of the tree at all; every broker makes these paths at its start."""
+        return self.raw.get(path) is not None or bool(self.raw.children(path))
+
+
+def is_withheld(value: object) -> bool:
+    """Whether a text or bytes stand in place of what was taken out."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return text in _HIDDEN_WORDS

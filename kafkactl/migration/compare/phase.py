@@ -1,0 +1,132 @@
+"""Where a migration stands, as far as a comparison needs it, and which differences that alone explains.
+
+The law: a phase explains a difference only by what was seen. Before the copy KRaft has nothing yet; behind the end of
+the migration ZooKeeper is not written any more; after a way back KRaft is not. In between the two must agree, but for
+what is younger than the mirror: there ZooKeeper must show what the log said at the mirror's offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import field
+from enum import StrEnum
+from typing import Final
+
+from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.compare.case import Difference
+from kafkactl.migration.compare.cluster import BROKER, CLUSTER_ID, FEATURE
+from kafkactl.migration.compare.configs import OTHER_CONFIGS
+
+MIRROR_LAG, LOG_BEHIND = "younger-than-the-mirror", "younger-than-the-log"
+LAG_ALLOWED_MS: Final = 10_000  # a healthy mirror is behind by parts of a second; more is a mirror that stands still
+# What the mirror does not write: its offset says nothing about them.
+_NOT_MIRRORED: Final = frozenset({BROKER, CLUSTER_ID, FEATURE, OTHER_CONFIGS})
+
+
+class Phase(StrEnum):
+    """Which side is the authority, and whether the other one follows."""
+
+    UNKNOWN = "unknown"  # the log does not say
+    BEFORE_COPY = "before-copy"
+    DUAL_WRITE = "dual-write"
+    STALE_MIRROR = "mirror-without-copy"  # /migration of an earlier attempt: KRaft's emptiness is mirrored
+    FINALIZED = "finalized"
+    ROLLED_BACK = "rolled-back"
+
+
+@frozen
+class PhaseFacts:
+    """What of an observation decides about the phase.
+
+    `state` is the last ZkMigrationState of the log. `kraft_holds` says whether `/controller` is a KRaft controller's,
+    None where there is none or it is not known. `migration_offset` is that of `/migration`. `controllers_gone`: every
+    controller was looked for and none answered. `log_end_ms` is the time of the log's last record.
+    """
+
+    state: int | None = None
+    kraft_holds: bool | None = None
+    migration_offset: int | None = None
+    controllers_gone: bool = False
+    last_offset: int | None = None
+    log_end_ms: int | None = None
+
+
+def phase_of(facts: PhaseFacts) -> Phase:
+    """The phase that the log and the znodes agree on."""
+    if facts.state == ZkMigrationState.POST_MIGRATION:
+        return Phase.FINALIZED
+    if facts.state == ZkMigrationState.MIGRATION:
+        returned = facts.controllers_gone and facts.kraft_holds is False
+        return Phase.ROLLED_BACK if returned else Phase.DUAL_WRITE
+    if facts.state == ZkMigrationState.PRE_MIGRATION:
+        stale = bool(facts.kraft_holds) and (facts.migration_offset or -1) > 0
+        return Phase.STALE_MIRROR if stale else Phase.BEFORE_COPY
+    # A quorum that was started without the flag copies nothing; one of Kafka 3.4 says nothing before it has.
+    waits = facts.state == ZkMigrationState.NONE or (facts.state is None and facts.migration_offset == -1)
+    return Phase.BEFORE_COPY if waits and facts.kraft_holds is False else Phase.UNKNOWN
+
+
+_TEXTS: Final[Mapping[Phase, str]] = {
+    Phase.BEFORE_COPY: "ZooKeeper has not been copied yet",
+    Phase.FINALIZED: "the migration is finalized: ZooKeeper is not written any more and nobody reads it",
+    Phase.ROLLED_BACK: "a ZooKeeper controller is in office and no KRaft controller runs: the log is what is left over",
+}
+# What a phase does not explain: it is a matter of its own whatever the authority.
+_NOT_EXPLAINED: Final[Mapping[Phase, frozenset[str]]] = {
+    Phase.BEFORE_COPY: frozenset({CLUSTER_ID, FEATURE, OTHER_CONFIGS}),
+    Phase.FINALIZED: frozenset({CLUSTER_ID, FEATURE, BROKER}),
+    Phase.ROLLED_BACK: frozenset({CLUSTER_ID}),
+}
+
+
+@frozen
+class Evidence:
+    """What explains a difference in dual write.
+
+    `at_mirror` are the differences (entity, key) from the state that the log had at the mirror's offset, None where it
+    is not known; `behind_ms` says how much later the log ends. `written_ms` says when a znode was last written.
+    """
+
+    at_mirror: frozenset[tuple[str, str]] | None = None
+    behind_ms: int = 0
+    written_ms: Mapping[str, int] = field(default_factory=dict, repr=False)
+
+
+def explained(differences: Collection[Difference], facts: PhaseFacts, evidence: Evidence) -> tuple[Difference, ...]:
+    """The same differences, with what the phase explains."""
+    phase = phase_of(facts)
+    return tuple(one if one.explained else _explained(one, phase, facts, evidence) for one in differences)
+
+
+def _explained(one: Difference, phase: Phase, facts: PhaseFacts, evidence: Evidence) -> Difference:
+    if phase in _NOT_EXPLAINED:
+        # Before the copy: a broker that is registered for the migration and not in ZooKeeper.
+        is_gone = phase is Phase.BEFORE_COPY and one.entity == BROKER and one.zookeeper is None
+        spared = one.entity in _NOT_EXPLAINED[phase] or is_gone
+        return one if spared else changed(one, rule=phase.value, explained=_TEXTS[phase])
+    if phase is not Phase.DUAL_WRITE or one.entity in _NOT_MIRRORED or facts.controllers_gone:
+        return one  # a mirror that nobody drives does not come any further
+    if evidence.at_mirror is None:
+        return _newer_than_the_log(one, facts, evidence.written_ms)
+    if (one.entity, one.key) in evidence.at_mirror or evidence.behind_ms > LAG_ALLOWED_MS:
+        return one
+    text = (
+        f"ZooKeeper holds what the log said at offset {facts.migration_offset}, which the mirror has come to;"
+        f" the log is {evidence.behind_ms} ms ahead"
+    )
+    return changed(one, rule=MIRROR_LAG, explained=text)
+
+
+def _newer_than_the_log(one: Difference, facts: PhaseFacts, written_ms: Mapping[str, int]) -> Difference:
+    offset, last = facts.migration_offset, facts.last_offset
+    written = None if one.znode is None else written_ms.get(one.znode)
+    if offset is None or last is None or offset <= last or written is None or facts.log_end_ms is None:
+        return one
+    if written <= facts.log_end_ms:
+        return one
+    text = (
+        f"the znode was written {written - facts.log_end_ms} ms behind the last record of this log, which ends at"
+        f" offset {last}; the mirror has come to {offset}"
+    )
+    return changed(one, rule=LOG_BEHIND, explained=text)

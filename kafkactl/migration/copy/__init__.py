@@ -1,0 +1,1 @@
+"""What Kafka's migration copies from ZooKeeper, and which records it writes."""

@@ -1,0 +1,80 @@
+"""What the copy of a release carries over from ZooKeeper, and how: schemas/features/copy_rules.toml as values."""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from kafkactl.errors import InputError
+from kafkactl.features.catalog.releases import KafkaVersion
+from kafkactl.findings import Finding, blocker
+from kafkactl.frozen import frozen
+from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
+
+
+@frozen
+class CopyRules:
+    """How one release copies; `since` is the patch from which on it does so.
+
+    tokens: delegation tokens are carried over.
+    skips_pending_deletions: topics in /admin/delete_topics are left out; before, they come to life again.
+    plain_names: names of users and clients are taken out of their escapes, and the default quota is one; before,
+    `bob%40x.com` becomes a user of that name, and the default quota one of the client "".
+    default_broker_config: the default of all brokers is carried over; before, the copy dies of it.
+    next_producer_id: the next producer id lies behind the last block; before, at its start, so ids are given twice
+    (KAFKA-15552).
+    min_batch_size: small batches are joined until they have so many records; 0: each stays alone.
+    """
+
+    since: KafkaVersion
+    tokens: bool
+    skips_pending_deletions: bool
+    plain_names: bool
+    default_broker_config: bool
+    next_producer_id: bool
+    min_batch_size: int
+
+
+_FIRST: Final = (3, 5, 0)
+_LAST: Final = (3, 9)
+_ANY_PATCH: Final = 1 << 16  # behind every patch: without a number the newest one counts
+
+
+def copy_rules(version: KafkaVersion) -> CopyRules:
+    """The rules of a release; of its newest patch where none is named.
+
+    Raises InputError `migration-release-unknown` for one that cannot copy, or whose copy is not in the table.
+    """
+    if _numbers(version) < _FIRST or _numbers(version)[:2] > _LAST:
+        raise InputError(
+            f"what Kafka {version} would copy from ZooKeeper is not known; 3.5 to 3.9 are",
+            id="migration-release-unknown",
+            next_step="Bring the cluster to the newest 3.9 first: its migration has the fewest faults.",
+        )
+    return _rules_at(_numbers(version))
+
+
+def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
+    """The rules of a release that nodes were seen to run. Where its copy is not told of here, those of the nearest one,
+    and a finding that says so: what is predicted by them is not known.
+    """
+    try:
+        return copy_rules(version), ()
+    except InputError as error:
+        row = _rules_at(_numbers(version))  # the newest row for a later release, the oldest for an earlier one
+        text = f"{error.message}; the numbers are those of {row.since}"
+        return row, (blocker("migration-release-unknown", f"Kafka {version}", text, error.next_step or ""),)
+
+
+def _numbers(version: KafkaVersion) -> Version:
+    return version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch
+
+
+def _rules_at(version: Version) -> CopyRules:
+    row = _table().row_at(version)
+    return CopyRules(since=KafkaVersion(*row.since), **row.fields)
+
+
+@functools.cache
+def _table() -> ReleaseTable:
+    return read_release_table("features/copy_rules.toml", set(CopyRules.__annotations__) - {"since"})

@@ -1,0 +1,1 @@
+"""The driver: which step is taken when, and where it stops."""

@@ -1,0 +1,42 @@
+"""What an operator without hooks does, as commands that can be pasted whole into a shell of the node's host."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.inventory import InventoryNode
+
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+_STOP = "kafka-server-stop.sh    # of {name} only, until its process is gone; or stop its service"
+_START = "kafka-server-start.sh -daemon {config}    # or start its service"
+
+
+def by_hand(node: InventoryNode, request: Request) -> Iterator[str]:
+    """The commands for one request; none where only the operator knows how it is done."""
+    config, extra = shlex.quote(node.config), request.extra
+    match request.verb:
+        case Verb.PUT_CONFIG if extra.get("copy"):
+            copy = shlex.quote(str(extra["copy"]))
+            target = f"{node.host}:{node.config}"
+            yield f"cp {copy} {config}" if node.host in _HERE else f"scp {copy} {shlex.quote(target)}"
+        case Verb.FORMAT:
+            flags = " ".join(shlex.quote(one) for one in extra["format_flags"])
+            yield (
+                f"kafka-storage.sh format --config {config} --cluster-id {shlex.quote(str(extra['cluster_id']))}"
+                f" --release-version {shlex.quote(str(extra['release']))} {flags}"
+            ).rstrip()
+        case Verb.START:
+            yield _START.format(config=config)
+        case Verb.RESTART:
+            yield _STOP.format(name=node.name)
+            yield _START.format(config=config)
+        case Verb.STOP:
+            yield _STOP.format(name=node.name)
+        case Verb.WIPE:
+            folder = str(extra["metadata_dir"])
+            yield f"mv {shlex.quote(folder)} {shlex.quote(f'{folder}.before-{request.seq}')}"
+        case _:
+            return

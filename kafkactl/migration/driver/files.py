@@ -1,0 +1,274 @@
+"""The file that brings a node to a phase: rendered from the one before the migration, which the journal keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.migration.journal import Memory, MigrationJournal
+from kafkactl.adapters.migration.rendered_folder import FromFolder, from_folder, told_of
+from kafkactl.errors import KafkactlError
+from kafkactl.findings import Finding, blocker, blockers
+from kafkactl.frozen import changed
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.migration.driver import actions as apply
+from kafkactl.migration.driver.actions import Place
+from kafkactl.migration.driver.ports import World
+from kafkactl.migration.driver.steps import Files, phase_of
+from kafkactl.migration.inventory import Inventory, InventoryNode
+from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.plan.step import Move, Progress, Step
+from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, cluster_facts, node_file
+from kafkactl.migration.render.hand_edits import HandEdit, HandEdits, edit_finding, hand_edit
+from kafkactl.migration.render.node import render
+
+_MARKS = (MIGRATION_ENABLE.encode(), b"process.roles")
+
+
+_RENDERED: Final = (
+    "files: rendered from the nodes' own files, which the journal keeps; a folder of `migrate render` is used only"
+    " with --rendered DIR"
+)
+
+
+class Kept(Protocol):
+    """A journal, open for a run or only looked into."""
+
+    @property
+    def memory(self) -> Memory:
+        """What it remembers."""
+        ...
+
+    def kept(self, sha256: str) -> bytes:
+        """Bytes that were kept."""
+        ...
+
+
+class RenderedFiles:
+    """Files made by `kafkactl.migration.render.node` of the originals, or read from the folder of an earlier rendering.
+
+    `edits` says what becomes of files that were edited by hand since the driver read or wrote them. `rendered` is the
+    folder of `migrate render` whose files are used; None: the one that the journal remembers, or none.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        world: World,
+        journal: Kept,
+        *,
+        edits: HandEdits = HandEdits.REFUSE,
+        rendered: str | None = None,
+    ) -> None:
+        self._inventory = inventory
+        self._world = world
+        self._journal = journal
+        self._edits = edits
+        self._rendered = rendered
+
+    @property
+    def folder(self) -> str | None:
+        """The folder of `migrate render` whose files are used; None where the driver renders them itself."""
+        return self._rendered if self._rendered is not None else self._journal.memory.rendered
+
+    def content(
+        self, node: InventoryNode, phase: str, current: bytes | None, _observation: Observation
+    ) -> bytes | Finding:
+        """The file, or the finding that says why there is none."""
+        own = self._original(node, current)
+        if own is None:
+            return _unknown(node)
+        if current is not None and (edit := self._edit(node, current)) is not None:
+            return edit_finding(edit, HandEdits.REFUSE) or _unknown(node)  # what was agreed to is settled by now
+        if phase == ConfigPhase.ORIGINAL:
+            return own
+        try:
+            files = [_file(one, text) for one, text in self._originals(node, own)]
+            found = self._made(node, ConfigPhase(phase), files, cluster_facts(files))
+        except KafkactlError as error:
+            return blocker(error.id, node.name, error.message, error.next_step or "")
+        return found.content if isinstance(found, FromFolder) else found
+
+    def _made(
+        self, node: InventoryNode, phase: ConfigPhase, files: Iterable[NodeFile], facts: ClusterFacts
+    ) -> FromFolder | Finding | bytes:
+        """The file for a phase: rendered, or that of the folder."""
+        mine = next(one for one in files if one.id == node.id)
+        made = render(mine, phase, facts)
+        if wrong := blockers(made.findings):
+            return wrong[0]
+        if made.content is None:
+            return _unknown(node)
+        return made.content if self.folder is None else from_folder(Path(self.folder), mine, made)
+
+    # --- what an operator changed ---
+
+    def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
+        """Files that were edited by hand, and files of the folder that the steps could not use, each node once."""
+        edited = [one for edit in self._seen_edits(seen) if (one := edit_finding(edit, self._edits)) is not None]
+        return (*edited, *(one for one in self._of_the_folder(steps) if isinstance(one, Finding)))
+
+    def _of_the_folder(self, steps: Iterable[Step]) -> Iterable[FromFolder | Finding | bytes]:
+        if self.folder is None:
+            return
+        wanted = {
+            (one.node, phase_of(one)): one
+            for one in steps
+            if one.action in (Move.PUT_CONFIG, Move.RESTORE_CONFIG) and one.state is Progress.PENDING
+        }
+        texts = [(one, text) for one in self._inventory.nodes if (text := self._original(one, None)) is not None]
+        files = [_file(one, text) for one, text in texts]
+        facts = cluster_facts(files)
+        for id, phase in wanted:
+            node = None if id is None else self._inventory.node(id)
+            if node is not None and phase != ConfigPhase.ORIGINAL and any(one.id == id for one in files):
+                yield self._made(node, ConfigPhase(phase), files, facts)
+
+    def settle(self, journal: MigrationJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
+        """Write down what an operator has agreed to: edits that are carried or overwritten, and the folder. Lines for
+        whoever watches: where the files come from, and what of them is not as rendered.
+        """
+        lines = [_RENDERED if self.folder is None else f"files: those of {self.folder}"]
+        lines += [told_of(one) for one in self._of_the_folder(steps) if isinstance(one, FromFolder) and one.differs]
+        if self._rendered is not None and self._rendered != journal.memory.rendered:
+            journal.note("rendered", {"folder": self._rendered})
+        for edit in self._seen_edits(seen):
+            if edit_finding(edit, self._edits) is not None:
+                continue
+            journal.keep("file", {"node": edit.node, "phase": "edited"}, edit.current)
+            is_carried = self._edits is HandEdits.CARRY and edit.own is not None
+            if is_carried and edit.own is not None:
+                journal.keep("own-file", {"node": edit.node, "carried": sorted(edit.keys)}, edit.own)
+            becomes = "is carried into every later file" if is_carried else "will be overwritten"
+            lines.append(f"the edit of the file of {edit.node} {becomes}: {edit.words}")
+        return tuple(lines)
+
+    def _seen_edits(self, seen: Observation) -> tuple[HandEdit, ...]:
+        """Edits of the files as an observation shows them."""
+        return hand_edits_seen(self._inventory, self._journal, seen)
+
+    def _edit(self, node: InventoryNode, current: bytes) -> HandEdit | None:
+        return edit_of(self._inventory, self._journal, node, current)
+
+    def keep_originals(self, journal: MigrationJournal) -> None:
+        """Every node's own file, before the first of them is changed."""
+        known = journal.memory.originals or {}
+        for node in self._inventory.nodes:
+            if node.name in known:
+                continue
+            current = self._read(node)
+            if current is not None and is_original(node, current):
+                journal.keep("original", {"node": node.name}, current)
+
+    def _read(self, node: InventoryNode) -> bytes | None:
+        """By its hook, else the copy that the inventory names."""
+        current, _ = apply.read_file(self._world, Place(node=node.id, name=node.name, phase="original", seq=0))
+        if current is None and node.copy is not None:
+            return read_input(
+                Path(self._inventory.file).parent / node.copy,
+                f"the copy of {node.name}'s configuration",
+                InputKind.NODE_CONFIG,
+            )
+        return current
+
+    def _originals(self, node: InventoryNode, own: bytes) -> Iterable[tuple[InventoryNode, bytes]]:
+        for one in self._inventory.nodes:
+            text = own if one is node else self._original(one, None)
+            if text is not None:
+                yield one, text
+
+    def _original(self, node: InventoryNode, current: bytes | None) -> bytes | None:
+        known = self._journal.memory.originals or {}
+        if node.name in known:
+            return self._journal.kept(known[node.name])
+        if current is None:
+            current = self._read(node)
+        return current if current is not None and is_original(node, current) else None
+
+
+def hand_edits_seen(inventory: Inventory, journal: Kept, seen: Observation) -> tuple[HandEdit, ...]:
+    """The files that were edited since the driver read or wrote them, by an observation; none without a migration."""
+    if not journal.memory.is_under_way:
+        return ()
+    found = []
+    for node in inventory.nodes:
+        there = seen.node(node.id, node.role)
+        if there is None or there.config_text is None:
+            continue
+        edits = [edit_of(inventory, journal, node, text) for text in _as_bytes(there.config_text)]
+        if all(one is not None for one in edits):
+            found.append(edits[0])
+    return tuple(one for one in found if one is not None)
+
+
+def hand_edit_findings(inventory: Inventory, journal: Kept, seen: Observation) -> tuple[Finding, ...]:
+    """The same as the findings at which a run stops, each under the number of its check."""
+    found = (edit_finding(edit, HandEdits.REFUSE) for edit in hand_edits_seen(inventory, journal, seen))
+    return tuple(changed(finding, evidence={"check": "C-22", **finding.evidence}) for finding in found if finding)
+
+
+def _as_bytes(text: str) -> tuple[bytes, ...]:
+    """The bytes that a text may have been: an observation keeps files as UTF-8, or as Latin-1 where they are not."""
+    both = (text.encode("utf-8", "surrogateescape"), text.encode("latin-1", "ignore"))
+    return both if both[1].decode("latin-1") == text else both[:1]
+
+
+def edit_of(inventory: Inventory, journal: Kept, node: InventoryNode, current: bytes) -> HandEdit | None:
+    """The edit of a node's file, by what the journal knows of it; None for a file that the journal knows nothing of.
+
+    A file as it would be rendered is none, whoever put it there. Raises InputError `kept-file-damaged`.
+    """
+    memory = journal.memory
+    own = (memory.originals or {}).get(node.name)
+    if own is None or apply.sha256(current) in (own, *memory.files.get(node.name, ())):
+        return None
+    files = [journal.kept(one) for one in memory.files.get(node.name, ())]
+    known = [*_renderings(inventory, journal, node), *files]
+    return hand_edit(node.name, current, known=known, original=journal.kept(own))
+
+
+def _renderings(inventory: Inventory, journal: Kept, node: InventoryNode) -> Iterator[bytes]:
+    """A node's file for each phase, as far as the journal has what they are made of."""
+    kept = journal.memory.originals or {}
+    files = [_file(one, journal.kept(kept[one.name])) for one in inventory.nodes if one.name in kept]
+    facts = cluster_facts(files)
+    mine = next(one for one in files if (one.id, one.role) == (node.id, node.role))
+    for phase in PHASES[node.role]:
+        made = render(mine, phase, facts)
+        if made.content is not None:
+            yield made.content
+
+
+def missing_files(
+    files: Files, inventory: Inventory, steps: Iterable[Step], observation: Observation
+) -> tuple[Finding, ...]:
+    """The files that the steps of a way back will need and that cannot be had, each node once."""
+    found: dict[tuple[str, str], Finding] = {}
+    for step in steps:
+        if step.action is Move.RESTORE_CONFIG and step.state is Progress.PENDING and step.node is not None:
+            node = inventory.node(step.node)
+            assert node is not None, step.node  # whoever plans names no other
+            made = files.content(node, phase_of(step), None, observation)
+            if isinstance(made, Finding):
+                found.setdefault((made.id, made.subject), made)
+    return tuple(found.values())
+
+
+def is_original(node: InventoryNode, content: bytes) -> bool:
+    """Whether a file is one from before the migration: of a broker, nothing of a migration is in it."""
+    return node.role is NodeRole.CONTROLLER or not any(one in content for one in _MARKS)
+
+
+def _file(node: InventoryNode, content: bytes) -> NodeFile:
+    return node_file(node.id, node.role, content, file=node.config, kafka_version=node.kafka_version)
+
+
+def _unknown(node: InventoryNode) -> Finding:
+    return blocker(
+        "original-file-unknown",
+        node.name,
+        f"the file that {node.name} had before the migration is neither on it nor kept beside the journal",
+        "Name the journal that the migration was begun with, or put the node's own file in its place by hand.",
+    )

@@ -1,0 +1,81 @@
+"""The gate of a step: what keeps it closed, how long it is waited for, and what nobody can see from here."""
+
+from __future__ import annotations
+
+from kafkactl.findings import Finding
+from kafkactl.migration.driver.actions import Place, is_running
+from kafkactl.migration.driver.ports import Patience
+from kafkactl.migration.driver.steps import Crew, Route
+from kafkactl.migration.driver.stops import isr_incomplete, not_caught_up, strays_found
+from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.plan.gate_words import seen_instead
+from kafkactl.migration.plan.step import File, Move, Progress, Step
+from kafkactl.migration.state.brokers import answers
+
+
+def limit_of(step: Step, patience: Patience) -> int:
+    """How long a gate is waited for, in milliseconds. Brokers elect in milliseconds, or the next run has to start one
+    of them again: that is not done unasked, for without a controller a broker may have to be killed to stop.
+    """
+    if step.action is Move.WAIT_COPY:
+        return patience.copy_ms
+    if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER:
+        return min(patience.znode_ms, patience.gate_ms)
+    return patience.gate_ms
+
+
+def why_closed(crew: Crew, step: Step, route: Route, seen: Observation) -> tuple[str, ...]:
+    """Why the gate of a step is not open, empty where it is."""
+    same = [one for one in route.steps if (one.action, one.target, one.file) == (step.action, step.target, step.file)]
+    if any(one.state is Progress.PENDING for one in same):
+        return (seen_instead(seen, step),)
+    if step.action is Move.FORMAT_DISK:
+        return _formatted_for_another(crew, step, seen)
+    if step.action is not Move.RESTART_NODE or step.node is None:
+        return ()
+    return isr_incomplete(seen, step.node) if step.role is NodeRole.BROKER else not_caught_up(seen, step.node)
+
+
+def _formatted_for_another(crew: Crew, step: Step, seen: Observation) -> tuple[str, ...]:
+    """A disk that is formatted, and for another cluster than this one."""
+    node = None if step.node is None else seen.node(step.node, NodeRole.CONTROLLER)
+    found = None if node is None else (node.meta_properties or {}).get("cluster.id")
+    if found is None or found == crew.cluster_id:
+        return ()
+    return (f"meta.properties of {step.target} has cluster.id {found}, not {crew.cluster_id}",)
+
+
+def is_blind(crew: Crew, step: Step, *, asked: bool) -> bool:
+    """Whether nothing but the start of the node shows what a step did: its file or disk cannot be read from here."""
+    if step.node is None:
+        return False
+    if step.action is Move.FORMAT_DISK:
+        node = crew.node(step.node)
+        return not (node.hooks.is_local or node.log is not None)
+    is_file = step.action in (Move.PUT_CONFIG, Move.RESTORE_CONFIG)
+    return asked and is_file and not crew.world.has_hook(Verb.GET_CONFIG, step.node)
+
+
+def new_strays(seen: Observation, step: Step) -> Finding | None:
+    """No `*-stray` may be there once a broker was started with its KRaft file."""
+    if step.action is not Move.RESTART_NODE or step.role is not NodeRole.BROKER or step.file is not File.KRAFT:
+        return None
+    node = None if step.node is None else seen.node(step.node, NodeRole.BROKER)
+    return strays_found(node.name, node.strays) if node is not None and node.strays else None
+
+
+def boot_left_ms(crew: Crew, step: Step, place: Place, up_ms: int) -> int:
+    """How long a node that was started `up_ms` ago may still take to come up, in milliseconds; 0 where the step has to
+    be taken: the node answers, so it is no longer booting, or its process is gone.
+
+    A process that is seen is given a gate's whole time again: a broker that recovers its logs takes as long as it
+    takes, and a restart would begin the recovery again. Where no hook tells of the process, its age has to do.
+    """
+    if step.action not in (Move.RESTART_NODE, Move.START_NODE) or step.node is None or step.role is None:
+        return 0
+    running = is_running(crew.world, place)
+    if running is False or answers(crew.world.observe().node(step.node, step.role)):
+        return 0
+    limit_ms = limit_of(step, crew.patience)
+    return limit_ms if running else max(0, limit_ms - up_ms)

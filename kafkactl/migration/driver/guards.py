@@ -1,0 +1,306 @@
+"""What stands before a step of the way forward: the checks, the gate of the state that is left, the comparison.
+
+At milestones (before anything is touched, before the first broker enters, before the last one, before the first KRaft
+file, before the point of no return) everything has to be well in two looks, before the last of them in three, and what
+is not known has to be accepted by name. In between only blockers count: a roll makes warnings of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from kafkactl.findings import Finding, Severity, blocker, blockers, warning
+from kafkactl.frozen import changed, frozen
+from kafkactl.migration.checks.numbers import accept_word, is_accepted
+from kafkactl.migration.checks.registry import check
+from kafkactl.migration.compare.comparison import compare_observation
+from kafkactl.migration.driver.files import missing_files
+from kafkactl.migration.driver.ports import World
+from kafkactl.migration.driver.steps import Crew, Files, Route
+from kafkactl.migration.inventory import Inventory
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.gate import gates_of
+from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk
+from kafkactl.migration.plan.step import Barrier, Move, Progress, Step
+from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.state.names import State
+from kafkactl.migration.state.soak import election_between, soak_findings, soak_of
+from kafkactl.migration.zktree.znode import encode_znodes
+
+_BEFORE_ANYTHING: Final = (State.M0, State.M1)
+# Steps that bring the quorum up, or only look: what is missing before them is what they bring.
+_MENDING: Final = frozenset(
+    {
+        Move.FORMAT_DISK,
+        Move.START_NODE,
+        Move.WAIT_QUORUM,
+        Move.WAIT_BROKER_REGISTERED,
+        Move.WAIT_COPY,
+        Move.WAIT_FINALIZED,
+    }
+)
+_OF_A_RESTART: Final = frozenset(
+    {
+        "file-not-in-force",
+        "broker-down",
+        "controller-down",
+        "registered-broker-absent",
+        "broker-on-neither-side",
+        "broker-fenced",
+        "broker-not-in-zookeeper",
+        "entered-broker-not-registered",
+        "registered-broker-without-flag",
+        "witnesses-disagree",
+    }
+)
+# While a broker is down, what was its alone has no leader.
+_OF_A_STOP: Final = frozenset(
+    {"offline-partitions", "under-replicated-partitions", "replica-on-absent-broker", "config-of-absent-broker"}
+)
+# It only warns, for it passes by itself; but nothing is restarted before it has (C-33).
+_WAITED_FOR: Final = frozenset({"under-replicated-partitions"})
+_FINALIZE: Final = "finalize"
+_COPIED: Final = ("kraft", _FINALIZE)
+_LOOKS: Final = {_FINALIZE: 3}
+_HOPELESS: Final = frozenset({"claim-interrupted", "kraft-controller-left-over"})
+_STRAYS: Final = "X-5.2"
+OF_ITS_OWN: Final = frozenset({"rollback-needs-controller-epoch"})
+"""Warnings that the progress of a run itself makes, and that a rollback by kafkactl deals with: for those who go by
+hand, and nothing to accept here."""
+_SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and knows how far apart they were
+
+
+class Guard(Protocol):
+    """What a driver asks before it takes a step."""
+
+    def looks_needed(self, route: Route, step: Step) -> int:
+        """In how many looks, one after the other, nothing may stand in the way."""
+        ...
+
+    def objections(
+        self, seen: Observation, earlier: Observation | None, route: Route, step: Step
+    ) -> tuple[Finding, ...]:
+        """What stands in the way."""
+        ...
+
+    def pass_by(self, seen: Observation, route: Route, step: Step) -> None:
+        """The step is about to be taken."""
+        ...
+
+    def hopeless(self, seen: Observation) -> Finding | None:
+        """What no gate opens behind if it lasts."""
+        ...
+
+
+class NoGuard:
+    """For the way back, whose plan says itself when it may not be gone."""
+
+    def looks_needed(self, _route: Route, _step: Step) -> int:
+        """One."""
+        return 1
+
+    def objections(
+        self, _seen: Observation, _earlier: Observation | None, _route: Route, _step: Step
+    ) -> tuple[Finding, ...]:
+        """None."""
+        return ()
+
+    def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
+        """Nothing to do."""
+
+    def hopeless(self, _seen: Observation) -> Finding | None:
+        """Nothing that the plan does not tell."""
+        return None
+
+
+class BackGuard:
+    """Before the first step back every file that the way needs is in hand, and none of them replaces an edit unasked:
+    later, no controller waits with us.
+    """
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._is_ready = False
+
+    def looks_needed(self, _route: Route, _step: Step) -> int:
+        """One: the plan itself is made anew after every step."""
+        return 1
+
+    def objections(
+        self, seen: Observation, _earlier: Observation | None, route: Route, step: Step
+    ) -> tuple[Finding, ...]:
+        """The files that are missing; a majority, or a last replica, that the next restart would take away."""
+        if risks := (*majority_at_risk(seen, step), *replicas_at_risk(seen, step)):
+            return risks
+        if self._is_ready:
+            return ()
+        found = (
+            *self._crew.files.objections(seen, route.steps),
+            *missing_files(self._crew.files, self._crew.inventory, route.steps, seen),
+        )
+        self._is_ready = not found
+        return found
+
+    def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
+        """Nothing to do."""
+
+    def hopeless(self, _seen: Observation) -> Finding | None:
+        """Nothing that the plan does not tell."""
+        return None
+
+
+@frozen
+class Rehearsal:
+    """What a run that touches nothing has of a crew: it looks, and keeps nothing."""
+
+    world: World
+    inventory: Inventory
+    files: Files
+
+
+class ForwardGuard:
+    """`accepted` are numbers (`C-41`) and ids of findings that the operator knows of; each accepts that one only."""
+
+    def __init__(self, crew: Crew | Rehearsal, *, accepted: frozenset[str] = frozenset()) -> None:
+        self._crew = crew
+        self._accepted = accepted
+        self._passed: set[str] = set()
+        self._files_settled = False
+
+    def looks_needed(self, route: Route, step: Step) -> int:
+        """More than one at a milestone, once a run for each of them; most before what cannot be undone."""
+        name = milestone(route, step)
+        return 1 if name is None or name in self._passed else _LOOKS.get(name, 2)
+
+    def objections(
+        self, seen: Observation, earlier: Observation | None, route: Route, step: Step
+    ) -> tuple[Finding, ...]:
+        """All that speaks against it, blockers first."""
+        if risks := majority_at_risk(seen, step):
+            return risks
+        if not self._files_settled and (files := self._crew.files.objections(seen, route.steps)):
+            return files
+        is_milestone = self.looks_needed(route, step) > 1
+        if not is_milestone and step.action in _MENDING:
+            return ()
+        found = [
+            one
+            for one in check(seen, accepted=self._accepted)
+            if not _is_brought_by(seen, step, one) and not is_cured_by_first_steps(route, one)
+        ]
+        if not is_milestone:
+            return tuple(one for one in found if one.severity is Severity.BLOCKER or one.id in _WAITED_FOR)
+        name = milestone(route, step)
+        # Once brokers have KRaft files, what is said in ZooKeeper's words only is not known any more.
+        wanted = blockers(found) if name in _COPIED else self._not_accepted(found)
+        if name == "quorum" or name in _COPIED:
+            gates = gates_of(State(route.state), seen, earlier)
+            wanted += self._not_accepted(one for one in gates if one.id != _SEEN_ONCE)
+        if name == "kraft":
+            wanted += self._not_accepted(self._strays_unseen(seen))
+        if name in _COPIED:
+            wanted += self._not_accepted(_compared(seen, step))
+        if name == _FINALIZE:
+            wanted += self._not_accepted(self._too_fresh(seen, earlier))
+        unique = {(one.id, one.subject): one for one in wanted if not _is_brought_by(seen, step, one)}
+        return tuple(sorted(unique.values(), key=lambda one: list(Severity).index(one.severity)))
+
+    def _too_fresh(self, seen: Observation, earlier: Observation | None) -> Iterable[Finding]:
+        """M8 has to have lasted as long as the inventory asks, and its quorum to be calm now."""
+        evidence = evidence_of(seen)
+        yield from soak_findings(soak_of(evidence), wanted_hours=self._crew.inventory.soak_hours)
+        if earlier is not None:
+            yield from election_between(evidence_of(earlier), evidence)
+
+    def _strays_unseen(self, seen: Observation) -> Iterable[Finding]:
+        for one in seen.brokers:
+            if one.strays is None:
+                yield warning(
+                    "strays-not-looked-for",
+                    one.name,
+                    f"the log directories of {one.name} were not listed: it has no fs_probe hook, or the hook failed,"
+                    " or neither the inventory nor its own file names them; partitions that it puts aside as *-stray"
+                    " after its restart are not seen",
+                    "Give the hook, or look for *-stray directories yourself after each restart.",
+                    check=_STRAYS,
+                )
+
+    def pass_by(self, seen: Observation, route: Route, step: Step) -> None:
+        """Keep ZooKeeper's tree where it is the last one before something begins."""
+        self._files_settled = True
+        name = milestone(route, step)
+        if name is None or name in self._passed:
+            return
+        self._passed.add(name)
+        if seen.tree is not None and isinstance(self._crew, Crew):
+            znodes = sorted(seen.tree.znodes.values(), key=lambda one: one.path)
+            self._crew.journal.keep("tree", {"before": name, "state": route.state}, encode_znodes(znodes))
+
+    def hopeless(self, seen: Observation) -> Finding | None:
+        """A copy that will not begin, or not go on: the cluster has no controller meanwhile."""
+        return next((one for one in check(seen) if one.id in _HOPELESS), None)
+
+    def _not_accepted(self, found: Iterable[Finding]) -> list[Finding]:
+        """Blockers stop; a warning stops too until it is accepted, and says how."""
+        kept = []
+        for one in found:
+            if one.severity is Severity.BLOCKER:
+                kept.append(one)
+            elif one.severity is Severity.WARNING and one.id not in OF_ITS_OWN and not is_accepted(one, self._accepted):
+                known = f"Or go on knowing it: --accept {accept_word(one)}"
+                kept.append(changed(one, next_step=f"{one.next_step} {known}".strip()))
+        return kept
+
+
+def _is_brought_by(seen: Observation, step: Step, finding: Finding) -> bool:
+    """What the restart of a broker, which this very step is, puts right: it is down, or runs without its new file."""
+    if step.action is not Move.RESTART_NODE or step.node is None:
+        return False
+    node = seen.node(step.node)
+    is_down = node is not None and node.alive is False
+    return (finding.subject == step.target and finding.id in _OF_A_RESTART) or (is_down and finding.id in _OF_A_STOP)
+
+
+def is_cured_by_first_steps(route: Route, finding: Finding) -> bool:
+    """Whether a step of the route puts the file in place that a formatted controller lacks, before it is started."""
+    return finding.id == "controller-without-flag" and any(
+        step.action is Move.PUT_CONFIG and step.phase is State.M2 and step.target == finding.subject
+        for step in route.steps
+        if step.state is Progress.PENDING
+    )
+
+
+def milestone(route: Route, step: Step) -> str | None:
+    """The name of the milestone that a step stands at."""
+    state = route.state
+    if step.barrier is Barrier.FINALIZE:
+        return _FINALIZE if state == State.M8 else None
+    if step.barrier is Barrier.LAST_BROKER:
+        return "last-broker"
+    if state == State.M6 and step.phase is State.M7:
+        return "kraft"
+    if state == State.M3 and step.phase in (State.M4, State.M4L):
+        return "quorum"
+    return "begin" if state in _BEFORE_ANYTHING else None
+
+
+def _compared(seen: Observation, step: Step) -> tuple[Finding, ...]:
+    """What differs, but for a broker that an earlier run stopped, which this step starts."""
+    comparison = compare_observation(seen)
+    own = step.target if step.action is Move.RESTART_NODE else None
+    unexplained = [one for one in comparison.differences if one.explained is None and f"{one.entity} {one.key}" != own]
+    if not unexplained:
+        return comparison.findings
+    first = ", ".join(f"{one.entity} {one.key}" for one in unexplained[:5])
+    return (
+        *comparison.findings,
+        blocker(
+            "zookeeper-and-kraft-differ",
+            "migration",
+            f"{len(unexplained)} differences between ZooKeeper and KRaft that nothing explains: {first}",
+            "kafkactl migrate compare shows all of them. What KRaft wrote while its ZooKeeper session ended is lost"
+            " there for good: restart the leading controller, which writes everything again, and compare.",
+            differences=len(unexplained),
+        ),
+    )

@@ -1,0 +1,189 @@
+"""The words of a migration while it runs: what the driver meets, how patient it is, what it tells, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Protocol, Self
+
+from kafkactl.adapters.files.clock import Clock
+from kafkactl.adapters.hooks.run_hook import HookRun
+from kafkactl.findings import Finding, Outcome
+from kafkactl.frozen import frozen
+from kafkactl.migration.hooks.words import Value, Verb
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.step import Step
+from kafkactl.migration.state.names import State
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.znode import Znode
+
+
+@frozen
+class Request:
+    """One thing asked of a node by its hook. `text` goes by stdin; `told` is for an operator where there is no hook."""
+
+    verb: Verb
+    node: int
+    phase: str
+    seq: int
+    told: str
+    text: bytes = field(default=b"", repr=False)
+    extra: Mapping[str, Value] = field(default_factory=dict)
+
+
+class DriverLock(Protocol):
+    """That this driver alone drives the cluster's migration; a context manager that gives it back."""
+
+    def __enter__(self) -> Self:
+        """Held already."""
+        ...
+
+    def __exit__(self, *_: object) -> None:
+        """Give it back."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """Who holds it, for the journal."""
+        ...
+
+    def check(self) -> None:
+        """See that it is still held. Raises RefusedError `migration-lock-lost`, UnreachableError."""
+        ...
+
+
+class World(Protocol):
+    """A cluster in its migration, as the driver meets it: real, or played in a test."""
+
+    @property
+    def clock(self) -> Clock:
+        """Its time."""
+        ...
+
+    def observe(self) -> Observation:
+        """Everything that can be seen now. Raises UnreachableError where nothing can."""
+        ...
+
+    def ask(self, request: Request) -> HookRun:
+        """Have a hook run, or tell the operator. Never raises for what the hook does."""
+        ...
+
+    def has_hook(self, verb: Verb, node: int) -> bool:
+        """Whether there is a command for it; without one the operator is asked."""
+        ...
+
+    def listens(self, node: int) -> bool | None:
+        """Whether the node's port takes connections: no where it is refused, None where nobody can say."""
+        ...
+
+    def controller_of(self, broker: int) -> int | None:
+        """Which controller this broker's own Metadata answer names; None where it does not answer or names none."""
+        ...
+
+    def answers(self, node: int) -> bool:
+        """Whether the node answers now, at its own address and under its own id."""
+        ...
+
+    def lock(self, journal: str) -> DriverLock:
+        """Take the lock of the cluster's migration for the driver with this journal.
+
+        Raises RefusedError `another-driver-at-work`, UnreachableError.
+        """
+        ...
+
+    def tree(self) -> Tree:
+        """ZooKeeper's whole tree as it is now. Raises UnreachableError."""
+        ...
+
+    def znode(self, path: str) -> Znode | None:
+        """One znode as it is now. Raises UnreachableError."""
+        ...
+
+    def set_znode(self, path: str, data: bytes, version: int) -> None:
+        """Change it if it still has this version. Raises RefusedError, UnreachableError, UnknownOutcomeError."""
+        ...
+
+    def delete_znode(self, path: str, version: int) -> None:
+        """Delete it if it still has this version. Raises as `set_znode` does."""
+        ...
+
+
+@frozen
+class Patience:
+    """How long the driver waits, in milliseconds.
+
+    `apart`: between the two looks that a gate has to pass. `look_every`: between looks while a gate is closed. `gate`:
+    for a gate after a hook that says done. `operator`: for one that waits for somebody's hands. `copy`: for the copy.
+    `settle`: for what stands in the way of a step and may pass. `gone`: for a process to be gone. `znode`: for
+    ZooKeeper to do its part (end the session of a killed process).
+    """
+
+    apart_ms: int = 10_000
+    look_every_ms: int = 2_000
+    gate_ms: int = 600_000
+    operator_ms: int = 24 * 3_600_000
+    copy_ms: int = 600_000
+    settle_ms: int = 60_000
+    gone_ms: int = 120_000
+    znode_ms: int = 60_000
+
+
+@frozen
+class Event:
+    """Something to tell whoever watches: `kind` is state, action, ask, wait, done, failed or note.
+
+    Of a wait, which comes again with every look, `text` is what is waited for and `seen` what was seen last.
+    """
+
+    kind: str
+    text: str
+    state: str | None = None
+    seen: str = ""
+
+
+Tell = Callable[[Event], None]
+Waits = Callable[[str, str], None]
+"""Called at every look while something is waited for: what it is, and what was seen last."""
+
+
+def in_silence(_what: str, _seen: str) -> None:
+    """Waits of which no line is wanted."""
+
+
+@frozen
+class DoneStep:
+    """One step in the answer. `state`: done, pending, failed, unknown."""
+
+    step: Step
+    state: str
+    number: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in cli.md 7, with what the plan says of it."""
+        return {**self.step.to_dict(), "number": self.number, "state": self.state}
+
+
+@frozen
+class RunResult:
+    """How a run ended: `state_before` and `state_after` are the first and the last state that was observed."""
+
+    outcome: Outcome
+    state_before: str | None
+    state_after: str | None
+    steps: tuple[DoneStep, ...]
+    findings: tuple[Finding, ...]
+    next_action: str = ""
+    interrupted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The payload of the answer."""
+        return {
+            "outcome": self.outcome.value,
+            "state_before": self.state_before,
+            "state": self.state_after,
+            "state_words": None if self.state_after is None else State(self.state_after).words,
+            "steps": [one.to_dict() for one in self.steps],
+            "findings": [one.to_dict() for one in self.findings],
+            "next_action": self.next_action,
+            "interrupted": self.interrupted,
+        }

@@ -1,0 +1,103 @@
+"""The ways that the driver goes: back to ZooKeeper, forward to KRaft, and over the point of no return.
+
+Each makes a `Route` of one observation; what is safe is decided in `kafkactl.migration`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kafkactl.adapters.migration.journal import BACK, Memory
+from kafkactl.findings import Outcome
+from kafkactl.migration.driver.steps import Route
+from kafkactl.migration.inventory import Inventory
+from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.plan.forward import plan_forward
+from kafkactl.migration.plan.rollback import plan_rollback
+from kafkactl.migration.plan.rollback_memory import Remembered, started_again
+from kafkactl.migration.plan.step import File, Move, Progress, Step
+from kafkactl.migration.state.names import State
+
+
+class WayBack:
+    """`plan_rollback`, with what the journal remembers: the same list that `rollback --dry-run` shows."""
+
+    def __init__(self, inventory: Inventory, *, accepted: frozenset[str] = frozenset()) -> None:
+        self._inventory = inventory
+        self._accepted = accepted
+        self.goal = BACK
+
+    def __call__(self, seen: Observation, memory: Memory) -> Route:
+        """The route from what is seen."""
+        found = plan_rollback(seen, self._inventory, accepted=self._accepted, remembered=remembered_of(memory))
+        return Route(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
+
+
+def remembered_of(memory: Memory) -> Remembered:
+    """What of a journal the plans ask for."""
+    return Remembered(
+        goes_back=memory.goal == BACK,
+        begun=frozenset(target for action, target in memory.unfinished if action == Move.RESTART_NODE),
+        wiped=frozenset(target for action, target in memory.done if action == Move.WIPE_DISK),
+        waited=any(action == Move.WAIT_ZOOKEEPER_CONTROLLER for action, _ in memory.unfinished),
+    )
+
+
+class WayForward:
+    """`plan_forward`, up to the point of no return or, for `finalize`, over it."""
+
+    def __init__(self, inventory: Inventory, *, finalize: bool = False) -> None:
+        self._inventory = inventory
+        self._finalize = finalize
+
+    def __call__(self, seen: Observation, memory: Memory) -> Route:
+        """The route from what is seen."""
+        found = plan_forward(seen, self._inventory)
+        if found.outcome is Outcome.REFUSED:
+            return Route(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
+        steps = tuple(one for one in found.steps if self._finalize or one.phase is not State.M10)
+        if not any(one.action is Move.RESTART_NODE and one.state is Progress.PENDING for one in steps):
+            files = {NodeRole.BROKER: File.KRAFT, NodeRole.CONTROLLER: File.FINAL}
+            steps = (*steps, *started_again(self._inventory, seen, remembered_of(memory), files))
+        is_left = any(one.state is Progress.PENDING for one in steps)
+        return Route(
+            outcome=Outcome.PLANNED if is_left else Outcome.NOTHING_TO_DO,
+            state=found.state.value,
+            steps=steps,
+            findings=found.findings,
+            next_action="" if is_left or self._finalize else _ARMED,
+        )
+
+
+_QUORUM: Final = (State.M2, State.M3)
+
+
+def prepares_quorum(state: str, until: str | None, step: Step | None) -> bool:
+    """Whether the step is still one of bringing up the quorum that `until` (M2, M3) asks for: one formatted controller
+    makes M2, and a majority M3, but both goals mean all of them.
+    """
+    goal = None if until is None else State(until)
+    if goal not in _QUORUM or step is None or step.phase not in _QUORUM:
+        return False
+    return (step.phase.place or 0) <= (goal.place or 0) and State(state).place is not None
+
+
+def first_due(route: Route, until: str | None) -> Step | None:
+    """The step that a run would take first; None where it would take none, for `until` is reached."""
+    step = next((one for one in route.steps if one.state is Progress.PENDING), None)
+    place = State(route.state).place
+    is_there = until is not None and place is not None and place >= (State(until).place or 0)
+    return None if is_there and not prepares_quorum(route.state, until, step) else step
+
+
+_ARMED: Final = (
+    "Let it run so for as long as a way back may be wanted; then `kafkactl migrate finalize`, which cannot be undone."
+)
+
+
+def identity_of(inventory: Inventory) -> dict[str, Any]:
+    """Which migration this is: what the journal compares."""
+    return {
+        "zookeeper": inventory.zookeeper.connect,
+        "nodes": [f"{one.name} {one.host} {one.config}" for one in (*inventory.brokers, *inventory.controllers)],
+    }

@@ -1,0 +1,311 @@
+"""One step of a plan taken: what is written down, what is touched, and how its gate is observed twice.
+
+A step is done when the plan that is made from what is seen no longer has it as pending, in two looks some time apart;
+for what no plan can see (that a broker follows a controller, that a disk was put aside) there is a look of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from kafkactl.adapters.files.clock import Deadline
+from kafkactl.adapters.migration.journal import MigrationJournal
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, Outcome, blocker
+from kafkactl.frozen import frozen
+from kafkactl.migration.driver import actions as apply
+from kafkactl.migration.driver.actions import Applied, Place
+from kafkactl.migration.driver.ports import DriverLock, Event, Patience, Tell, World
+from kafkactl.migration.driver.stops import error_finding
+from kafkactl.migration.hooks.words import directory_of_node
+from kafkactl.migration.inventory import Inventory, InventoryNode
+from kafkactl.migration.observed.observation import Mode, NodeRole, Observation
+from kafkactl.migration.plan.step import Step
+from kafkactl.migration.zktree.znode import Znode, render_znode
+
+ORIGINAL: Final = "original"
+_STARTS_IN_ZOOKEEPER: Final = frozenset({ORIGINAL, "migration"})
+
+
+@frozen
+class Route:
+    """A plan made from one observation: what is left of the way, or why it may not be gone."""
+
+    outcome: Outcome
+    state: str
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...] = ()
+    next_action: str = ""
+
+
+class Files(Protocol):
+    """Where the files of nodes come from."""
+
+    def content(
+        self, node: InventoryNode, phase: str, current: bytes | None, observation: Observation
+    ) -> bytes | Finding:
+        """The file that brings a node to a phase, or why there is none."""
+        ...
+
+    def keep_originals(self, journal: MigrationJournal) -> None:
+        """Keep every node's own file, before the first of them is changed."""
+        ...
+
+    def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
+        """Files that may not be replaced unasked, and files that the steps need and cannot use."""
+        ...
+
+    def settle(self, journal: MigrationJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
+        """Write down what an operator has agreed to, before the first step; lines for whoever watches."""
+        ...
+
+
+@frozen
+class Crew:
+    """What every step needs."""
+
+    world: World
+    inventory: Inventory
+    journal: MigrationJournal
+    files: Files
+    patience: Patience
+    tell: Tell
+    cluster_id: str
+    release: str
+    format_flags: Mapping[int, tuple[str, ...]]
+    lock: DriverLock
+
+    def node(self, id: int) -> InventoryNode:
+        """Of the inventory; whoever plans names no other."""
+        found = self.inventory.node(id)
+        assert found is not None, id
+        return found
+
+    def place(self, step: Step, seq: int) -> Place:
+        """The node that a step is about."""
+        assert step.node is not None
+        return Place(node=step.node, name=step.target, phase=phase_of(step), seq=seq)
+
+    def waits(self, what: str, seen: str) -> None:
+        """Something is waited for within an action."""
+        self.tell(Event(kind="wait", text=what, seen=seen))
+
+    def controllers(self, seq: int) -> tuple[Place, ...]:
+        """Every controller that the inventory names."""
+        return tuple(
+            Place(node=one.id, name=one.name, phase=ORIGINAL, seq=seq) for one in self.inventory.controllers
+        )  # fmt: skip
+
+
+def phase_of(step: Step) -> str:
+    """The phase whose file a node gets, or is restarted with."""
+    return ORIGINAL if step.file is None else str(step.file)
+
+
+# --- what each action does --------------------------------------------------------------------------------------------
+
+Act = Callable[[Crew, Step, int, Observation], Applied]
+
+
+def _put(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
+    place = crew.place(step, seq)
+    node = crew.node(place.node)
+    current, finding = apply.read_file(crew.world, place)
+    if finding is not None:
+        return Applied(finding=finding)
+    content = crew.files.content(node, place.phase, current, seen)
+    if isinstance(content, Finding):
+        return Applied(finding=content)
+    kept = crew.journal.keep("file", {"node": node.name, "phase": place.phase}, content)
+    return apply.put_file(crew.world, place, content, before=current, copy=str(crew.journal.folder / kept))
+
+
+def _restart(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
+    place = crew.place(step, seq)
+    in_zookeeper = step.role is NodeRole.BROKER and (
+        phase_of(step) in _STARTS_IN_ZOOKEEPER or _is_in_zookeeper(seen, place.node)
+    )
+    return apply.restart(
+        crew.world,
+        place,
+        in_zookeeper=in_zookeeper,
+        patience=crew.patience,
+        waits=crew.waits,
+        starting=lambda: crew.journal.starting(seq, place.name, place.phase),
+    )
+
+
+def _is_in_zookeeper(seen: Observation, broker: int) -> bool:
+    node = seen.node(broker, NodeRole.BROKER)
+    return node is None or node.mode is not Mode.KRAFT
+
+
+def _stop(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
+    return apply.stop(crew.world, crew.place(step, seq), patience=crew.patience, waits=crew.waits)
+
+
+def _start(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
+    crew.journal.starting(seq, step.target, phase_of(step))
+    return apply.start(crew.world, crew.place(step, seq))
+
+
+def _format(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
+    place = crew.place(step, seq)
+    if crew.world.listens(place.node):
+        return Applied(finding=_something_listens(step))
+    flags = crew.format_flags.get(place.node, ())
+    return apply.format_disk(crew.world, place, cluster_id=crew.cluster_id, release=crew.release, flags=flags)
+
+
+def _stop_controllers(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
+    applied = apply.stop_controllers(crew.world, crew.controllers(seq), patience=crew.patience, waits=crew.waits)
+    if applied.finding is not None or applied.asked:
+        return applied
+    finding = apply.verified_gone(crew.world, crew.controllers(seq), patience=crew.patience, waits=crew.waits)
+    return Applied(finding=finding, evidence=applied.evidence)
+
+
+def _raise(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
+    return apply.raise_epoch(crew.world, crew.controllers(seq), patience=crew.patience)
+
+
+def _delete_controller(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
+    return apply.delete_controller(crew.world, crew.controllers(seq), _keeper(crew), patience=crew.patience)
+
+
+def _delete_migration(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
+    return apply.delete_migration(crew.world, crew.controllers(seq), _keeper(crew), patience=crew.patience)
+
+
+def _keeper(crew: Crew) -> Callable[[Znode], str]:
+    def keep(znode: Znode) -> str:
+        return crew.journal.keep("znode", {"path": znode.path}, render_znode(znode).encode())
+
+    return keep
+
+
+def _follows(crew: Crew, step: Step, _seq: int, _seen: Observation) -> Applied:
+    """Until the broker's own Metadata answer names the ZooKeeper controller, seen twice."""
+    world, until, times = crew.world, Deadline.after(crew.patience.gate_ms, crew.world.clock), 0
+    while True:
+        holder = apply.zookeeper_controller(world)
+        named = None if step.node is None else world.controller_of(step.node)
+        times = times + 1 if holder is not None and named == holder else 0
+        if times == 2:
+            return Applied(evidence={"controller": holder})
+        if until.passed:
+            return Applied(finding=_does_not_follow(step, holder, named))
+        if named == holder and holder is not None:
+            seen = f"both are broker {holder}; seen once, to be seen twice"
+        else:
+            seen = f"{step.target} names {_broker(named)}, /controller is held by {_broker(holder)}"
+        crew.waits(f"{step.target} to name the broker that holds /controller", seen)
+        world.clock.sleep_ms(crew.patience.look_every_ms)
+
+
+def _broker(id: int | None) -> str:
+    return "no broker" if id is None else f"broker {id}"
+
+
+def _wait(_crew: Crew, _step: Step, _seq: int, _seen: Observation) -> Applied:
+    return Applied()
+
+
+def _wipe(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
+    place = crew.place(step, seq)
+    folder = metadata_dir(crew.node(place.node), crew, place)
+    if isinstance(folder, Finding):
+        return Applied(finding=folder)
+    return apply.wipe_disk(crew.world, place, metadata_dir=folder, cluster_id=crew.cluster_id)
+
+
+def metadata_dir(node: InventoryNode, crew: Crew, place: Place) -> str | Finding:
+    """The directory with a controller's metadata log: by its file, else by the inventory."""
+    from kafkactl.protocol.text.properties import parse_properties
+
+    current, _ = apply.read_file(crew.world, place)
+    known = {} if current is None else parse_properties(current, file=node.config).mapping
+    for key in ("metadata.log.dir", "log.dirs", "log.dir"):
+        if first := (known.get(key) or "").split(",")[0].strip():
+            try:
+                return first if node.hooks.is_local else directory_of_node(first, where=node.name)
+            except InputError as error:
+                return error_finding(node.name, error)
+    return node.log_dirs[0] if node.log_dirs else _no_directory(node)
+
+
+ACTS: Final[Mapping[str, Act]] = {
+    "put-config": _put,
+    "restore-config": _put,
+    "restart-node": _restart,
+    "stop-node": _stop,
+    "start-node": _start,
+    "format-disk": _format,
+    "stop-controllers": _stop_controllers,
+    "raise-controller-epoch": _raise,
+    "delete-controller-znode": _delete_controller,
+    "delete-migration-znode": _delete_migration,
+    "wait-zookeeper-controller": _wait,
+    "wait-quorum": _wait,
+    "wait-broker-registered": _wait,
+    "wait-copy": _wait,
+    "wait-finalized": _wait,
+    "wait-broker-follows-controller": _follows,
+    "wipe-disk": _wipe,
+}
+
+SEEN_BY_THEMSELVES: Final = frozenset({"wait-broker-follows-controller", "wipe-disk"})
+"""Actions whose end no observation may show: what they looked at themselves has to do, and the start behind them."""
+
+
+SEEN_TWICE_ALREADY: Final = frozenset(
+    {
+        "put-config",
+        "restore-config",
+        "format-disk",
+        "start-node",
+        "stop-controllers",
+        "raise-controller-epoch",
+        "delete-controller-znode",
+        "delete-migration-znode",
+    }
+)
+"""Actions that read back what they did, saw every process gone twice, or are waited for by the step behind them: one
+look more is enough, and while there is no controller every second counts."""
+
+
+def words_of(step: Step) -> dict[str, Any]:
+    """What the journal says of a step before it is taken."""
+    return {"number": step.number, "phase": None if step.file is None else str(step.file), "gate": step.gate}
+
+
+def _something_listens(step: Step) -> Finding:
+    return blocker(
+        "format-of-a-living-node",
+        step.target,
+        f"something listens at the address of {step.target}, which is to be formatted: a node that runs is never"
+        " formatted",
+        "First see whether the inventory names another cluster's node. Otherwise stop what listens there; then run this"
+        " again.",
+    )
+
+
+def _does_not_follow(step: Step, holder: int | None, named: int | None) -> Finding:
+    return blocker(
+        "broker-does-not-follow-controller",
+        step.target,
+        f"{step.target} names controller {named}, in office is {holder}: stopped now, it would wait for ever",
+        "See that it reaches ZooKeeper; then run this again.",
+        controller=holder,
+        named=named,
+    )
+
+
+def _no_directory(node: InventoryNode) -> Finding:
+    return blocker(
+        "metadata-directory-unknown",
+        node.name,
+        f"neither the file of {node.name} nor the inventory says where its metadata log is",
+        "Name its log_dirs in the inventory, or give a get_config hook.",
+    )

@@ -1,0 +1,161 @@
+"""Why the driver of a migration stops: what it saw, beside what was expected, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from kafkactl.adapters.migration.journal import BACK, Memory
+from kafkactl.errors import KafkactlError, RefusedError
+from kafkactl.findings import Finding, blocker
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.step import Step
+from kafkactl.migration.state.names import State
+from kafkactl.migration.zktree.parse import parse_tree
+from kafkactl.wording import first_few, some
+
+_CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second
+# Nothing shows these from outside, or not yet: what is planned and formatted is not started.
+_EARLY: Final = frozenset({"M0", "M1", "M2"})
+# From these the next ones come by themselves.
+_BY_ITSELF: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
+
+STOP_AT_ONCE: Final = frozenset(
+    {
+        State.SPLIT_BRAIN,
+        State.STALE_MIGRATION,
+        State.BURNT_QUORUM,
+        State.COPY_CRASHED,
+        State.FINALIZED_WITH_ZOOKEEPER_BROKER,
+        State.STALE_CONTROLLER,
+    }
+)
+"""Situations that waiting makes worse."""
+
+LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M6": 2, "M7": 2, "M8": 2, "M9": 2, "M10": 3,
+                 "M11": 3}  # fmt: skip
+"""From one to another of these no migration goes by itself: prepared, entered, copied, final. In M5 anything can be."""
+
+
+def moved_against(goal: str, before: str | None, now: str) -> bool:
+    """Whether a migration goes the other way than the run that drives it: back under `run`, on under `rollback`."""
+    old, new = LEVELS.get(before or ""), LEVELS.get(now)
+    if old is None or new is None or (goal != BACK and now == State.M2):  # M3 that lost its majority is M2 again
+        return False  # broken on the way: told by the plan
+    return new > old if goal == BACK else new < old
+
+
+def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
+    """Nothing that this run did leads there."""
+    return RefusedError(
+        f"it was {before} and is {now} now, in two looks: no step of this {goal} leads there, so somebody else is"
+        " driving this migration, too",
+        id="migration-moved-by-another",
+        next_step="Find the other kafkactl (another journal, another machine) or the hands, and let one of them drive;"
+        " then run this again.",
+    )
+
+
+def disagreement(memory: Memory, observed: str, seen: Observation) -> Finding | None:
+    """The journal and the cluster tell different stories, and no step that was on its way explains it."""
+    remembered = memory.state
+    if remembered is None or not memory.is_under_way or remembered == observed or {remembered, observed} <= _EARLY:
+        return None
+    places = [_place(remembered), _place(observed)]
+    if None in places:
+        return None  # a broken situation is told by the plan
+    before, now = (int(one) for one in places if one is not None)
+    if memory.pending is not None or memory.failed is not None or (now > before and remembered in _BY_ITSELF):
+        return None
+    rows = list(_rows(memory, remembered, observed, seen))
+    table = "; ".join(f"{row['what']}: journal {row['journal']}, observed {row['observed']}" for row in rows)
+    return blocker(
+        "journal-and-cluster-disagree",
+        "journal",
+        f"the journal remembers another situation than the one that is there: {table}",
+        "Find out who changed it. Then run this again with --accept-observed: it goes on from what is there.",
+        table=rows,
+    )
+
+
+def _place(state: str) -> int | None:
+    try:
+        return State(state).place
+    except ValueError:
+        return None
+
+
+def _rows(memory: Memory, remembered: str, observed: str, seen: Observation) -> Iterator[dict[str, Any]]:
+    yield {"what": "state", "journal": remembered, "observed": observed}
+    pending = memory.pending
+    if pending is not None:
+        yield {"what": "under way", "journal": f"{pending.action} {pending.target}", "observed": None}
+    for node in seen.nodes:
+        last = [one for one in memory.done if one[1] == node.name]
+        mode = None if node.mode is None else node.mode.value
+        yield {"what": node.name, "journal": last[-1][0] if last else None, "observed": mode}
+
+
+def isr_incomplete(seen: Observation, broker: int) -> tuple[str, ...]:
+    """The partitions in which a broker is a replica and not in sync, by whoever is in charge of them now."""
+    late = list(_late(seen, broker))
+    return (f"broker {broker} is not in sync in {some(late)}",) if late else ()
+
+
+def not_caught_up(seen: Observation, controller: int) -> tuple[str, ...]:
+    """Why a controller that was restarted does not count in its quorum yet, by the leader's own word."""
+    quorum = seen.quorum
+    if quorum is None or quorum.high_watermark is None:
+        return ("no controller leads",)
+    end = next((one.log_end_offset for one in quorum.voters if one.id == controller), None)
+    if end is None or end < 0 or quorum.high_watermark - end > _CAUGHT_UP:
+        return (f"controller {controller} has {end} of {quorum.high_watermark} records",)
+    return ()
+
+
+def _late(seen: Observation, broker: int) -> Iterator[str]:
+    log = seen.log
+    copied = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
+    in_kraft = any(one.alive for one in seen.controllers) and log is not None and log.migration_state in copied
+    if in_kraft and log is not None:
+        for topic in log.image.topics.values():
+            for number, one in topic.partitions.items():
+                if broker in one.replicas and broker not in one.isr:
+                    yield f"{topic.name}-{number}"
+    elif seen.tree is not None:
+        for name, found in parse_tree(seen.tree).topics.items():
+            for number, part in found.partitions.items():
+                if broker in part.replicas and part.state is not None and broker not in part.state.isr:
+                    yield f"{name}-{number}"
+
+
+def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Finding:
+    """A step was taken and what it should bring about was not seen in time."""
+    seen = "; ".join(closed) or "nobody can say"
+    return blocker(
+        "gate-stays-closed",
+        step.target,
+        f"{step.action} {step.target} was {'told' if asked else 'done, says its hook'}; not seen: {step.gate} ({seen})",
+        "See the node's own log. Then run this again: it looks first and goes on from what is real.",
+        action=step.action.value,
+        gate=step.gate,
+        seen=list(closed),
+    )
+
+
+def strays_found(node: str, directories: tuple[str, ...]) -> Finding:
+    """A broker has put partitions aside: the roll ends here."""
+    return blocker(
+        "partitions-became-strays",
+        node,
+        f"{node} has renamed {first_few(directories)}: it does not know these partitions, and their data"
+        " is lost to it unless it is stopped and the directories get their names back",
+        "Stop the node. Move the directories back, and find out why before it is started again.",
+        directories=len(directories),
+    )
+
+
+def error_finding(subject: str, error: KafkactlError) -> Finding:
+    """An error as what stopped the way."""
+    return blocker(error.id, subject, error.message, error.next_step or "Run this again: it looks first.")

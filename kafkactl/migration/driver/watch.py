@@ -1,0 +1,77 @@
+"""What is asked in the moment before a step: whether this driver still drives alone, and whether the others are alive.
+
+A look takes seconds, with hooks and logs; these two questions take milliseconds and are of now.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkactl.adapters.files.clock import Deadline
+from kafkactl.errors import RefusedError, UnreachableError
+from kafkactl.findings import Finding, blocker
+from kafkactl.migration.driver.ports import Event
+from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.driver.stops import error_finding
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.liveness import others_alive, stops_a_living_node
+from kafkactl.migration.plan.step import Step
+
+AWAY: Final = frozenset(
+    {"zookeeper-unreachable", "zookeeper-timed-out", "zookeeper-connection-lost", "zookeeper-read-only"}
+)
+"""A ZooKeeper that may be back in a moment."""
+
+
+class StepWatch:
+    """For one run; it remembers since when a node has been silent."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._silent_until: Deadline | None = None
+
+    def lock_lost(self) -> Finding | None:
+        """Why the lock of the cluster is not this driver's any more. A ZooKeeper that is away is waited for."""
+        crew, away = self._crew, None
+        while True:
+            try:
+                crew.lock.check()
+            except RefusedError as error:
+                return error_finding("migration", error)
+            except UnreachableError as error:
+                away = away or Deadline.after(crew.patience.znode_ms, crew.world.clock)
+                if error.id not in AWAY or away.passed:
+                    return error_finding("migration", error)
+                crew.tell(Event(kind="wait", text="ZooKeeper to answer again", seen=error.message))
+                crew.world.clock.sleep_ms(crew.patience.look_every_ms)
+            else:
+                return None
+
+    def fell_silent(self, seen: Observation, step: Step) -> Finding | None:
+        """A node that answered in the look which the step was planned from and does not answer now, in the moment
+        before a living node is stopped. What the quorum and ZooKeeper say of it is older than that.
+        """
+        silent: tuple[str, ...] = ()
+        if stops_a_living_node(seen, step):
+            silent = tuple(one.name for one in others_alive(seen, step) if not self._crew.world.answers(one.id))
+        if not silent:
+            self._silent_until = None
+            return None
+        names = ", ".join(silent)
+        return blocker(
+            "node-fell-silent",
+            names,
+            f"{names} answered a moment ago and does not answer now, and {step.target} is to be restarted next",
+            "See whether it has ended or is cut off from here; then run this again.",
+            step=f"{step.action} {step.target}",
+        )
+
+    def may_look_again(self, silent: Finding) -> bool:
+        """Whether there is time for another look, which shows more; a while is waited first."""
+        clock, patience = self._crew.world.clock, self._crew.patience
+        self._silent_until = self._silent_until or Deadline.after(patience.settle_ms, clock)
+        if self._silent_until.passed:
+            return False
+        self._crew.tell(Event(kind="wait", text=f"{silent.subject} to answer again", seen=silent.message))
+        clock.sleep_ms(patience.look_every_ms)
+        return True

@@ -1,0 +1,1 @@
+"""What a hook is asked, and ready-made hooks."""

@@ -1,0 +1,90 @@
+"""Who drives a migration: what is written in the driver's lock, the znode `/kafkactl-migration-driver`.
+
+The lock is an ephemeral znode inside the chroot that is none of Kafka's own paths, so brokers, controllers, the copy
+and comparisons do not see it (adapters/migration/lock.py takes and checks it).
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+
+PATH: Final = "/kafkactl-migration-driver"
+UNKNOWN: Final = "unknown"
+_HIGHEST: Final = 2**45  # of a time that a calendar has
+
+
+@frozen
+class Holder:
+    """Who drives a migration. `file` is the journal's device and inode, by which the same file is known again."""
+
+    user: str
+    host: str
+    pid: int
+    since_ms: int
+    journal: str
+    file: str
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Holder:
+        """From what is written in the lock; a field that is missing or of another type is unknown."""
+        pid, since_ms = (
+            number if type(number) is int and 0 <= number < 2**52 else 0
+            for number in (table.get("pid"), table.get("since_ms"))
+        )
+        user, host, journal, file = (
+            str(table.get(name) or UNKNOWN) for name in ("user", "host", "journal", "journal_file")
+        )
+        return cls(user=user, host=host, pid=pid, since_ms=min(since_ms, _HIGHEST), journal=journal, file=file)
+
+    @property
+    def words(self) -> str:
+        """As a message names it."""
+        since = datetime.datetime.fromtimestamp(self.since_ms / 1000, datetime.UTC)
+        when = since.strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"{self.user}@{self.host} (process {self.pid}) since {when} with the journal {self.journal}"
+
+    def is_predecessor_of(self, other: Holder) -> bool:
+        """Whether this held the same journal file on the same host: two at a time are not possible there."""
+        return (self.host, self.file) == (other.host, other.file) and self.file != UNKNOWN
+
+    def to_table(self) -> dict[str, Any]:
+        """The fields of the lock."""
+        return {
+            "user": self.user,
+            "host": self.host,
+            "pid": self.pid,
+            "since_ms": self.since_ms,
+            "journal": self.journal,
+            "journal_file": self.file,
+        }
+
+    def to_bytes(self) -> bytes:
+        """The content of the znode."""
+        return json.dumps(self.to_table()).encode()
+
+
+def holder_in(data: bytes | None) -> Holder:
+    """The holder that the znode names; what cannot be read of it is unknown."""
+    try:
+        table: Any = json.loads(data or b"")
+    except ValueError:
+        table = None
+    return Holder.from_table(table if isinstance(table, dict) else {})
+
+
+@frozen
+class LockSeen:
+    """The lock as it was observed; `holder` None: no driver holds it."""
+
+    holder: Holder | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `migrate status` reports it."""
+        holder = self.holder
+        words = "free: no driver is at work" if holder is None else f"held by {holder.words}"
+        return {"holder": None if holder is None else holder.to_table(), "words": words}

@@ -1,0 +1,178 @@
+"""Values of `observation.json`: each function reads one, and raises ValueError with the words for what was expected."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from kafkactl.errors import DecodeError
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import frozen
+from kafkactl.migration.observed.driver_lock import Holder, LockSeen
+from kafkactl.migration.observed.observation import DirectorySeen, Mode, NodeRole, ServerSeen
+from kafkactl.protocol.text.properties import parse_properties
+
+
+@frozen
+class RawAnswer:
+    """The body of a response, and the version that it was asked in."""
+
+    version: int
+    body: bytes = field(repr=False)
+
+
+def read_table(value: object) -> Mapping[str, Any]:
+    """A table."""
+    if not isinstance(value, dict):
+        raise ValueError("table")
+    return value
+
+
+def read_text(value: object) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise ValueError("text")
+    return value
+
+
+def read_texts(value: object) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError("list of texts")
+    return tuple(value)
+
+
+def read_boolean(value: object) -> bool:
+    """A truth value."""
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def read_whole(value: object) -> int:
+    """A whole number of 64 bits."""
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise ValueError("whole number")
+    return value
+
+
+def read_node_id(value: object) -> int:
+    """The id of a node."""
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError("node id")
+    return value
+
+
+def read_endpoints(value: object) -> Mapping[int, str]:
+    """Addresses by node id."""
+    table = read_table(value)
+    if not all(id.isascii() and id.isdigit() and isinstance(address, str) for id, address in table.items()):
+        raise ValueError("table of addresses by node id")
+    return {int(id): address for id, address in table.items()}
+
+
+def read_number(value: object) -> float:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("number")
+    return value
+
+
+def read_role(value: object) -> NodeRole:
+    """The role of a node."""
+    if value not in NodeRole.__members__.values():
+        raise ValueError(f"role ({', '.join(NodeRole)})")
+    return NodeRole(str(value))
+
+
+def read_mode(value: object) -> Mode:
+    """The mode of a node."""
+    if value not in Mode.__members__.values():
+        raise ValueError(f"mode ({', '.join(Mode)})")
+    return Mode(str(value))
+
+
+def read_servers(value: object) -> tuple[ServerSeen, ...]:
+    """ZooKeeper's servers."""
+    if not isinstance(value, list):
+        raise ValueError("list of servers")
+    return tuple(_server(read_table(one)) for one in value)
+
+
+def _server(table: Mapping[str, Any]) -> ServerSeen:
+    address, mode, version = (table.get(name) for name in ("address", "mode", "version"))
+    if not isinstance(address, str) or not all(one is None or isinstance(one, str) for one in (mode, version)):
+        raise ValueError("list of servers")
+    return ServerSeen(address=address, mode=mode, version=version)
+
+
+def read_finding(value: object) -> Finding:
+    """A finding in the one shape of findings."""
+    table = read_table(value)
+    words = {name: table.get(name) or "" for name in ("id", "subject", "message", "next_step")}
+    if not words["id"] or not all(isinstance(word, str) for word in words.values()):
+        raise ValueError("finding")
+    if table.get("severity") not in Severity.__members__.values():
+        raise ValueError("finding of a known severity")
+    evidence = table.get("evidence")
+    return Finding(
+        severity=Severity(table["severity"]), evidence=evidence if isinstance(evidence, dict) else {}, **words
+    )
+
+
+def read_answer(value: object) -> RawAnswer:
+    """The body of a response, in base64."""
+    table = read_table(value)
+    version, body = table.get("version"), table.get("body")
+    if type(version) is not int or not 0 <= version < 2**15:
+        raise ValueError("answer with the version that it was asked in")
+    if not isinstance(body, str):
+        raise ValueError("answer with a body in base64")
+    try:
+        return RawAnswer(version=version, body=base64.b64decode("".join(body.split()).encode("ascii"), validate=True))
+    except (binascii.Error, UnicodeEncodeError):
+        raise ValueError("answer with a body in base64") from None
+
+
+def read_meta_properties(value: object) -> Mapping[str, str]:
+    """A table of texts; the text of the file will do, and of several directories the first one."""
+    if isinstance(value, list):
+        value = value[0] if value else {}
+    if isinstance(value, str):
+        try:
+            return dict(parse_properties(value.encode("utf-8", "surrogatepass")).mapping)
+        except DecodeError:
+            raise ValueError("file of properties") from None
+    table = read_table(value)
+    if table and all(isinstance(one, dict) for one in table.values()):
+        table = next(iter(table.values()))
+    if any(isinstance(one, dict | list) or one is None for one in table.values()):
+        raise ValueError("table of texts")
+    return {name: one if isinstance(one, str) else json.dumps(one) for name, one in table.items()}
+
+
+def read_directories(value: object) -> tuple[DirectorySeen, ...]:
+    """The directories of a node that were listed."""
+    if not isinstance(value, list):
+        raise ValueError("list of directories")
+    return tuple(_directory(read_table(one)) for one in value)
+
+
+def _directory(table: Mapping[str, Any]) -> DirectorySeen:
+    path, is_empty, directory_id = (table.get(name) for name in ("path", "empty", "directory_id"))
+    if not isinstance(path, str) or not isinstance(is_empty, bool) or not isinstance(directory_id, str | None):
+        raise ValueError("list of directories")
+    return DirectorySeen(path=path, is_empty=is_empty, directory_id=directory_id)
+
+
+def read_lock(value: object) -> LockSeen:
+    """The lock of the migration's driver: its holder, or that it is free."""
+    holder = read_table(value).get("holder")
+    if holder is None:
+        return LockSeen(holder=None)
+    return LockSeen(holder=Holder.from_table(read_table(holder)))

@@ -1,0 +1,214 @@
+"""An observation: all that a migration is judged by, seen at one time, as one value.
+
+The law: what was not seen is unknown (None), never a default; whoever asks has to say what follows from not knowing.
+A live cluster and a folder saved by `kafkactl migrate observe` come to the same value by the same door
+(`adapters/migration/saved.py`). The znodes and the records of the logs may hold secrets: they are not in any repr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.migration.observed.driver_lock import LockSeen
+from kafkactl.migration.observed.log_facts import LogFacts, Mirror
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.values import Uuid
+
+
+class Mode(StrEnum):
+    """How a node runs: on ZooKeeper alone, on ZooKeeper with the migration enabled, or on KRaft."""
+
+    ZK = "zk"
+    MIGRATING = "migrating"
+    KRAFT = "kraft"
+
+
+class NodeRole(StrEnum):
+    """What a node is; in a migration no node is both."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+@frozen
+class ApiVersionsSeen:
+    """A node's own ApiVersions answer (KIP-584, KIP-866).
+
+    `supported` gives lowest and highest version by api key, `supported_features` lowest and highest level by name.
+    `finalized_epoch` is -1 where there is none; a broker on ZooKeeper names 0 and no features. `zk_migration_ready` is
+    tag 3: on a controller its flag, on a broker the sign that it runs in migration mode.
+    """
+
+    supported: Mapping[int, tuple[int, int]] = field(repr=False)
+    supported_features: Mapping[str, tuple[int, int]]
+    finalized_features: Mapping[str, int]
+    finalized_epoch: int
+    zk_migration_ready: bool
+
+
+@frozen
+class ReplicaSeen:
+    """A voter or an observer as DescribeQuorum names it. None where the version or the node does not tell."""
+
+    id: int
+    directory_id: Uuid | None = None
+    log_end_offset: int | None = None
+    last_fetch_timestamp_ms: int | None = None
+    last_caught_up_timestamp_ms: int | None = None
+
+
+@frozen
+class QuorumSeen:
+    """A node's DescribeQuorum answer, or that it hung up (`closed`: what a broker on ZooKeeper does).
+
+    `error_code` is at the top, `partition_error` beside the partition: a controller that does not lead answers 0 and 6,
+    with 0 for leader and epoch. So those, and the high watermark, are None where one of the two is not 0.
+    """
+
+    closed: bool = False
+    error_code: int = 0
+    partition_error: int = 0
+    leader_id: int | None = None
+    leader_epoch: int | None = None
+    high_watermark: int | None = None
+    voters: tuple[ReplicaSeen, ...] = ()
+    observers: tuple[ReplicaSeen, ...] = ()
+
+
+@frozen
+class IdentitySeen:
+    """Who answers at a node's address, by its own answers. None: the node was asked and did not tell.
+
+    `cluster_id` is that of its DescribeCluster answer. Controllers before 3.7 have no such request, but refuse a Fetch
+    that names another cluster (INCONSISTENT_CLUSTER_ID, KIP-595): `asked_cluster_id` is what a Fetch was sent with,
+    `is_of_asked` whether it was taken. `node_id` is the id under which the node describes its own configuration, or as
+    which it leads the quorum. `endpoints` are the addresses of the nodes that it names, by id. `denied` names the
+    requests that this user may not make.
+    """
+
+    role: NodeRole | None = None
+    cluster_id: str | None = None
+    asked_cluster_id: str | None = None
+    is_of_asked: bool | None = None
+    node_id: int | None = None
+    endpoints: Mapping[int, str] = field(default_factory=dict)
+    denied: tuple[str, ...] = ()
+
+
+@frozen
+class ServerSeen:
+    """A ZooKeeper server as it answers `srvr`; `mode` (leader, follower, standalone …) is None where it does not."""
+
+    address: str
+    mode: str | None
+    version: str | None
+
+
+@frozen
+class DirectorySeen:
+    """A log directory of a node that was listed. `is_empty`: nothing is in it, or it does not exist yet.
+
+    `directory_id` is that of its meta.properties (KIP-858); None where the file has none or was not read.
+    """
+
+    path: str
+    is_empty: bool
+    directory_id: str | None = None
+
+
+@frozen
+class NodeSeen:
+    """A node. `config` is `config_text` read as Java reads properties; passwords in it may be `<redacted>`.
+
+    `alive` says whether it answered, `mode` as its own answers show it. `metrics` are by name, as in
+    `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where somebody could look. `address` is
+    where it was asked, and `identity` who answered there: None where the observation was made without that question.
+    `directories` are its log directories that were listed, None where none could be: an empty disk is a known one.
+    """
+
+    id: int
+    role: NodeRole
+    address: str | None = None
+    identity: IdentitySeen | None = None
+    alive: bool | None = None
+    kafka_version: str | None = None
+    mode: Mode | None = None
+    config_text: str | None = field(default=None, repr=False)
+    config: Mapping[str, str] | None = field(default=None, repr=False)
+    meta_properties: Mapping[str, str] | None = None
+    api_versions: ApiVersionsSeen | None = None
+    quorum: QuorumSeen | None = None
+    metrics: Mapping[str, float] | None = None
+    strays: tuple[str, ...] | None = None
+    directories: tuple[DirectorySeen, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """As findings name it: `broker 2`."""
+        return f"{self.role} {self.id}"
+
+    @property
+    def has_empty_disk(self) -> bool | None:
+        """Whether its log directories were listed and nothing is in any of them; None where they were not listed."""
+        return None if not self.directories else all(directory.is_empty for directory in self.directories)
+
+
+@frozen
+class Observation:
+    """What was seen of a cluster at `time_ms` (milliseconds since the epoch).
+
+    `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
+    of the controller whose disk they are from. `cluster_id` is the one that the inventory names. `servers` are those of
+    zookeeper.connect, None where they were not asked. `mirror` is known where the dual write was seen behind changes in
+    the log. `lock` is that of the migration's driver, None where it was not read. `findings` say what of the
+    observation could not be read.
+    """
+
+    time_ms: int
+    connect: str | None = None
+    chroot: str = ""
+    nodes: tuple[NodeSeen, ...] = ()
+    tree: Tree | None = field(default=None, repr=False)
+    servers: tuple[ServerSeen, ...] | None = None
+    logs: Mapping[int, LogFacts] = field(default_factory=dict, repr=False)
+    cluster_id: str | None = None
+    mirror: Mirror | None = field(default=None, repr=False)
+    lock: LockSeen | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def brokers(self) -> tuple[NodeSeen, ...]:
+        """The brokers, by id."""
+        return self._of(NodeRole.BROKER)
+
+    @property
+    def controllers(self) -> tuple[NodeSeen, ...]:
+        """The KRaft controllers, by id."""
+        return self._of(NodeRole.CONTROLLER)
+
+    def _of(self, role: NodeRole) -> tuple[NodeSeen, ...]:
+        return tuple(sorted((one for one in self.nodes if one.role is role), key=lambda one: one.id))
+
+    def node(self, id: int, role: NodeRole | None = None) -> NodeSeen | None:
+        """The node with this id, of this role where one is given; None where it was not observed."""
+        return next((one for one in self.nodes if one.id == id and role in (None, one.role)), None)
+
+    @property
+    def log(self) -> LogFacts | None:
+        """The log that reaches furthest, as a voter would judge it: by its last epoch, then by its end."""
+        found = (self.logs[id] for id in sorted(self.logs))
+        return max(found, key=lambda one: (one.epoch, one.end_offset), default=None)
+
+    @property
+    def quorum(self) -> QuorumSeen | None:
+        """The answer of the leader of the newest epoch, given by itself or through a broker; None where none leads."""
+        answers = [
+            one.quorum
+            for one in sorted(self.nodes, key=lambda one: (one.role is not NodeRole.CONTROLLER, one.id))
+            if one.quorum is not None and one.quorum.leader_epoch is not None
+        ]
+        return max(answers, key=lambda one: one.leader_epoch or 0, default=None)

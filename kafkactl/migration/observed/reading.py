@@ -1,0 +1,259 @@
+"""What the raw answers of nodes mean: the way from `RawObservation` to `Observation`.
+
+The mode of a broker is read from its own ApiVersions answer (KIP-866): one on KRaft offers DescribeQuorum, which one
+on ZooKeeper does not even know (it hangs up), and one in migration mode says that it is ready (tag 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kafkactl.errors import DecodeError, InputError
+from kafkactl.features.catalog.update_rules import release_of
+from kafkactl.findings import Finding, blocker, blockers, warning
+from kafkactl.frozen import changed
+from kafkactl.kafka_names import METADATA_TOPIC, METADATA_VERSION
+from kafkactl.migration.observed.fields import RawAnswer
+from kafkactl.migration.observed.log_facts import LogFacts
+from kafkactl.migration.observed.observation import (
+    ApiVersionsSeen,
+    Mode,
+    NodeRole,
+    NodeSeen,
+    Observation,
+    QuorumSeen,
+    ReplicaSeen,
+)
+from kafkactl.migration.observed.raw import CLOSED, RawNode, RawObservation
+from kafkactl.migration.zktree.tree import Tree, find_chroots, tree_of
+from kafkactl.migration.zktree.znode import Znode
+from kafkactl.protocol.codec import Message, decode_message
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.schema.definitions import message
+from kafkactl.schema.spec import Versions
+from kafkactl.values import ZERO_UUID
+
+DESCRIBE_QUORUM: Final = 55  # api key; on the listeners of brokers since KRaft only
+# A broker on ZooKeeper names no metadata.version, which tells the release elsewhere; the requests that it takes do: the
+# highest versions of Produce, Fetch, LeaderAndIsr and AddPartitionsToTxn, as `ApiKeys` of the released clients has them
+# for such brokers (3.4.1, 3.5.2, 3.6.2, 3.7.2, 3.8.1, 3.9.2; the first patch of each says the same).
+_TELLING: Final = (0, 1, 4, 24)
+_RELEASES: Final[Mapping[tuple[int, ...], str]] = {
+    (9, 13, 7, 3): "3.4",
+    (9, 15, 7, 3): "3.5",
+    (9, 15, 7, 4): "3.6",
+    (10, 16, 7, 4): "3.7",
+    (11, 16, 7, 5): "3.8",
+    (11, 17, 7, 5): "3.9",
+}
+_WITHOUT_TAG: Final = frozenset({"3.4"})  # migrating or not, its nodes do not say so (seen on 3.4.1; 3.5.2 does)
+_AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
+
+
+def observation_of(
+    raw: RawObservation,
+    *,
+    znodes: Iterable[Znode] | None = None,
+    logs: Mapping[int, LogFacts] | None = None,
+    findings: Iterable[Finding] = (),
+) -> Observation:
+    """The observation that was saved, or that was just made. Never raises for what it holds; see its findings.
+
+    `znodes` None: ZooKeeper was not looked at. `findings` are those of reading the files.
+    """
+    found = [*raw.findings, *findings]
+    nodes = []
+    for one in sorted(raw.nodes, key=lambda one: (one.role.value, one.id)):  # a file may have them in any order
+        node, troubles = node_seen(one)
+        nodes.append(node)
+        found += troubles
+    every = None if znodes is None else tuple(znodes)
+    chroot = chroot_seen(raw, () if every is None else (one.path for one in every))
+    tree = None if every is None else _tree(every, chroot, found)
+    if tree is not None:
+        tree = changed(tree, zxid_before=raw.zxid_before, zxid_after=raw.zxid_after)
+    known = dict(sorted((logs or {}).items()))
+    found += (one for log in known.values() for one in blockers(log.findings))
+    observation = Observation(
+        time_ms=raw.time_ms,
+        cluster_id=raw.cluster_id,
+        connect=raw.connect,
+        chroot=tree.chroot if tree is not None else chroot or "",
+        nodes=tuple(nodes),
+        tree=tree,
+        servers=raw.servers,
+        lock=raw.lock,
+        logs=known,
+    )
+    quorum = observation.quorum
+    committed = None if quorum is None else quorum.high_watermark
+    told = {id: log if committed is None else changed(log, high_watermark=committed) for id, log in known.items()}
+    return changed(observation, logs=told, findings=tuple(found))
+
+
+def chroot_seen(raw: RawObservation, paths: Iterable[str]) -> str | None:
+    """As it was told, else the end of zookeeper.connect, else to be found among the paths of the znodes.
+
+    A connect without one may be the servers alone: then the root is meant only if a Kafka is there.
+    """
+    if raw.chroot is not None:
+        return raw.chroot.rstrip("/")
+    if raw.connect is None:
+        return None
+    _, slash, path = raw.connect.partition("/")
+    if path.strip("/"):
+        return (slash + path).rstrip("/")
+    return "" if "" in find_chroots(paths) else None
+
+
+def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) -> Tree | None:
+    try:
+        tree = tree_of(znodes, chroot)
+    except InputError as error:
+        subject = "zookeeper" if chroot is None else f"chroot {chroot}"
+        findings.append(blocker("zookeeper-tree-unreadable", subject, error.message, error.next_step or _AGAIN))
+        return None
+    findings += tree.findings
+    # What is not there tells much (/controller, /migration), and of a place without a Kafka it tells nothing.
+    return None if any(one.id == "no-kafka-tree" for one in tree.findings) else tree
+
+
+# --- nodes ----------------------------------------------------------------------------------------------------------
+
+
+def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
+    """A node, and what of its answers could not be read."""
+    findings: list[Finding] = []
+    name = f"{raw.role} {raw.id}"
+    api_versions = _decoded(raw.api_versions, "ApiVersions", name, findings)
+    quorum_body = _decoded(raw.describe_quorum, "DescribeQuorum", name, findings)
+    api = None if api_versions is None else _api_versions(api_versions)
+    quorum = None if quorum_body is None else _quorum(quorum_body)
+    if raw.quorum_error == CLOSED:
+        quorum = QuorumSeen(closed=True)
+    node = NodeSeen(
+        id=raw.id,
+        role=raw.role,
+        address=raw.address,
+        identity=raw.identity,
+        alive=raw.alive,
+        kafka_version=raw.kafka_version or _release(api),
+        mode=raw.mode or mode_of(raw.role, api),
+        config_text=raw.config,
+        config=_config(raw.config, name, findings),
+        meta_properties=raw.meta_properties,
+        api_versions=api,
+        quorum=quorum,
+        metrics=raw.metrics,
+        strays=raw.strays,
+        directories=raw.directories,
+    )
+    return node, tuple(findings)
+
+
+def mode_of(role: NodeRole, api: ApiVersionsSeen | None) -> Mode | None:
+    """How a node runs, by its own ApiVersions answer; None where there is none."""
+    if api is None:
+        return None
+    if role is NodeRole.CONTROLLER or DESCRIBE_QUORUM in api.supported:
+        return Mode.KRAFT
+    if api.zk_migration_ready:
+        return Mode.MIGRATING
+    return None if _release(api) in _WITHOUT_TAG else Mode.ZK
+
+
+def _release(api: ApiVersionsSeen | None) -> str | None:
+    if api is None:
+        return None
+    levels = api.supported_features.get(METADATA_VERSION)
+    if levels is None:
+        return _RELEASES.get(tuple(api.supported.get(key, (0, -1))[1] for key in _TELLING))
+    release = release_of(Versions(*levels))
+    return None if release is None else release.name
+
+
+def _config(text: str | None, name: str, findings: list[Finding]) -> Mapping[str, str] | None:
+    if text is None:
+        return None
+    try:
+        return parse_properties(text.encode("utf-8", "surrogatepass")).mapping
+    except DecodeError as error:
+        findings.append(
+            warning(
+                "node-config-unreadable",
+                name,
+                f"its configuration cannot be read, so it is unknown: {error.reason}",
+                "Correct the line; the node will not start with this file either.",
+            )
+        )
+        return None
+
+
+def _decoded(answer: RawAnswer | None, request: str, name: str, findings: list[Finding]) -> Message | None:
+    if answer is None:
+        return None
+    try:
+        body, end = decode_message(message(f"{request}Response"), answer.version, answer.body)
+        rest = len(answer.body) - end
+        trouble = f"{rest} bytes follow the answer" if rest else None
+    except DecodeError as error:
+        trouble = str(error)
+    if trouble is None:
+        return body
+    findings.append(
+        warning(
+            "node-answer-unreadable",
+            name,
+            f"its answer to {request} cannot be read, so what it says is unknown: {trouble}",
+            _AGAIN,
+            request=request,
+            version=answer.version,
+        )
+    )
+    return None
+
+
+def _api_versions(body: Message) -> ApiVersionsSeen:
+    return ApiVersionsSeen(
+        supported={one["ApiKey"]: (one["MinVersion"], one["MaxVersion"]) for one in body["ApiKeys"]},
+        supported_features={one["Name"]: (one["MinVersion"], one["MaxVersion"]) for one in body["SupportedFeatures"]},
+        finalized_features={one["Name"]: one["MaxVersionLevel"] for one in body["FinalizedFeatures"]},
+        finalized_epoch=body["FinalizedFeaturesEpoch"],
+        zk_migration_ready=body["ZkMigrationReady"],
+    )
+
+
+def _quorum(body: Message) -> QuorumSeen:
+    partition = _partition(body)
+    if body["ErrorCode"] or partition is None or partition["ErrorCode"]:
+        error = 0 if partition is None else partition["ErrorCode"]
+        return QuorumSeen(error_code=body["ErrorCode"], partition_error=error)
+    return QuorumSeen(
+        leader_id=partition["LeaderId"],
+        leader_epoch=partition["LeaderEpoch"],
+        high_watermark=_known(partition["HighWatermark"]),
+        voters=tuple(_replica(one) for one in partition["CurrentVoters"]),
+        observers=tuple(_replica(one) for one in partition["Observers"]),
+    )
+
+
+def _partition(body: Message) -> Mapping[str, Any] | None:
+    """That of the metadata log; None where the answer names none."""
+    topics = (one for one in body["Topics"] if one["TopicName"] == METADATA_TOPIC)
+    return next((partition for topic in topics for partition in topic["Partitions"]), None)
+
+
+def _replica(one: Mapping[str, Any]) -> ReplicaSeen:
+    directory_id = one["ReplicaDirectoryId"]
+    return ReplicaSeen(
+        id=one["ReplicaId"],
+        directory_id=None if directory_id == ZERO_UUID else directory_id,
+        log_end_offset=_known(one["LogEndOffset"]),
+        last_fetch_timestamp_ms=_known(one["LastFetchTimestamp"]),
+        last_caught_up_timestamp_ms=_known(one["LastCaughtUpTimestamp"]),
+    )
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number

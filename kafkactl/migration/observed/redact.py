@@ -1,0 +1,100 @@
+"""`observation.json` without its secrets: passwords in the configurations of nodes.
+
+The law: which keys are set stays known, what a secret one holds does not. Comments lose their text, for an old password
+may stand in one; and a value that looks like a login line, a key or an address with a user in it is a secret whatever
+its key. Everything else keeps its place, line by line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kafkactl.errors import DecodeError
+from kafkactl.frozen import changed
+from kafkactl.metadata.image.redact import (
+    PEM_BEGIN,
+    REDACTED,
+    goes_on_as_block,
+    is_secret_setting,
+    is_secret_text,
+    says_secret,
+    shown_key,
+)
+from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.protocol.text.properties import Entry, parse_properties
+
+_LINE: Final = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+_WORD: Final = re.compile(r"[\w.-]+")
+_KEY: Final = re.compile(r"[ \t\f]*((?:[^\\=: \t\f]|\\.)+)")
+# Java refuses the whole file for such a line, and has to go on doing so.
+_REFUSED: Final = f"{REDACTED}=\\u{REDACTED}\n"
+
+
+def redact_observation(raw: RawObservation) -> RawObservation:
+    """The same observation without passwords."""
+    return changed(raw, nodes=tuple(_node(one) for one in raw.nodes))
+
+
+def _node(node: RawNode) -> RawNode:
+    return node if node.config is None else changed(node, config=redact_config(node.config))
+
+
+def redact_config(text: str) -> str:
+    """A server.properties without its secrets."""
+    try:
+        entries = parse_properties(text.encode("utf-8", "surrogatepass")).entries
+    except DecodeError:
+        return _REFUSED
+    lines = [(match[1], match[2]) for match in _LINE.finditer(text) if match[0]]
+    return "".join(_lines(lines, {one.line - 1: one for one in entries}))
+
+
+def _lines(lines: Sequence[tuple[str, str]], entries: dict[int, Entry]) -> Iterator[str]:
+    """The lines with their ends; `entries` are by the index of the line on which each begins."""
+    at = 0
+    in_block = False
+    while at < len(lines):
+        entry = entries.get(at)
+        if entry is None:
+            content, end = lines[at]
+            yield ("#" if content.strip() else content) + end
+            at += 1
+            continue
+        behind = _behind(lines, at)
+        raw = " ".join(content for content, _ in lines[at:behind])
+        if in_block or PEM_BEGIN in raw or _is_secret(entry, is_joined=behind > at + 1):
+            ends = [end for _, end in lines[at:behind]]
+            yield f"{REDACTED if in_block else _key(lines[at][0])}={REDACTED}{''.join(ends)}"
+        else:
+            yield from (content + end for content, end in lines[at:behind])
+        in_block = goes_on_as_block(raw, is_in_block=in_block)
+        at = behind
+
+
+def _behind(lines: Sequence[tuple[str, str]], at: int) -> int:
+    """The index behind the last line of what begins at `at`: a backslash at the end of a line joins the next."""
+    while at < len(lines) - 1 and _is_odd(lines[at][0]):
+        at += 1
+    return at + 1
+
+
+def _is_odd(content: str) -> bool:
+    return (len(content) - len(content.rstrip("\\"))) % 2 == 1
+
+
+def _is_secret(entry: Entry, *, is_joined: bool) -> bool:
+    if entry.value == REDACTED:
+        return False
+    if is_secret_setting(entry.key, entry.value):
+        return True
+    return is_joined and any(map(says_secret, _WORD.findall(entry.value)))
+
+
+def _key(content: str) -> str:
+    """The key as it is written; one that goes on behind a line's end, or holds a secret itself, is not repeated."""
+    found = _KEY.match(content)
+    if found is None or found.end() == len(content) or is_secret_text(found[1]):
+        return REDACTED
+    return shown_key(found[1])

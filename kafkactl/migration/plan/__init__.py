@@ -1,0 +1,1 @@
+"""The steps of a migration, forward and back, and what each waits for."""

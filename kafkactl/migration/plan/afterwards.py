@@ -1,0 +1,117 @@
+"""What is left to do when a migration is finalized: feature levels, binaries, files, and the end of ZooKeeper.
+
+Notes and warnings, never blockers: the cluster is an ordinary KRaft cluster. Sources: `docs/ops.html` (3.9, Finalizing
+the migration), `docs/upgrade.html` (4.0); what stays behind in ZooKeeper was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.features.catalog.levels import default_metadata_version
+from kafkactl.features.catalog.releases import Release
+from kafkactl.features.cluster.node_settings import difference_findings
+from kafkactl.findings import Finding, note, warning
+from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.metadata.image.model import BROKER_CONFIG
+from kafkactl.migration.checks.decided import decided_differences
+from kafkactl.migration.observed.observation import NodeSeen, Observation
+from kafkactl.migration.observed.settings import level_name, release_of
+
+BRIDGE: Final = (3, 9)  # the last release with ZooKeeper, and the one from which 4.x is reached
+_ZOOKEEPER_ONLY: Final = ("inter.broker.protocol.version", "control.plane.listener.name", "broker.id.generation.enable")
+_LEFT_BEHIND: Final = ("/controller", "/controller_epoch", "/migration")
+
+
+def afterwards(observation: Observation) -> tuple[Finding, ...]:
+    """The next steps of a cluster that is finalized, in their order. What is not known is left out."""
+    return (
+        *_files(observation),
+        *_decided(observation),
+        *_levels(observation),
+        *_binaries(observation),
+        *_zookeeper(observation),
+    )
+
+
+def _decided(observation: Observation) -> Iterator[Finding]:
+    """Settings that brokers' files decided before and that the controllers' files decide now."""
+    log = observation.log
+    dynamic = {} if log is None or log.image is None else dict(log.image.configs.get((BROKER_CONFIG, ""), {}))
+    yield from difference_findings(decided_differences(observation.nodes, dynamic=dynamic))
+
+
+def _files(observation: Observation) -> Iterator[Finding]:
+    """Settings that a KRaft node ignores, or that 4.x no longer knows."""
+    for node in observation.nodes:
+        left = sorted(key for key in node.config or {} if key.startswith("zookeeper.") or key in _ZOOKEEPER_ONLY)
+        if left:
+            yield warning(
+                "zookeeper-settings-left",
+                f"{node.role.value} {node.id}",
+                f"its file still has {', '.join(left)}",
+                "Take them out before its next restart; Kafka 4 does not know them.",
+                settings=left,
+            )
+
+
+def _levels(observation: Observation) -> Iterator[Finding]:
+    log = observation.log
+    level = log.image.features.get(METADATA_VERSION) if log is not None else None
+    runs = _releases(observation)
+    if level is None or not runs:
+        return
+    lowest = min(runs, key=lambda release: release.version)
+    best = default_metadata_version(lowest, unstable=False)
+    if level < best.level:
+        yield note(
+            "metadata-version-can-rise",
+            "cluster",
+            f"metadata.version is {level_name(level)}, and all nodes support {level_name(best.level)}",
+            f"`kafkactl features plan --release-version {lowest.name}` shows what it brings; raise it before the "
+            "binaries go on.",
+            level=level,
+            supported=best.level,
+        )
+
+
+def _binaries(observation: Observation) -> Iterator[Finding]:
+    old = {node.id: node.kafka_version for node in observation.nodes if _is_old(node)}
+    if old:
+        versions = sorted({version for version in old.values() if version})
+        bridged = all((release.version.major, release.version.minor) >= BRIDGE for release in _releases(observation))
+        begin = "Take" if bridged else "Go to 3.9 first, the bridge release; then take"
+        yield note(
+            "binaries-can-go-to-4",
+            "cluster",
+            f"{len(old)} nodes run Kafka {', '.join(versions)}; 3.9 is the last of 3.x, and 4.x knows KRaft only",
+            f"{begin} controllers and brokers to 4.x one by one, waiting for each to be in sync; at the end "
+            "`kafkactl features upgrade --release-version` with that release.",
+            nodes=sorted(old),
+        )
+
+
+def _is_old(node: NodeSeen) -> bool:
+    release = release_of(node)
+    return release is not None and release.version.major < 4
+
+
+def _releases(observation: Observation) -> list[Release]:
+    return [release for node in observation.nodes if (release := release_of(node)) is not None]
+
+
+def _zookeeper(observation: Observation) -> Iterator[Finding]:
+    tree = observation.tree
+    if tree is None:
+        return
+    left = [path for path in _LEFT_BEHIND if tree.get(path) is not None]
+    stays = f"; {', '.join(left)} stay in it as they were last written" if left else ""
+    yield note(
+        "zookeeper-can-go",
+        "ZooKeeper",
+        f"no node of this cluster uses it any more{stays}",
+        "Keep this observation (or a snapshot of ZooKeeper); make sure that nothing else uses the ensemble; close it "
+        "to Kafka's addresses for some days; then stop it and take its monitoring away.",
+        left_behind=left,
+    )

@@ -1,0 +1,170 @@
+"""The way forward: every step from where a migration is to its end, those that are done already marked as done.
+
+The order is that of Kafka's documentation made stricter: the quorum before any broker, brokers one at a time with the
+ZooKeeper controller last, a barrier before the last one because the copy then begins by itself, no KRaft file on a
+broker's disk before the copy is verified, the leader of the quorum last of all. What a step waits for is its gate; what
+has to hold between two states are the gates of `gate.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, Outcome, Severity, blockers, warning
+from kafkactl.frozen import changed
+from kafkactl.migration.copy.forecast import CopyOutcome
+from kafkactl.migration.inventory import Inventory
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.brokers import copy_step, entering_steps, kraft_steps
+from kafkactl.migration.plan.controllers import final_steps, ids_down, quorum_steps, started
+from kafkactl.migration.plan.expected_copy import expected_copy
+from kafkactl.migration.plan.rollback import rollback_of, wipes
+from kafkactl.migration.plan.step import Barrier, File, Move, Progress, Step, Way
+from kafkactl.migration.state.evidence import Evidence, evidence_of
+from kafkactl.migration.state.names import State
+from kafkactl.migration.state.table import Situation, situation_of
+from kafkactl.migration.state.unknown import several_clusters
+
+_RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
+# Started again on its old disk, a controller goes on with the old log: a split brain within seconds.
+_FATAL_LEFTOVERS: Final = frozenset({"controller-disk-left-over", "migration-znode-left-over"})
+_BY_THE_WAY_BACK: Final = (
+    State.STALE_MIGRATION,
+    State.STALE_CONTROLLER,
+    State.BURNT_QUORUM,
+    State.SPLIT_BRAIN,
+    State.INCOMPLETE_ROLLBACK,
+)
+# A controller that is down comes up before anything else is restarted: the next one may be the majority.
+_WITH_A_QUORUM: Final = (State.M5, State.M6, State.M7, State.M8)
+_Steps = Callable[[Evidence, tuple[int, ...]], Iterable[Step]]
+# A stage with the last state that it can be in: what lies behind is not shown again.
+_STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
+    (State.M4L, quorum_steps),
+    (State.M4L, lambda e, _: entering_steps(e)),
+    (State.M5, lambda e, _: (copy_step(e),)),
+    (State.M7, lambda e, _: kraft_steps(e)),
+    (State.M10, final_steps),
+)
+
+
+def plan_forward(observation: Observation, inventory: Inventory | None = None) -> Way:
+    """The way forward from what was observed. Never raises for what it holds; the gates are not part of it."""
+    evidence = evidence_of(observation)
+    return forward_of(evidence, situation_of(evidence), inventory)
+
+
+def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Way:
+    """The same from evidence that was gathered already."""
+    findings = (
+        *(_repairable(one, situation, e) for one in situation.findings),
+        *(changed(one, severity=Severity.BLOCKER) for one in situation.leftovers if one.id in _FATAL_LEFTOVERS),
+        *_unnamed(e, situation, inventory),
+    )
+    if blockers(findings):
+        return Way(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=findings)
+    steps = tuple(changed(one, number=number) for number, one in enumerate(_steps(e, situation, inventory), start=1))
+    if all(one.state is Progress.DONE for one in steps):
+        return Way(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
+    return Way(
+        outcome=Outcome.PLANNED,
+        state=situation.state,
+        steps=steps,
+        findings=findings,
+        consequences=tuple(_consequences(steps)),
+    )
+
+
+def next_actions(state: State, observation: Observation, inventory: Inventory | None = None) -> tuple[Step, ...]:
+    """The steps that are next: pending ones up to the first that belongs to a later state than the first of them."""
+    pending = changed_to(state, plan_forward(observation, inventory)).pending
+    return tuple(one for one in pending if one.phase is pending[0].phase)
+
+
+def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Step | None:
+    """The one thing to do now: the first step forward, or out of what is broken; None where nothing is left to do, or
+    nobody can say what is safe.
+    """
+    if several_clusters(e):
+        return None
+    if situation.state in _BY_THE_WAY_BACK:
+        steps: Iterable[Step] = rollback_of(e, situation, inventory).pending
+    elif situation.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
+        steps = (one for one in kraft_steps(e) if one.state is Progress.PENDING)
+    elif situation.state is State.M0 and situation.leftovers:
+        steps = wipes(e, inventory) or forward_of(e, situation, inventory).pending
+    else:
+        steps = forward_of(e, situation, inventory).pending
+    return next(iter(steps), None)
+
+
+def changed_to(state: State, plan: Way) -> Way:
+    """A plan without what lies behind a state that only a journal knows (M1, M9)."""
+    if state.place is None:
+        return plan
+    behind = [one for one in plan.steps if one.phase is not None and (one.phase.place or 0) < state.place]
+    kept = tuple(one for one in plan.steps if one not in behind or one.state is Progress.PENDING)
+    return changed(plan, steps=kept)
+
+
+def _unnamed(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Finding]:
+    """Without controllers there are no steps for them."""
+    if (
+        situation.state.place is not None
+        and not e.observation.controllers
+        and not (inventory and inventory.controllers)
+    ):
+        yield warning(
+            "controllers-not-named",
+            "controllers",
+            "neither the observation nor an inventory names a controller: the plan has no steps for them",
+            "Name them in the inventory.",
+        )
+
+
+def _repairable(finding: Finding, situation: Situation, e: Evidence) -> Finding:
+    """Controllers that are merely down are started: the copy begins again from zero, the dual write goes on. Not where
+    each of them would end at the same znode again.
+    """
+    if situation.state not in _RESTARTABLE or finding.id != situation.state.value:
+        return finding
+    copy = expected_copy(e, situation.state)
+    dies = copy is not None and copy.outcome is CopyOutcome.DIES
+    return finding if dies else changed(finding, severity=Severity.WARNING)
+
+
+def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Step]:
+    ids = tuple(
+        sorted(
+            {one.id for one in e.observation.controllers}
+            | (set() if inventory is None else {one.id for one in inventory.controllers})
+        )
+    )
+    place = situation.state.place
+    if place is None:
+        yield from started(e, ids, State.M5)
+        place = State.M5.place or 0
+    elif situation.state in _WITH_A_QUORUM:
+        yield from started(e, ids_down(e, ids), situation.state)
+    for last, steps in _STAGES:
+        if place <= (last.place or 0):
+            yield from steps(e, ids)
+
+
+def _consequences(steps: tuple[Step, ...]) -> Iterator[str]:
+    pending = [one for one in steps if one.state is Progress.PENDING]
+    files = [one.file for one in pending if one.action is Move.RESTART_NODE]
+    entering, to_kraft, final = (files.count(file) for file in (File.MIGRATION, File.KRAFT, File.FINAL))
+    if entering:
+        yield f"{_restarts(entering, 'broker')} into migration mode. Clients see what they see of any rolling restart."
+    if any(one.barrier is Barrier.LAST_BROKER for one in pending):
+        yield "With the last of them the copy begins by itself, and KRaft takes /controller: hold here and check again."
+    if to_kraft:
+        yield f"{_restarts(to_kraft, 'broker')} onto KRaft. Until the end the way back stays open."
+    if final:
+        yield f"{_restarts(final, 'controller')}. From the first of them on there is no way back."
+
+
+def _restarts(count: int, what: str) -> str:
+    return f"1 restart of a {what}" if count == 1 else f"{count} restarts of {what}s"

@@ -1,0 +1,112 @@
+"""The exit gate of each state: what has to be seen, twice, before the next step.
+
+A gate is open when all its findings only tell. A blocker says that something is wrong, a warning that it is not so far
+yet or that nobody can say. What is wrong is found by the checks (`checks.py`: the four witnesses of each broker, the
+dual write, the guards against accidental finalization); the rows here say what is still to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, Severity, warning
+from kafkactl.migration.checks.registry import check
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.gate_progress import (
+    controllers_final,
+    controllers_formatted,
+    copy_done,
+    dual_write_seen,
+    every_broker_entered,
+    every_broker_on_kraft,
+    no_migrating_registration,
+    quorum_ready,
+)
+from kafkactl.migration.state.evidence import Evidence, evidence_of
+from kafkactl.migration.state.names import State
+from kafkactl.migration.state.table import situation_of
+
+APART_MS: Final = 10_000
+Gate = Callable[[Evidence], Iterable[Finding]]
+
+_GATES: Final[dict[State, tuple[Gate, ...]]] = {
+    State.M2: (controllers_formatted,),
+    State.M3: (quorum_ready,),
+    State.M4: (quorum_ready, every_broker_entered),
+    State.M4L: (quorum_ready, every_broker_entered),
+    State.M5: (copy_done,),
+    State.M6: (dual_write_seen,),
+    State.M7: (dual_write_seen, every_broker_on_kraft),
+    State.M8: (dual_write_seen, no_migrating_registration),
+    State.M9: (dual_write_seen, no_migrating_registration),
+    State.M10: (controllers_final,),
+}
+_CHECKED: Final = frozenset(
+    {
+        "accidental-finalization",
+        "controller-down",
+        "controller-without-flag",
+        "quorum-without-leader",
+        "several-controllers",
+        "under-replicated-partitions",
+        "broker-down",
+        "witnesses-disagree",
+        "zookeeper-behind",
+    }
+)
+"""Findings of the checks that belong to a gate also where they only warn."""
+
+
+def gates_of(state: State, observation: Observation, earlier: Observation | None = None) -> tuple[Finding, ...]:
+    """What stands between a state and the next one, blockers first.
+
+    `earlier` is the look before this one; where it is given, both have to show the same state, ten seconds apart, and
+    the dual write has to have moved. Every blocker of the checks counts.
+    """
+    evidence = evidence_of(observation)
+    return gates_seen(state, evidence, checked=check(observation, evidence=evidence), earlier=earlier)
+
+
+def gates_seen(
+    state: State, evidence: Evidence, *, checked: Iterable[Finding], earlier: Observation | None = None
+) -> tuple[Finding, ...]:
+    """The same from evidence and the findings of the checks, where they are there already."""
+    found = [one for one in checked if one.severity is Severity.BLOCKER or one.id in _CHECKED]
+    found += (one for gate in _GATES.get(state, ()) for one in gate(evidence))
+    if earlier is not None:
+        found += _twice(state, evidence, earlier)
+    return tuple(sorted(found, key=lambda one: list(Severity).index(one.severity)))
+
+
+def is_open(gates: Iterable[Finding]) -> bool:
+    """Whether nothing stands in the way any more."""
+    return all(one.severity is Severity.INFO for one in gates)
+
+
+def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[Finding]:
+    """A gate seen once may be seen in passing."""
+    before = evidence_of(earlier)
+    apart_ms = evidence.observation.time_ms - earlier.time_ms
+    if apart_ms < APART_MS or situation_of(before).state is not state:
+        yield warning(
+            "gate-seen-once",
+            "migration",
+            f"{state} was not seen twice, {APART_MS // 1000} s apart",
+            "Look again.",
+            apart_ms=apart_ms,
+        )
+    if state in (State.M6, State.M7, State.M8, State.M9) and _stands_still(before, evidence):
+        yield warning(
+            "dual-write-stands-still",
+            "/migration",
+            f"its offset is {evidence.dual_write.offset} in both looks, and the log has grown",
+            "Look again; if it stays so, read the log of the leading controller.",
+            metadata_offset=evidence.dual_write.offset,
+        )
+
+
+def _stands_still(before: Evidence, now: Evidence) -> bool:
+    old, new = before.dual_write, now.dual_write
+    grown = old.last is not None and new.last is not None and new.last > old.last
+    return grown and old.offset == new.offset

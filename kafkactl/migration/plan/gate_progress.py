@@ -1,0 +1,161 @@
+"""What is still to come before a state is left: one row for each thing that the next step waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.findings import Finding, warning
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.state.brokers import BrokerEvidence, answers
+from kafkactl.migration.state.evidence import (
+    STATE_WORDS,
+    Evidence,
+    Holder,
+    Memory,
+    Quorum,
+    file_has_flag,
+    has_flag,
+    state_metric,
+)
+
+_WAIT = "Wait and look again."
+
+
+def controllers_formatted(e: Evidence) -> Iterator[Finding]:
+    """M2: every controller has its own meta.properties."""
+    for one in e.observation.controllers:
+        if not one.meta_properties and not answers(one):
+            yield warning("controller-disk-not-seen", one.name, "no meta.properties of it was seen", "Format it.")
+
+
+def quorum_ready(e: Evidence) -> Iterator[Finding]:
+    """M3, M4: a leader, every controller with the flag and in PRE_MIGRATION, `/migration` made, ZooKeeper in office."""
+    if e.quorum is None or e.quorum.leader_id is None:
+        yield warning("quorum-not-ready", "controllers", "no controller was seen to lead", _WAIT)
+    for one in e.observation.controllers:
+        if answers(one) is not True:
+            yield warning("quorum-not-ready", one.name, "it was not seen to answer", "Start it.")
+        elif has_flag(one) is None:
+            yield warning("quorum-not-ready", one.name, "whether it is ready for the migration was not seen", _WAIT)
+        state = state_metric(one)
+        if state not in (None, ZkMigrationState.PRE_MIGRATION):
+            text = f"its migration state is {STATE_WORDS[state]}" if state is not None else ""
+            yield warning("quorum-not-ready", one.name, text, _WAIT, state=state)
+    if e.memory is not Memory.NOT_COPIED:
+        yield warning("quorum-not-ready", "/migration", f"it is {e.memory}, not at offset -1", _WAIT)
+    if e.holder is not Holder.ZOOKEEPER:
+        yield warning("quorum-not-ready", "/controller", f"it is held by {e.holder}, not by a ZooKeeper broker", _WAIT)
+
+
+def every_broker_entered(e: Evidence) -> Iterator[Finding]:
+    """M4, M4L: who is missing, and which of the four witnesses."""
+    for one in e.expected:
+        lacking = _lacking(one)
+        if lacking:
+            yield warning(
+                "broker-not-entered",
+                one.name,
+                f"it has not entered the migration: {', '.join(lacking)}",
+                "Start it in migration mode." if one.mode is not None and not one.ready else _WAIT,
+                **witnesses(one),
+            )
+
+
+def _lacking(one: BrokerEvidence) -> list[str]:
+    """Witnesses that are not there, or were not heard."""
+    said = {
+        "no znode": one.in_zookeeper,
+        "not registered as migrating": one.entered,
+        "its own answer does not say so": one.ready,
+        "no observer of the quorum": one.observer,
+    }
+    lacking = [what for what, there in said.items() if there is False]
+    return lacking or [f"{what} (not observed)" for what, there in said.items() if there is None]
+
+
+def witnesses(one: BrokerEvidence) -> dict[str, bool | None]:
+    """The four, as evidence: None is what was not heard."""
+    return {
+        "znode": one.in_zookeeper,
+        "registered_migrating": None if one.registered is None else bool(one.entered),
+        "tag": one.ready,
+        "observer": one.observer,
+    }
+
+
+def copy_done(e: Evidence) -> Iterator[Finding]:
+    """M5: KRaft holds `/controller`, the state is MIGRATION, `/migration` has an offset and moves on with the log."""
+    signals = (
+        (e.holder is Holder.KRAFT, "/controller", "no KRaft controller holds it"),
+        (e.kraft_state == ZkMigrationState.MIGRATION, "metadata log", "it does not say MIGRATION"),
+        (e.memory is Memory.COPIED, "/migration", "it has no offset of a copy"),
+        (e.has_dual_written, "/migration", "it does not follow the log, so the driver is not in DUAL_WRITE yet"),
+    )
+    for seen, subject, text in signals:
+        if not seen:
+            step = "Wait; after three times the predicted time, and two minutes, read the controllers' logs."
+            yield warning("copy-not-done", subject, text, step)
+    if e.log is not None and e.log.aborted_copies:
+        count = len(e.log.aborted_copies)
+        text = f"{count} copies were begun and taken back"
+        yield warning("copy-not-done", "metadata log", text, "Read the controllers' logs before they begin again.")
+
+
+def dual_write_seen(e: Evidence) -> Iterator[Finding]:
+    """M6 to M9: ZooKeeper follows the log. The lag metric is 0 while the driver is stuck for ever."""
+    seen = e.dual_write
+    if seen.follows is None:
+        text = "/migration and the end of a log were not both observed"
+        yield warning("dual-write-not-seen", "/migration", text, "Observe the log of a controller.")
+    elif not seen.follows:
+        text = f"it is at offset {seen.offset}, {seen.lag} records behind the log"
+        yield warning("dual-write-not-seen", "/migration", text, _WAIT, metadata_offset=seen.offset, lag=seen.lag)
+
+
+def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
+    """M7: each broker registered without the migrating flag, not fenced, and gone from ZooKeeper."""
+    for one in e.brokers:
+        held = one.registration
+        reasons = [
+            what
+            for what, is_so in (
+                ("registered as migrating", held is not None and held.migrating),
+                ("not registered", one.registered is False),
+                ("fenced", held is not None and held.fenced),
+                ("still in /brokers/ids", bool(one.in_zookeeper)),
+                ("not seen to run on KRaft", held is None and one.registered is None and not one.on_kraft),
+            )
+            if is_so
+        ]
+        if reasons:
+            yield warning("broker-not-on-kraft", one.name, ", ".join(reasons), "Give it its KRaft file and restart it.")
+
+
+def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
+    """M8, M9: nobody is left behind when a controller without the flag ends the migration; also nobody who is dead."""
+    if e.log is None and e.migrating_count is None:
+        text = "no log was observed, so whether a broker is still registered as migrating is not known"
+        yield warning("migrating-registration-left", "metadata log", text, "Observe the log of a controller.")
+    for one in e.brokers:
+        if (one.registration is not None and one.registration.migrating) or one.in_zookeeper:
+            text = "it is still registered as migrating, or in /brokers/ids: finalized now, it is left behind"
+            yield warning(
+                "migrating-registration-left",
+                one.name,
+                text,
+                "Start it on KRaft; if it is gone for good, unregister it.",
+            )
+    alive = sum(answers(one) is True for one in e.observation.controllers)
+    if e.controllers is not Quorum.UP or 2 * alive <= len(e.observation.controllers):
+        yield warning("quorum-not-ready", "controllers", "a majority of controllers was not seen to run", _WAIT)
+
+
+def controllers_final(e: Evidence) -> Iterator[Finding]:
+    """M10: every controller runs without the flag and knows POST_MIGRATION."""
+    for one in e.observation.controllers:
+        if has_flag(one) or (has_flag(one) is None and file_has_flag(one)):
+            yield warning("controller-not-final", one.name, "it has the migration flag", "Give it its final file.")
+        elif state_metric(one) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION):
+            yield warning("controller-not-final", one.name, "it does not know POST_MIGRATION yet", _WAIT)
+        elif answers(one) is False:
+            yield warning("controller-not-final", one.name, "it does not answer", "Start it.")

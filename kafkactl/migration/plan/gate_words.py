@@ -1,0 +1,58 @@
+"""What is seen in place of what a step waits for, in a few words: for whoever watches a run."""
+
+from __future__ import annotations
+
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation
+from kafkactl.migration.plan.step import File, Move, Step
+from kafkactl.migration.state.brokers import answers
+from kafkactl.migration.state.evidence import evidence_of
+
+_MODES = {Mode.ZK: "on ZooKeeper", Mode.MIGRATING: "in migration mode", Mode.KRAFT: "on KRaft"}
+_OF_FILES = (Move.PUT_CONFIG, Move.RESTORE_CONFIG)
+
+
+def seen_instead(seen: Observation, step: Step) -> str:
+    """Why a step is not done yet, by what was observed last; a clause that names its subject."""
+    node = None if step.node is None or step.role is None else seen.node(step.node, step.role)
+    if node is None:
+        return _of_the_cluster(seen, step)
+    if step.action is Move.FORMAT_DISK:
+        return f"no meta.properties of {node.name} is seen"
+    if step.action in _OF_FILES:
+        return f"the file of {node.name} is not its {step.file} file yet"
+    if answers(node) is not True:
+        return f"{node.name} does not answer yet"
+    return _running(seen, step, node)
+
+
+def _running(seen: Observation, step: Step, node: NodeSeen) -> str:
+    if node.role is NodeRole.CONTROLLER:
+        ready = None if node.api_versions is None else node.api_versions.zk_migration_ready
+        if step.file in (File.MIGRATION, File.FINAL) and ready is not None and ready is (step.file is File.FINAL):
+            return f"{node.name} answers, and still runs {'with' if ready else 'without'} {MIGRATION_ENABLE}"
+        return f"{node.name} answers"
+    mode = "in a mode that is not known" if node.mode is None else _MODES[node.mode]
+    words = f"{node.name} answers and runs {mode}"
+    held = next((one.registration for one in evidence_of(seen).brokers if one.id == node.id), None)
+    if node.mode in (Mode.MIGRATING, Mode.KRAFT):
+        fenced = ", fenced" if held is not None and held.fenced else ""
+        as_what = (
+            "not registered yet" if held is None else "registered as migrating" if held.migrating else "registered"
+        )
+        words += f", {as_what}{fenced}"
+    return words
+
+
+def _of_the_cluster(seen: Observation, step: Step) -> str:
+    e = evidence_of(seen)
+    if step.action is Move.WAIT_COPY:
+        return f"/controller is held by {e.holder}, /migration is {e.memory}"
+    if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER:
+        return f"/controller is held by {e.holder}"
+    silent = [one.name for one in seen.controllers if answers(one) is not True]
+    if silent:
+        return f"{', '.join(silent)} {'does' if len(silent) == 1 else 'do'} not answer yet"
+    if seen.quorum is None or seen.quorum.leader_id is None:
+        return "no controller leads yet"
+    return f"controller {seen.quorum.leader_id} leads, /migration is {e.memory}"

@@ -1,0 +1,118 @@
+"""Who counts as alive before a node is stopped: one that answered at its own address under its own id, in this look.
+
+A port that was open, a registration that has not expired, a place in an ISR are of before: ZooKeeper and the quorum
+need seconds to see that a broker is gone, and in these seconds the next restart would take the last replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, blocker
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
+from kafkactl.migration.plan.step import Move, Step
+from kafkactl.migration.state.evidence import Evidence, evidence_of
+from kafkactl.wording import some
+
+_STOPS: Final = frozenset({Move.RESTART_NODE, Move.STOP_NODE})
+_VOTERS_THAT_STAND_A_LOSS: Final = 3
+_CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second
+
+
+def stops_a_living_node(observation: Observation, step: Step) -> bool:
+    """Whether a step takes away a node that answers; the start of a dead one takes nothing away."""
+    node = None if step.node is None else observation.node(step.node, step.role)
+    return step.action in _STOPS and node is not None and node.alive is True
+
+
+def silent_brokers(observation: Observation) -> frozenset[int]:
+    """The brokers that were asked and did not answer: refused, or nothing came (paused, cut off)."""
+    unmet = {one.subject for one in observation.findings if one.id == "node-not-observed"}
+    return frozenset(one.id for one in observation.brokers if one.alive is False or one.name in unmet)
+
+
+def others_alive(observation: Observation, step: Step) -> tuple[NodeSeen, ...]:
+    """The nodes that answered in this look, but for the one that the step is about."""
+    return tuple(
+        one for one in observation.nodes if one.alive is True and (one.id, one.role) != (step.node, step.role)
+    )  # fmt: skip
+
+
+def majority_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...]:
+    """The stop of a controller while those that answer without it are no majority. Two have none to lose."""
+    if step.role is not NodeRole.CONTROLLER or not stops_a_living_node(observation, step):
+        return ()
+    quorum = observation.quorum
+    voters = {one.id for one in observation.controllers} if quorum is None else {one.id for one in quorum.voters}
+    if len(voters) < _VOTERS_THAT_STAND_A_LOSS:
+        return ()
+    behind = _behind(observation)
+    alive = {one.id for one in observation.controllers if one.alive is True and one.id in voters} - {step.node}
+    counted = sorted(alive - behind)
+    if 2 * len(counted) > len(voters):
+        return ()
+    lacking = some(f"controller {id}" for id in sorted(voters - set(counted) - {step.node}))
+    return (
+        blocker(
+            "controller-majority-at-risk",
+            step.target,
+            f"without {step.target} only {len(counted)} of {len(voters)} controllers are seen to answer and to have the"
+            f" log: {lacking} is down, silent or behind, so the restart would leave the quorum without a majority",
+            "Bring the other controllers back first; nothing was restarted.",
+            alive=counted,
+            voters=sorted(voters),
+        ),
+    )
+
+
+def _behind(observation: Observation) -> set[int]:
+    quorum = observation.quorum
+    if quorum is None or quorum.high_watermark is None:
+        return set()
+    ends = {one.id: one.log_end_offset for one in quorum.voters if one.log_end_offset is not None}
+    return {id for id, end in ends.items() if quorum.high_watermark - end > _CAUGHT_UP}
+
+
+def replicas_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...]:
+    """Partitions of several replicas that would be left without one in sync that answers, by the stop of a broker."""
+    if step.role is not NodeRole.BROKER or step.node is None or not stops_a_living_node(observation, step):
+        return ()
+    silent = silent_brokers(observation)
+    if not silent:
+        return ()
+    lost = [
+        name
+        for name, replicas, isr in _partitions(evidence_of(observation))
+        if len(replicas) > 1 and step.node in isr and not set(isr) - silent - {step.node}
+    ]
+    if not lost:
+        return ()
+    return (
+        blocker(
+            "last-replica-at-risk",
+            step.target,
+            f"{some(lost)}: {step.target} is the only replica in sync that answers, for"
+            f" {some(f'broker {id}' for id in sorted(silent))} did not answer",
+            "Bring these brokers back first; nothing was restarted.",
+            partitions=len(lost),
+        ),
+    )
+
+
+def _partitions(e: Evidence) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    """Name, replicas and ISR of each, by the side that decides."""
+    in_kraft = any(one.alive for one in e.observation.controllers) and e.kraft_state in (
+        ZkMigrationState.MIGRATION,
+        ZkMigrationState.POST_MIGRATION,
+    )
+    if in_kraft and e.log is not None:
+        for topic in e.log.image.topics.values():
+            for number, one in topic.partitions.items():
+                yield f"{topic.name}-{number}", one.replicas, one.isr
+    elif e.tree is not None:
+        for name, found in e.tree.topics.items():
+            for number, part in found.partitions.items():
+                if part.state is not None:
+                    yield f"{name}-{number}", part.replicas, part.state.isr

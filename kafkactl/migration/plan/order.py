@@ -1,0 +1,50 @@
+"""In which order brokers are restarted, forward and back: one rule for every roll.
+
+One that is down comes up before another one is stopped. Then rack by rack, so that replicas in other racks stay whole,
+the broker that holds `/controller` last of all, and its rack with it: each time it stops, another one is elected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkactl.migration.state.brokers import BrokerEvidence
+from kafkactl.migration.state.evidence import Evidence
+
+_RACK = "broker.rack"
+
+
+def roll_order(
+    brokers: Iterable[BrokerEvidence], e: Evidence, *, last: int | None = None, first: int | None = None
+) -> list[BrokerEvidence]:
+    """The brokers as they are restarted; `last` and `first` are ids that their racks go with."""
+    every = list(brokers)
+    racks: dict[str | None, list[int]] = {}
+    for one in every:
+        racks.setdefault(rack_of(one, e), []).append(one.id)
+
+    def place(one: BrokerEvidence) -> tuple[bool, bool, bool, int, bool, bool, int]:
+        ids = racks[rack_of(one, e)]
+        return (
+            one.answers is not False,
+            first not in ids,
+            last in ids,
+            min(ids),
+            one.id != first,
+            one.id == last,
+            one.id,
+        )
+
+    return sorted(every, key=place)
+
+
+def rack_of(one: BrokerEvidence, e: Evidence) -> str | None:
+    """A broker's rack by its file, its registration or its znode; None for none, or one that nobody shows."""
+    config = None if one.node is None else one.node.config
+    znode = None if e.tree is None else e.tree.brokers.get(one.id)
+    named = (
+        None if config is None else config.get(_RACK, "").strip(),
+        None if one.registration is None else one.registration.rack,
+        None if znode is None else znode.rack,
+    )
+    return next((rack for rack in named if rack), None)

@@ -1,0 +1,358 @@
+"""When there is no way back, or none that is known to be safe; and what should be known before it is gone.
+
+Each rule is a row: what it asks of the evidence and what it says. A refusal that an operator may take upon himself is
+accepted by its id; those about the point of no return and about disks that ZooKeeper mode cannot read are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, Severity, blocker, note, warning
+from kafkactl.frozen import changed
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.compare.comparison import compare_observation, copied_escaped
+from kafkactl.migration.observed.observation import Mode
+from kafkactl.migration.plan.rollback_epoch import epoch_gate
+from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, has_flag, is_finalized_by_flag
+from kafkactl.migration.state.names import State
+from kafkactl.migration.state.table import Situation
+from kafkactl.migration.state.unknown import different_clusters, several_clusters
+from kafkactl.wording import some
+
+ACCEPTABLE: Final = frozenset(
+    {
+        "zookeeper-behind-kraft",
+        "zookeeper-differs-from-kraft",
+        "zookeeper-misses-metadata",
+        "zookeeper-emptied",
+        "epoch-gate-unknown",
+        "tree-and-log-of-different-clusters",
+    }
+)
+_MIRRORED: Final = (State.M6, State.M7, State.M8, State.LOST_QUORUM, State.LOST_MIGRATION_ZNODE)
+_NO_WAY: Final = (State.BORN_IN_KRAFT, State.NOT_ENOUGH_EVIDENCE)
+_KEPT_BY_BOTH: Final = frozenset(
+    {
+        "topic",
+        "partition",
+        "topic-config",
+        "broker-config",
+        "client-quota",
+        "scram-credential",
+        "acl",
+        "delegation-token",
+        "producer-ids",
+    }
+)
+
+
+def objections(e: Evidence, situation: Situation, accepted: frozenset[str]) -> tuple[Finding, ...]:
+    """What speaks against a way back from here, blockers first; accepted ones are warnings."""
+    final = [*_mixed_up(e), *_finalized(e), *_no_way(situation)]
+    found = final or [_accepted(one, accepted) for rule in _RULES for one in rule(e, situation)]
+    return tuple(sorted(found, key=lambda one: list(Severity).index(one.severity)))
+
+
+def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
+    taken = finding.severity is Severity.BLOCKER and finding.id in ACCEPTABLE and finding.id in accepted
+    return changed(finding, severity=Severity.WARNING) if taken else finding
+
+
+def _mixed_up(e: Evidence) -> list[Finding]:
+    return [one for one in several_clusters(e) if one.id not in ACCEPTABLE]
+
+
+def _finalized(e: Evidence) -> Iterator[Finding]:
+    if e.kraft_state == ZkMigrationState.POST_MIGRATION or is_finalized_by_flag(e):
+        yield blocker(
+            "migration-finalized",
+            "migration",
+            "the migration is finalized: KRaft alone has the metadata, and ZooKeeper's is out of date",
+            "Go on with KRaft. What only ZooKeeper had is in its last snapshot.",
+        )
+
+
+def _no_way(situation: Situation) -> Iterator[Finding]:
+    if situation.state in _NO_WAY:
+        yield from (one for one in situation.findings if one.id == situation.state.value)
+
+
+def _no_tree(e: Evidence, _: Situation) -> Iterator[Finding]:
+    if e.tree is None:
+        yield blocker(
+            "rollback-without-zookeeper",
+            "zookeeper",
+            "no znodes were observed: who holds /controller and which epochs the partitions carry is not known",
+            "Observe again from a machine that reaches ZooKeeper.",
+        )
+
+
+def _unreadable(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    if e.tree is not None and e.holder is Holder.UNKNOWN and situation.state is not State.M0:
+        yield blocker(
+            "znode-unreadable",
+            "/controller",
+            "it is there and cannot be read: whether it is KRaft's, and keeps ZooKeeper brokers from being elected, is"
+            " not known",
+            "Look at it with zookeeper-shell; see that kafkactl has the brokers' ZooKeeper identity.",
+        )
+
+
+def _perhaps_final(e: Evidence, _: Situation) -> Iterator[Finding]:
+    """Behind the point of no return ZooKeeper is out of date, and looks as it did before it."""
+    if e.kraft_state is not None or e.holder is not Holder.KRAFT or e.controllers in (Quorum.DOWN, Quorum.MINORITY):
+        return
+    flagged = any(has_flag(one) for one in e.observation.controllers)
+    on_zookeeper = [one.in_zookeeper if one.runs_as is None else one.runs_as is not Mode.KRAFT for one in e.brokers]
+    if flagged or (on_zookeeper and all(on_zookeeper)):
+        return
+    yield blocker(
+        "finalization-not-excluded",
+        "migration",
+        "brokers run on KRaft, or are not in ZooKeeper, and neither a log nor a controller was observed that says"
+        " whether the migration is finalized; if it is, ZooKeeper is out of date and a rollback loses everything since",
+        "Observe the controllers, or the log of one.",
+    )
+
+
+def _strangers(e: Evidence, _: Situation) -> Iterator[Finding]:
+    yield from different_clusters(e)
+
+
+def _in_motion(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    """Znodes are read before the log, so in the seconds of the copy they are from before it."""
+    if situation.state is State.M5 and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.ZOOKEEPER:
+        yield blocker(
+            "observation-in-motion",
+            "observation",
+            "the copy ended while it was made: its znodes are from before, its log from after",
+            "Observe again.",
+        )
+
+
+def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    """A broker on ZooKeeper reads meta.properties of version 0 only (core `KafkaServer`)."""
+    if situation.state is State.M0:
+        return
+    for one in e.brokers:
+        meta = None if one.node is None else one.node.meta_properties
+        version = None if meta is None else meta.get("version", "").strip()
+        if version not in (None, "", "0"):
+            yield blocker(
+                "broker-disk-of-kraft",
+                one.name,
+                f"its meta.properties has version {version}: it was formatted for KRaft, and in ZooKeeper mode it does"
+                " not start",
+                "Move its replicas to other brokers and take it out of the cluster before the rollback.",
+                version=version,
+            )
+        elif version in (None, "") and one.on_kraft:
+            yield warning(
+                "broker-disk-unknown",
+                one.name,
+                "it runs on KRaft and its meta.properties was not observed; with version 1 it does not start in"
+                " ZooKeeper mode",
+                "Look at meta.properties in its log directories: version has to be 0.",
+            )
+
+
+def _kraft_brokers_alone(e: Evidence, _: Situation) -> Iterator[Finding]:
+    on_kraft = [one for one in e.brokers if one.runs_as is Mode.KRAFT]
+    if on_kraft and e.holder is Holder.KRAFT and e.controllers in (Quorum.DOWN, Quorum.MINORITY):
+        names = ", ".join(one.name for one in on_kraft)
+        yield blocker(
+            "kraft-brokers-without-quorum",
+            "controllers",
+            f"{names}: on KRaft, and can only enter migration mode again while a majority of controllers runs",
+            "Start the controllers, then begin the rollback again.",
+            brokers=[one.id for one in on_kraft],
+        )
+
+
+def _behind(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    if e.holder is not Holder.KRAFT or situation.state is State.STALE_MIGRATION:
+        return
+    text = "what KRaft decided since then is not in ZooKeeper, and a rollback loses it"
+    step = "Restart the leading controller, which writes all of it again, and compare; or accept the loss by name."
+    if situation.state is State.LOST_MIGRATION_ZNODE:
+        yield blocker("zookeeper-behind-kraft", "/migration", f"it does not say how far ZooKeeper is: {text}", step)
+    elif e.memory is Memory.COPIED and e.dual_write.follows is False:
+        seen = e.dual_write
+        yield blocker(
+            "zookeeper-behind-kraft",
+            "/migration",
+            f"it is at offset {seen.offset} and the log at {seen.last}: {text}",
+            step,
+            offset=seen.offset,
+            log_offset=seen.last,
+            lag=seen.lag,
+        )
+    elif e.memory is Memory.COPIED and e.dual_write.follows is None:
+        yield warning(
+            "zookeeper-lag-unknown",
+            "/migration",
+            "no log was observed, so whether ZooKeeper has all that KRaft decided is not known",
+            "Observe the log of a controller, and compare before the rollback.",
+        )
+
+
+def _emptied(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    if situation.state is not State.STALE_MIGRATION or e.tree is None or e.holder is not Holder.KRAFT:
+        return
+    offset, last = e.dual_write.offset, e.dual_write.last
+    is_in_time = offset is not None and last is not None and last < offset
+    if not e.tree.topics and not is_in_time:
+        yield blocker(
+            "zookeeper-emptied",
+            "zookeeper",
+            "a new quorum holds /controller with the /migration of an earlier one, and no topic is left in ZooKeeper",
+            "Stop all controllers and restore ZooKeeper from its snapshot; the brokers' data is still there.",
+        )
+    elif is_in_time and offset is not None and last is not None:
+        left = offset - last
+        yield warning(
+            "zookeeper-about-to-be-emptied",
+            "zookeeper",
+            f"the new log is {left} records short of the old offset: about {left // 2} s are left, and no-ops use them"
+            " up",
+            "Stop all controllers now.",
+            seconds_left=left // 2,
+        )
+    else:
+        yield warning(
+            "zookeeper-about-to-be-emptied",
+            "zookeeper",
+            "nothing holds the new quorum back from making ZooKeeper as empty as it is itself",
+            "Stop all controllers now.",
+            seconds_left=0,
+        )
+
+
+def _epoch(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    gate = epoch_gate(e)
+    if e.tree is None or situation.state in (State.M0, State.M2):
+        return
+    if not gate.is_known:
+        yield blocker(
+            "epoch-gate-unknown",
+            "/controller_epoch",
+            "it, or the state of some partition, was not observed: whether a ZooKeeper controller could change all"
+            " partitions is not known (KAFKA-20488)",
+            "Observe again with the brokers' ZooKeeper identity.",
+        )
+    elif gate.needed:
+        yield note(
+            "epoch-gate-closed",
+            "/controller_epoch",
+            f"it is {gate.epoch}, and partitions carry or may get {gate.highest}: it is raised (KAFKA-20488)",
+            epoch=gate.epoch,
+            highest=gate.highest,
+        )
+
+
+def _unseen_controllers(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    if e.controllers is Quorum.UNKNOWN and situation.state is not State.M0:
+        yield warning(
+            "controllers-unseen",
+            "controllers",
+            "whether a controller runs was not observed; with one alive, deleting /controller makes two controllers",
+            "Name every controller in the inventory, and see each process gone.",
+        )
+
+
+def _partitions(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    if e.tree is None or situation.state is State.M0:
+        return
+    behind = [
+        f"{name}-{number}"
+        for name, topic in e.tree.topics.items()
+        for number, one in topic.partitions.items()
+        if one.state is not None and (len(one.state.isr) < len(one.replicas) or one.state.leader < 0)
+    ]
+    if behind:
+        yield warning(
+            "under-replicated-before-rollback",
+            "partitions",
+            f"{some(behind)}: not all replicas are in the ISR, so a restart may take them offline",
+            "Wait until all replicas are in the ISR.",
+            partitions=len(behind),
+        )
+
+
+def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    """What KRaft has and ZooKeeper has not is lost by a way back (measured: a topic re-created while it was away)."""
+    if e.holder is not Holder.KRAFT or situation.state not in _MIRRORED or e.tree is None or e.log is None:
+        return
+    seen = [one for one in compare_observation(e.observation).unexplained if one.entity in _KEPT_BY_BOTH]
+    misspelt = {(one.entity, one.key) for one in copied_escaped(seen)}  # by their right names they are in ZooKeeper
+    missing = [one for one in seen if one.zookeeper is None and (one.entity, one.key) not in misspelt]
+    if missing:
+        names = some(f"{one.entity} {one.key}" for one in missing)
+        yield blocker(
+            "zookeeper-misses-metadata",
+            "zookeeper",
+            f"{names}: KRaft has them and ZooKeeper has not, so a rollback loses them",
+            "Restart the leading controller, which writes all of it again, and compare; or accept the loss by name.",
+            count=len(missing),
+        )
+    if len(seen) > len(missing):
+        other = [one for one in seen if one.zookeeper is not None or (one.entity, one.key) in misspelt]
+        names = some(f"{one.entity} {one.key}" for one in other)
+        # With an old ISR a replica that lacks acked messages may lead. Once the controllers are gone nothing mends it.
+        may_be_mended = situation.state in (State.M6, State.M7, State.M8)
+        tell = blocker if may_be_mended and any(one.entity == "partition" for one in other) else warning
+        yield tell(
+            "zookeeper-differs-from-kraft",
+            "zookeeper",
+            f"{names}: ZooKeeper and KRaft do not say the same; a rollback keeps what ZooKeeper says",
+            "See `kafkactl migrate compare`. Restart the leading controller, which writes all of it again.",
+            count=len(other),
+        )
+
+
+def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    """A broker with its KRaft file before the copy takes every partition for a stray one (measured on 3.9.2)."""
+    if (
+        situation.state not in (State.M3, State.M4, State.M4L, State.M5, State.BURNT_QUORUM)
+        or e.kraft_state == ZkMigrationState.MIGRATION
+    ):
+        return
+    for one in e.brokers:
+        if one.runs_as is Mode.KRAFT:
+            yield warning(
+                "kraft-file-before-copy",
+                one.name,
+                "it has its KRaft file before the copy was done: at its start it renames its partitions to *-stray",
+                "While it is stopped look for *-stray in its log directories, and rename them back before a start.",
+            )
+
+
+def _lost_decisions(e: Evidence, situation: Situation) -> Iterator[Finding]:
+    if situation.state is State.SPLIT_BRAIN and e.kraft_state == ZkMigrationState.MIGRATION:
+        yield warning(
+            "split-brain-loses-changes",
+            "migration",
+            "two controllers have decided since /controller was deleted; the rollback keeps what is in ZooKeeper",
+            "Compare ZooKeeper with KRaft once the controllers are stopped.",
+        )
+
+
+_RULES: Final[tuple[Callable[[Evidence, Situation], Iterable[Finding]], ...]] = (
+    _no_tree,
+    _unreadable,
+    _perhaps_final,
+    _strangers,
+    _in_motion,
+    _disks,
+    _kraft_brokers_alone,
+    _behind,
+    _emptied,
+    _epoch,
+    _unseen_controllers,
+    _partitions,
+    _differences,
+    _early_kraft,
+    _lost_decisions,
+)

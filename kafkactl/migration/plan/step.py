@@ -1,0 +1,127 @@
+"""The words of the ways forward and back: what is done to what, in which order, and how far it is (cli.md 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+from kafkactl.findings import Finding, Outcome, Severity
+from kafkactl.frozen import changed, frozen
+from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.state.names import State
+
+
+class Move(StrEnum):
+    """What a step does; the first seven are of the way forward only."""
+
+    PUT_CONFIG = "put-config"
+    FORMAT_DISK = "format-disk"
+    START_NODE = "start-node"
+    WAIT_QUORUM = "wait-quorum"
+    WAIT_BROKER_REGISTERED = "wait-broker-registered"
+    WAIT_COPY = "wait-copy"
+    WAIT_FINALIZED = "wait-finalized"
+
+    RESTORE_CONFIG = "restore-config"
+    RESTART_NODE = "restart-node"
+    STOP_NODE = "stop-node"
+    STOP_CONTROLLERS = "stop-controllers"
+    RAISE_CONTROLLER_EPOCH = "raise-controller-epoch"
+    DELETE_CONTROLLER_ZNODE = "delete-controller-znode"
+    DELETE_MIGRATION_ZNODE = "delete-migration-znode"
+    WAIT_ZOOKEEPER_CONTROLLER = "wait-zookeeper-controller"
+    WAIT_BROKER_FOLLOWS_CONTROLLER = "wait-broker-follows-controller"
+    WIPE_DISK = "wipe-disk"
+
+
+class Progress(StrEnum):
+    """How far a step is."""
+
+    DONE = "done"
+    PENDING = "pending"
+
+
+class File(StrEnum):
+    """Which file a node gets: its own, that of migration mode, a broker's for KRaft, a controller's last one."""
+
+    ORIGINAL = "original"
+    MIGRATION = "migration"
+    KRAFT = "kraft"
+    FINAL = "final"
+
+
+class Barrier(StrEnum):
+    """What an operator has to allow before a step: what begins by itself from there, and what cannot be undone."""
+
+    LAST_BROKER = "last-broker"
+    FINALIZE = "finalize"
+
+
+@frozen
+class Step:
+    """One step, back or forward. `gate` is what has to be observed before the next one begins.
+
+    `node` and `role` are those of a step about one node, `file` which file it gets or is restarted with, `path` and
+    `version` the znode that is changed if it still has that version, `value` the new `/controller_epoch`.
+    `phase` is the state of the way forward that the step belongs to.
+    """
+
+    action: Move
+    target: str
+    gate: str
+    why: str
+    state: Progress = Progress.PENDING
+    number: int = 0
+    node: int | None = None
+    role: NodeRole | None = None
+    file: File | None = None
+    path: str | None = None
+    version: int | None = None
+    value: int | None = None
+    barrier: Barrier | None = None
+    phase: State | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `migrate.rollback` and `migrate.plan` show it."""
+        return {
+            "number": self.number,
+            "action": self.action.value,
+            "target": self.target,
+            "gate": self.gate,
+            "state": self.state.value,
+            "why": self.why,
+            "node_id": self.node,
+            "file": None if self.file is None else self.file.value,
+            "znode_version": self.version,
+            "value": self.value,
+            "barrier": None if self.barrier is None else self.barrier.value,
+            "phase": None if self.phase is None else self.phase.value,
+        }
+
+
+@frozen
+class Way:
+    """A way forward or back from where a migration is; refused where something has to be repaired first (`findings`).
+
+    `consequences` are sentences about what happens on the way.
+    """
+
+    outcome: Outcome
+    state: State
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...]
+    consequences: tuple[str, ...] = ()
+
+    @property
+    def pending(self) -> tuple[Step, ...]:
+        """What is left to do."""
+        return tuple(one for one in self.steps if one.state is Progress.PENDING)
+
+    def beside(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """What else there is to say: of a way that is not refused nothing stops it, so what blocks elsewhere warns."""
+        if self.outcome is Outcome.REFUSED:
+            return tuple(findings)
+        return tuple(
+            changed(one, severity=Severity.WARNING) if one.severity is Severity.BLOCKER else one for one in findings
+        )

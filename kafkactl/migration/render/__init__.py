@@ -1,0 +1,1 @@
+"""The server.properties of every node in every phase."""

@@ -1,0 +1,315 @@
+"""What the configuration files of a cluster say together, as rendering one of them needs it.
+
+The law: a value is taken over from other nodes only where those nodes agree on it. Where they do not, or do not say,
+there is a finding and no value: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import field
+from enum import StrEnum
+from typing import Final
+
+from kafkactl.features.cluster.node_settings import node_settings, of_file, values_by_node
+from kafkactl.features.cluster.state import Role
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.protocol.text.config_variables import has_variable
+from kafkactl.protocol.text.java_text import split_list
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.storage.config.keys import ProblemFound
+from kafkactl.storage.config.listeners import csv_map
+from kafkactl.wording import some
+
+CONNECT: Final = "zookeeper.connect"
+VOTERS: Final = "controller.quorum.voters"
+BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
+CONTROLLER_NAMES: Final = "controller.listener.names"
+PROTOCOL_MAP: Final = "listener.security.protocol.map"
+CONTROLLER_SASL: Final = "sasl.mechanism.controller.protocol"
+BROKER_SASL: Final = "sasl.mechanism.inter.broker.protocol"
+MECHANISMS: Final = "sasl.enabled.mechanisms"
+LISTENER_BETWEEN: Final = "inter.broker.listener.name"
+PROTOCOL_BETWEEN: Final = "security.inter.broker.protocol"
+AUTHORIZER: Final = "authorizer.class.name"
+SUPER_USERS: Final = "super.users"
+ZOOKEEPER: Final = "zookeeper."
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+# What the controllers must have as the brokers do: the key, and what becomes of the migration without it.
+SHARED_SECRETS: Final[Mapping[str, str]] = {
+    "password.encoder.secret": "encrypted passwords would be copied as they stand, without a word",
+    "password.encoder.old.secret": "passwords that are still encrypted with the old secret could not be opened",
+    "delegation.token.secret.key": "delegation tokens would not be accepted",
+    "delegation.token.master.key": "delegation tokens would not be accepted",
+}
+
+
+class ConfigPhase(StrEnum):
+    """What a node's file is for: the words of the hooks' `{phase}` (docs/migration-hooks.md)."""
+
+    ORIGINAL = "original"
+    MIGRATION = "migration"
+    KRAFT = "kraft"
+    FINAL = "final"
+
+
+PHASES: Final[Mapping[NodeRole, tuple[ConfigPhase, ...]]] = {
+    NodeRole.BROKER: (ConfigPhase.ORIGINAL, ConfigPhase.MIGRATION, ConfigPhase.KRAFT),
+    NodeRole.CONTROLLER: (ConfigPhase.ORIGINAL, ConfigPhase.MIGRATION, ConfigPhase.FINAL),
+}
+
+
+@frozen
+class NodeFile:
+    """A node's configuration file as it is now. `given` is what Java reads of it, blanks around values removed.
+
+    `id` and `role` are those of the inventory: what the file says of them is compared with it.
+    """
+
+    id: int
+    role: NodeRole
+    file: str
+    content: bytes = field(repr=False)
+    given: Mapping[str, str] = field(repr=False)
+    kafka_version: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As findings name it: `broker 2`."""
+        return f"{self.role} {self.id}"
+
+
+def node_file(id: int, role: NodeRole, content: bytes, *, file: str, kafka_version: str | None = None) -> NodeFile:
+    """Read a node's file. Raises DecodeError `malformed-unicode-escape`."""
+    given = {key: value.strip() for key, value in parse_properties(content, file=file).mapping.items()}
+    return NodeFile(id=id, role=role, file=file, content=content, given=given, kafka_version=kafka_version)
+
+
+@frozen
+class ClusterFacts:
+    """What the files agree on; None and empty: nobody says it, or they differ (see `findings`).
+
+    `quorum` and `between` (how brokers reach brokers) are a key and its value; `between_mechanisms` are what that
+    listener accepts. `protocols` are those of the listeners
+    that one kind of node must know of the other, by listener in capitals. `zookeeper` are the brokers' `zookeeper.*`
+    settings that all of them share; `secrets` those of `SHARED_SECRETS`; `decided` the settings that controllers decide
+    under KRaft and brokers decided before (schemas/node_settings.toml).
+    """
+
+    quorum: tuple[str, str] | None = None
+    controller_names: tuple[str, ...] = ()
+    controller_sasl: str | None = None
+    between: tuple[str, str] | None = None
+    between_sasl: str | None = None
+    between_mechanisms: str | None = None
+    protocols: Mapping[str, str] = field(default_factory=dict)
+    zookeeper: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    decided: Mapping[str, str] = field(default_factory=dict)
+    brokers_have_authorizer: bool = False
+    broker_ids: frozenset[int] = frozenset()
+    findings: tuple[Finding, ...] = ()
+
+
+def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
+    """What the files of all nodes say together."""
+    every = tuple(nodes)
+    brokers = [one for one in every if one.role is NodeRole.BROKER]
+    controllers = [one for one in every if one.role is NodeRole.CONTROLLER]
+    reading = _Reading()
+    quorum = reading.quorum(controllers)
+    names = reading.same(controllers, CONTROLLER_NAMES) or ""
+    between = reading.between(brokers)
+    controller_names = tuple(split_list(names))
+    listener = between[1].upper() if between else None
+    protocols = reading.protocols(controllers, controller_names) | reading.protocols(
+        brokers, () if listener is None else (listener,)
+    )
+    return ClusterFacts(
+        quorum=quorum,
+        controller_names=controller_names,
+        controller_sasl=reading.same(controllers, CONTROLLER_SASL, needed=False),
+        between=between,
+        between_sasl=reading.same(brokers, BROKER_SASL, needed=False),
+        between_mechanisms=None if listener is None else reading.mechanisms(brokers, listener),
+        protocols=protocols,
+        zookeeper=reading.zookeeper(brokers),
+        secrets=reading.secrets(brokers),
+        decided=reading.decided(brokers),
+        brokers_have_authorizer=any(one.given.get(AUTHORIZER) for one in brokers),
+        broker_ids=frozenset(one.id for one in brokers),
+        findings=tuple(reading.findings),
+    )
+
+
+class _Reading:
+    """Takes values that nodes agree on, and keeps the findings where they do not."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+    def same(self, nodes: Collection[NodeFile], key: str, *, needed: bool = True) -> str | None:
+        """The one value that those nodes have which have any."""
+        values: dict[str, list[str]] = {}
+        for one in nodes:
+            if one.given.get(key):
+                values.setdefault(one.given[key], []).append(one.name)
+        if len(values) > 1:
+            text = f"{key} is not the same in the files of {', '.join(names[0] for names in values.values())}"
+            next_step = "Make it the same on all of them, then render again."
+            self.findings.append(blocker("render-nodes-disagree", key, text, next_step, nodes=list(values.values())))
+            return None
+        if not values and needed and nodes:
+            kind = next(iter(nodes)).role
+            text = f"no {kind}'s file says {key}, and it cannot be known otherwise"
+            next_step = f"Write it into the files of the {kind}s, then render again."
+            self.findings.append(blocker("render-setting-missing", key, text, next_step))
+        return next(iter(values), None)
+
+    def quorum(self, controllers: Collection[NodeFile]) -> tuple[str, str] | None:
+        """The quorum as all controllers write it: voters, or servers to ask for them."""
+        keys = [key for key in (BOOTSTRAP, VOTERS) if any(one.given.get(key) for one in controllers)]
+        if not keys:
+            self.same(controllers, BOOTSTRAP)
+            return None
+        # Where a file has both, Kafka takes the voters.
+        value = self.same(controllers, keys[-1])
+        return None if value is None else (keys[-1], value)
+
+    def between(self, brokers: Collection[NodeFile]) -> tuple[str, str] | None:
+        """How brokers reach brokers; the default is PLAINTEXT."""
+        listener = self.same(brokers, LISTENER_BETWEEN, needed=False)
+        if any(one.given.get(LISTENER_BETWEEN) for one in brokers):
+            return None if listener is None else (LISTENER_BETWEEN, listener)
+        protocol = self.same(brokers, PROTOCOL_BETWEEN, needed=False)
+        if any(one.given.get(PROTOCOL_BETWEEN) for one in brokers):
+            return None if protocol is None else (PROTOCOL_BETWEEN, protocol)
+        return (PROTOCOL_BETWEEN, "PLAINTEXT") if brokers else None
+
+    def protocols(self, nodes: Collection[NodeFile], listeners: Collection[str]) -> dict[str, str]:
+        """The security protocol of each of these listeners, as those nodes have it that serve it."""
+        found: dict[str, str] = {}
+        for listener in (one.upper() for one in listeners):
+            told = {spoken for one in nodes if (spoken := protocol_of(one, listener)) is not None}
+            if len(told) > 1:
+                text = f"listener {listener} does not have the same protocol in all files"
+                self.findings.append(
+                    blocker("render-nodes-disagree", PROTOCOL_MAP, text, "Make it the same, then render again.")
+                )
+            elif not told and nodes:
+                text = f"no file says which protocol listener {listener} speaks"
+                next_step = f"Add {listener} to {PROTOCOL_MAP} where that listener is."
+                self.findings.append(blocker("render-listener-not-mapped", PROTOCOL_MAP, text, next_step))
+            if len(told) == 1:
+                found[listener] = told.pop()
+        return found
+
+    def mechanisms(self, brokers: Collection[NodeFile], listener: str) -> str | None:
+        """The SASL mechanisms of the listener between brokers: its own setting, else the one of all listeners."""
+        own = mechanisms_key(listener)
+        key = own if any(one.given.get(own) for one in brokers) else MECHANISMS
+        return self.same(brokers, key, needed=False)
+
+    def zookeeper(self, brokers: Collection[NodeFile]) -> dict[str, str]:
+        """`zookeeper.*` as every broker on ZooKeeper has it; zookeeper.connect by its chroot."""
+        still = [one for one in brokers if one.given.get(CONNECT)]
+        keys = sorted(
+            {key for one in still for key in one.given if key.startswith(ZOOKEEPER) and key != MIGRATION_ENABLE}
+        )
+        chroots = {one.given[CONNECT].partition("/")[2].strip("/") for one in still}
+        if len(chroots) > 1:
+            named = ", ".join(f"/{one}" for one in sorted(chroots))
+            text = f"the brokers do not have the same chroot in {CONNECT}: {named}"
+            next_step = "One of these files is that of another cluster; correct it or the inventory."
+            self.findings.append(blocker("render-nodes-disagree", CONNECT, text, next_step))
+            return {}
+        found = {}
+        for key in keys:
+            values = {one.given.get(key) for one in still}
+            value = still[0].given.get(key)
+            if value is not None and (len(values) == 1 or key == CONNECT):
+                found[key] = value
+        return found
+
+    def decided(self, brokers: Collection[NodeFile]) -> dict[str, str]:
+        """Settings that the controllers decide from the copy on, where every broker sets them to the same value."""
+        found: dict[str, str] = {}
+        for row in node_settings():
+            told = [key for key in row.keys if any(one.given.get(key) for one in brokers)]
+            if not row.carried_over or not told:
+                continue
+            if any(_is_unseen(one.given.get(key, "")) for one in brokers for key in told):
+                text = f"the brokers' value of {row.key} is kept outside their files, or was taken out of them"
+                next_step = f"Write {row.key} into the controllers' files by hand: they decide {row.controller}."
+                self.findings.append(warning("render-setting-not-shown", row.key, text, next_step))
+                continue
+            nodes = [of_file(one.given, id=one.id, role=Role.BROKER) for one in brokers]
+            values = values_by_node(nodes, row.key)
+            if len(values) > 1:
+                named = ", ".join(
+                    f"{text or 'not set'} on broker {some(map(str, ids))}" for text, ids in values.items()
+                )
+                text = f"{row.key} is not the same on all brokers: {named}; the controllers decide {row.controller}"
+                next_step = (
+                    f"Choose a value and write {row.key} into the controllers' files; no value was written there."
+                )
+                self.findings.append(warning("render-settings-differ", row.key, text, next_step))
+            else:
+                found |= {key: brokers_value for key in told if (brokers_value := _first(brokers, key))}
+        return found
+
+    def secrets(self, brokers: Collection[NodeFile]) -> dict[str, str]:
+        """Secrets that controllers must have as well, where the brokers have and show one."""
+        found = {}
+        for key, consequence in SHARED_SECRETS.items():
+            value = self.same(brokers, key, needed=False)
+            if value is not None and (is_withheld(value) or has_variable(value)):
+                text = f"the brokers have {key}, and the files as they are shown have not; without it {consequence}"
+                next_step = "Write the brokers' value into the controllers' files by hand."
+                self.findings.append(warning("render-secret-not-shown", key, text, next_step))
+            elif value is not None:
+                found[key] = value
+        return found
+
+
+def _is_unseen(value: str) -> bool:
+    return is_withheld(value) or has_variable(value)
+
+
+def mechanisms_key(listener: str) -> str:
+    """The setting of a single listener's SASL mechanisms."""
+    return f"listener.name.{listener.lower()}.{MECHANISMS}"
+
+
+def _first(nodes: Iterable[NodeFile], key: str) -> str | None:
+    return next((one.given[key] for one in nodes if one.given.get(key)), None)
+
+
+def is_withheld(value: str) -> bool:
+    """Whether a value was taken out of a file."""
+    return value in Hidden.__members__.values()
+
+
+def protocol_of(node: NodeFile, listener: str) -> str | None:
+    """The protocol of a listener by a node's file; None where it does not say.
+
+    Without a map, a listener's name is its protocol, and a KRaft node takes a controller listener for PLAINTEXT unless
+    SSL or SASL is in use anywhere.
+    """
+    text = node.given.get(PROTOCOL_MAP)
+    if text is None:
+        if listener in PROTOCOLS:
+            return listener
+        names = [name.upper() for name in split_list(node.given.get(CONTROLLER_NAMES) or "")]
+        others = [one.partition(":")[0].upper() for one in split_list(node.given.get("listeners") or "")]
+        plain = not any(one in PROTOCOLS[1:] for one in (*names, *others))
+        return PROTOCOLS[0] if listener in names and node.given.get("process.roles") and plain else None
+    try:
+        pairs = {name.upper(): value.upper() for name, value in csv_map(text, PROTOCOL_MAP).items()}
+    except ProblemFound:
+        return None
+    return pairs.get(listener)

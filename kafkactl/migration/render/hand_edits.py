@@ -1,0 +1,126 @@
+"""A node's file that was edited by hand between two phases: what differs, and whether the edit can be carried along.
+
+The law: the driver never overwrites what it has not read or written itself. An edit in keys that no phase touches is
+carried into the node's own file, from which every later file is rendered, once an operator asks for it; an edit in a
+key that the phases change contradicts them and is never carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from enum import StrEnum
+from typing import Final
+
+from kafkactl.findings import Finding, blocker
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.metadata.image.redact import REDACTED, is_secret_setting
+from kafkactl.migration.render.properties_edit import Edits, edited, shown_diff
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.wording import some
+
+_OF_THE_PHASES: Final = frozenset({MIGRATION_ENABLE, "process.roles"})
+_SHOWN: Final = 4
+
+
+class HandEdits(StrEnum):
+    """What is done with edits: the run stops, they are carried into every later file, or they are overwritten."""
+
+    REFUSE = "refuse"
+    CARRY = "carry"
+    OVERWRITE = "overwrite"
+
+
+@frozen
+class HandEdit:
+    """An edit of the file of `node` (`broker 2`). `keys` are the new values, None for a key that is gone.
+
+    `own` is the node's own file with the edit in it, None where `conflicts` names keys that the phases change.
+    """
+
+    node: str
+    current: bytes = field(repr=False)
+    keys: Mapping[str, str | None] = field(repr=False)
+    conflicts: tuple[str, ...]
+    own: bytes | None = field(repr=False)
+    words: str
+    diff: str = field(repr=False)
+
+
+def hand_edit(node: str, current: bytes, *, known: Iterable[bytes], original: bytes) -> HandEdit | None:
+    """The edit of a file; None where it is, to the byte, the original or one that the driver wrote (`known`).
+
+    What was edited is taken to be that one of them from which the fewest keys differ. Raises DecodeError for a file
+    that Java would not read.
+    """
+    candidates = [original, *known]
+    if current in candidates:
+        return None
+    base = min(reversed(candidates), key=lambda one: len(changed_keys(one, current)))
+    keys = changed_keys(base, current)
+    is_own = base == original
+    touched = set(_OF_THE_PHASES) if is_own else {*changed_keys(original, base), *_OF_THE_PHASES}
+    conflicts = tuple(sorted(touched & set(keys)))
+    own = None if conflicts else current if is_own else _with(original, keys)
+    return HandEdit(
+        node=node,
+        current=current,
+        keys=keys,
+        conflicts=conflicts,
+        own=own,
+        words=_words(base, keys),
+        diff=shown_diff(base, current, before_name=f"{node} as the driver knows it", after_name=f"{node} now"),
+    )
+
+
+def changed_keys(before: bytes, after: bytes) -> dict[str, str | None]:
+    """What Java reads differently in the second file: the new value, None for a key that is gone."""
+    old, new = ({key: text.strip() for key, text in parse_properties(one).mapping.items()} for one in (before, after))
+    return {key: new.get(key) for key in sorted({*old, *new}) if old.get(key) != new.get(key)}
+
+
+def _with(original: bytes, keys: Mapping[str, str | None]) -> bytes:
+    wanted = {key: value for key, value in keys.items() if value is not None}
+    return edited(original, Edits(set=wanted, remove=frozenset(keys) - set(wanted)))
+
+
+def _words(base: bytes, keys: Mapping[str, str | None]) -> str:
+    if not keys:
+        return "comments or the order of its lines"
+    old = parse_properties(base).mapping
+    told = [f"{key} {_shown(key, old.get(key))} -> {_shown(key, value)}" for key, value in list(keys.items())[:_SHOWN]]
+    return ", ".join(told) + (f" and {len(keys) - _SHOWN} more keys" if len(keys) > _SHOWN else "")
+
+
+def _shown(key: str, value: str | None) -> str:
+    if value is None:
+        return "(absent)"
+    return REDACTED if is_secret_setting(key, value) else value.strip()
+
+
+def edit_finding(edit: HandEdit, wanted: HandEdits) -> Finding | None:
+    """Why a run stops at an edit; None where an operator has said what becomes of it."""
+    if wanted is HandEdits.OVERWRITE or (wanted is HandEdits.CARRY and edit.own is not None):
+        return None
+    text = f"its file was changed since the driver read or wrote it last: {edit.words}"
+    if edit.conflicts:
+        text += f"; the phases of the migration change {some(edit.conflicts)} themselves"
+        next_step = (
+            "Put the driver's value back into the file; or give --hand-edits overwrite, which replaces the file (the"
+            " journal keeps the edited one)."
+        )
+    else:
+        next_step = (
+            "Give --hand-edits carry to keep the edit in every later file, that of the way back included; or"
+            " --hand-edits overwrite to replace the file (the journal keeps the edited one)."
+        )
+    return blocker(
+        "config-edited-by-hand",
+        edit.node,
+        text,
+        next_step,
+        keys=sorted(edit.keys),
+        conflicts=list(edit.conflicts),
+        diff=edit.diff,
+    )

@@ -1,0 +1,130 @@
+"""A node's `server.properties` for each phase of the migration, made of the file that it has.
+
+The law: the file stays the operator's. Comments, order and every setting that the phase does not touch stay; what a
+node needs and cannot be known is a finding, never a guess. Rendering what is rendered changes nothing, and the file
+for the way back is the original, byte for byte.
+Sources: docs `ops.html` of 3.9 (ZooKeeper to KRaft Migration), core `KafkaConfig`; what they do not say was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from typing import Any, Final
+
+from kafkactl.errors import InputError
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.findings import Finding, Severity, blocker
+from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.render.broker import broker_edits
+from kafkactl.migration.render.controller import controller_edits
+from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, is_withheld
+from kafkactl.migration.render.properties_edit import Edits, edited, shown_diff
+from kafkactl.storage.config.node_config import ConfigError, read_node_config
+
+_LAST_WITH_ZOOKEEPER: Final = "3.9"
+
+
+@frozen
+class Rendered:
+    """A node's file for a phase. `content` is None where it cannot be made; `findings` say why, or what to look at.
+
+    `set` and `removed` are the keys that are not as in the node's own file.
+    """
+
+    node: int
+    role: NodeRole
+    phase: ConfigPhase
+    content: bytes | None = field(repr=False)
+    set: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
+    """The file of one node for one phase. Raises ValueError for a phase that is none of its role."""
+    if phase not in PHASES[node.role]:
+        raise ValueError(f"{phase} is no phase of a {node.role}")
+    if phase is ConfigPhase.ORIGINAL:
+        return _original(node)
+    findings: list[Finding] = []
+    make = broker_edits if node.role is NodeRole.BROKER else controller_edits
+    edits = make(node, phase, facts, findings)
+    if edits is None:
+        return Rendered(node=node.id, role=node.role, phase=phase, content=None, findings=tuple(findings))
+    content = edited(node.content, edits)
+    findings += _withheld(node)
+    findings += refused_by_kafka(node, phase, content)
+    return Rendered(
+        node=node.id,
+        role=node.role,
+        phase=phase,
+        content=content,
+        set=tuple(sorted(key for key, value in _after(edits, node).items() if node.given.get(key) != value)),
+        removed=tuple(sorted({*edits.remove, *edits.rename} & set(node.given))),
+        findings=tuple(findings),
+    )
+
+
+def _original(node: NodeFile) -> Rendered:
+    """The file as it is; that of a broker which has entered the migration is not what a way back needs."""
+    entered = [
+        key for key in (MIGRATION_ENABLE, "process.roles") if node.role is NodeRole.BROKER and node.given.get(key)
+    ]
+    made = Rendered(node=node.id, role=node.role, phase=ConfigPhase.ORIGINAL, content=node.content)
+    if not entered:
+        return made
+    text = f"its file has {entered[0]}: it is not the one from before the migration, which a way back needs"
+    next_step = "Render from the file that it had before; an earlier rendering, and the driver's journal, have kept it."
+    found = blocker("render-original-needed", node.name, text, next_step, key=entered[0])
+    return changed(made, content=None, findings=(found,))
+
+
+def render_cluster(nodes: Iterable[NodeFile], facts: ClusterFacts) -> tuple[Rendered, ...]:
+    """Every file of every node: brokers first, each in the order of its phases."""
+    ordered = sorted(nodes, key=lambda one: (one.role is not NodeRole.BROKER, one.id))
+    return tuple(render(one, phase, facts) for one in ordered for phase in PHASES[one.role])
+
+
+def phase_diff(before: bytes, after: bytes, *, name: str, phases: tuple[ConfigPhase, ConfigPhase]) -> str:
+    """What changes in a node's file from one phase to another, secrets taken out."""
+    return shown_diff(before, after, before_name=f"{name} {phases[0]}", after_name=f"{name} {phases[1]}")
+
+
+def _after(edits: Edits, node: NodeFile) -> dict[str, str]:
+    renamed = {new: node.given[old] for old, new in edits.rename.items() if old in node.given}
+    return {**renamed, **edits.set}
+
+
+def _withheld(node: NodeFile) -> Iterator[Finding]:
+    """A file of which something was taken out is good for looking at only."""
+    keys = sorted(key for key, value in node.given.items() if is_withheld(value))
+    if keys:
+        text = f"{len(keys)} values were taken out of this file ({keys[0]} …): no node could run with it"
+        next_step = "Render from the inventory, or observe with --include-secrets."
+        yield blocker("render-file-redacted", node.name, text, next_step, keys=keys)
+
+
+def refused_by_kafka(node: NodeFile, phase: ConfigPhase, content: bytes) -> Iterator[Finding]:
+    """What Kafka itself would refuse in the result."""
+    try:
+        release = find_release(node.kafka_version or _LAST_WITH_ZOOKEEPER)
+    except InputError:
+        release = find_release(_LAST_WITH_ZOOKEEPER)
+    try:
+        read_node_config(content, file=f"{node.name}, {phase}", release=release)
+    except ConfigError as error:
+        for one in error.findings:
+            if one.severity is Severity.BLOCKER:
+                yield _as_ours(node, phase, one)
+
+
+def _as_ours(node: NodeFile, phase: ConfigPhase, one: Finding) -> Finding:
+    evidence: Mapping[str, Any] = {**one.evidence, "reason": one.id, "phase": phase.value}
+    text = f"Kafka would not start with its file for {phase}: {one.message}"
+    # What stands elsewhere (`${file:…}`) can only be read where the node is.
+    severity = Severity.WARNING if one.id == "unresolved-config-provider" else Severity.BLOCKER
+    found = blocker("rendered-file-refused", node.name, text, one.next_step)
+    return changed(found, severity=severity, evidence=evidence)

@@ -1,0 +1,1 @@
+"""In which state a migration is, and by which evidence."""

@@ -1,0 +1,171 @@
+"""What each broker is known by: its znode, its registration, its own answers, the quorum's observers, its file.
+
+A broker in migration mode has all of four witnesses: `/brokers/ids/N`, a RegisterBrokerRecord with the migrating flag,
+tag 3 in its own ApiVersions answer, a place among the observers of the quorum. None of them alone is enough: a
+registration survives the broker's leaving migration mode (measured on 3.9.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.migration.observed.log_facts import LogFacts, RegistrationSeen
+from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.zktree.values import KafkaTree
+
+ROLES: Final = "process.roles"
+_QUORUM_KEYS: Final = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "controller.listener.names")
+_BROKER_IDS: Final = "/brokers/ids/"
+
+
+@frozen
+class BrokerEvidence:
+    """One broker by all that was seen of it; None is what was not.
+
+    `in_zookeeper`: it has a znode. `registration` is None for none, and where no log was seen (`registered` None).
+    `ready` is tag 3, `observer` whether the quorum's leader names it. `mode` is how it runs by its own answers,
+    `file_mode` how it would run with the file on its disk. `has_replicas`: some topic names it.
+    """
+
+    id: int
+    node: NodeSeen | None
+    answers: bool | None
+    in_zookeeper: bool | None
+    registered: bool | None
+    registration: RegistrationSeen | None
+    ready: bool | None
+    observer: bool | None
+    mode: Mode | None
+    file_mode: Mode | None
+    file_is_plain: bool | None
+    has_replicas: bool
+
+    @property
+    def name(self) -> str:
+        """As findings and steps name it."""
+        return f"broker {self.id}"
+
+    @property
+    def entered(self) -> bool | None:
+        """Whether it counts as entered: by its registration, and where no log was seen by its own answers."""
+        if self.registered is not None:
+            return self.registration is not None and self.registration.migrating
+        return None if self.mode is None else self.mode is Mode.MIGRATING
+
+    @property
+    def left(self) -> bool:
+        """Whether it is registered as migrating and yet seen to run without the flag."""
+        return bool(self.registration and self.registration.migrating and self.mode is Mode.ZK)
+
+    @property
+    def on_kraft(self) -> bool | None:
+        """Whether it has changed to KRaft: by its registration, else by its own answers."""
+        if self.registration is not None:
+            return not self.registration.migrating
+        return None if self.mode is None else self.mode is Mode.KRAFT
+
+    @property
+    def runs_as(self) -> Mode | None:
+        """How it runs, or would run if it were started now; None where nothing tells."""
+        return self.mode or self.file_mode
+
+
+def answers(node: NodeSeen | None) -> bool | None:
+    """Whether a node is alive: as it was seen, or because there is an answer of it."""
+    if node is None:
+        return None
+    if node.alive is not None:
+        return node.alive
+    return True if node.api_versions is not None or node.quorum is not None else None
+
+
+def file_mode(config: Mapping[str, str] | None) -> Mode | None:
+    """How a broker with this file would run."""
+    if config is None:
+        return None
+    if config.get(ROLES, "").strip():
+        return Mode.KRAFT
+    return Mode.MIGRATING if config.get(MIGRATION_ENABLE, "").strip().lower() == "true" else Mode.ZK
+
+
+def is_plain(config: Mapping[str, str] | None) -> bool | None:
+    """Whether nothing of a migration is in a broker's file."""
+    if config is None:
+        return None
+    return file_mode(config) is Mode.ZK and not any(config.get(key, "").strip() for key in _QUORUM_KEYS)
+
+
+def brokers_of(
+    observation: Observation, tree: KafkaTree | None, log: LogFacts | None, quorum: QuorumSeen | None
+) -> tuple[BrokerEvidence, ...]:
+    """Every broker that anybody names, by id."""
+    replicas = _replica_ids(tree)
+    live = None if tree is None else _live_ids(tree)
+    ids = {one.id for one in observation.brokers} | replicas | (live or set())
+    ids |= set() if log is None else set(log.registrations)
+    observers = None if quorum is None else {one.id for one in quorum.observers}
+    sights = _Sights(live=live, replicas=replicas, log=log, observers=observers)
+    return tuple(_broker(id, observation.node(id, NodeRole.BROKER), sights) for id in sorted(ids))
+
+
+@frozen
+class _Sights:
+    """Where brokers are named: znodes, replica lists, the log, the quorum's observers."""
+
+    live: set[int] | None
+    replicas: set[int]
+    log: LogFacts | None
+    observers: set[int] | None
+
+
+def _live_ids(tree: KafkaTree) -> set[int]:
+    hidden = (path.removeprefix(_BROKER_IDS) for path in tree.hidden if path.startswith(_BROKER_IDS))
+    return set(tree.brokers) | {int(name) for name in hidden if name.isdecimal()}
+
+
+def _replica_ids(tree: KafkaTree | None) -> set[int]:
+    """The brokers that the migration waits for: those with replicas of a topic that stays."""
+    if tree is None:
+        return set()
+    gone = set(tree.pending_deletions)
+    return {
+        id
+        for name, topic in tree.topics.items()
+        if name not in gone
+        for partition in topic.partitions.values()
+        for id in partition.replicas
+    }
+
+
+def _broker(id: int, node: NodeSeen | None, sights: _Sights) -> BrokerEvidence:
+    api = None if node is None else node.api_versions
+    config = None if node is None else node.config
+    log = sights.log
+    return BrokerEvidence(
+        id=id,
+        node=node,
+        answers=answers(node),
+        in_zookeeper=None if sights.live is None else id in sights.live,
+        registered=None if log is None else id in log.registrations,
+        registration=None if log is None else log.registrations.get(id),
+        ready=None if api is None else api.zk_migration_ready,
+        observer=None if sights.observers is None else id in sights.observers,
+        mode=_mode(node),
+        file_mode=file_mode(config),
+        file_is_plain=is_plain(config),
+        has_replicas=id in sights.replicas,
+    )
+
+
+def _mode(node: NodeSeen | None) -> Mode | None:
+    """How a broker runs by its own answers; a broker that does not answer does not run."""
+    if node is None or node.alive is False:
+        return None
+    if node.mode is not None:
+        return node.mode
+    if node.quorum is not None and not node.quorum.closed:
+        return Mode.KRAFT
+    return None

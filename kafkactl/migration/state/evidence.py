@@ -1,0 +1,406 @@
+"""What an observation comes to, before anybody decides what it means: the evidence of ZooKeeper, quorum, log and nodes.
+
+Nothing here is the word of one node: the migration state is the most advanced that any live controller or its log
+names, liveness is that of all controllers, and a broker is what its witnesses say together.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import LAST_LEVEL_BEFORE_4_0, MIGRATION_ENABLE, ZkMigrationState
+from kafkactl.migration.observed.log_facts import LogFacts
+from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.state.brokers import BrokerEvidence, answers, brokers_of
+from kafkactl.migration.state.identity import Identities, identities_of, without_strangers
+from kafkactl.migration.zktree.parse import parse_tree
+from kafkactl.migration.zktree.values import KafkaTree
+
+_ADVANCE: Final[dict[int, int]] = {
+    ZkMigrationState.NONE: 0,
+    ZkMigrationState.PRE_MIGRATION: 1,
+    ZkMigrationState.MIGRATION: 2,
+    ZkMigrationState.POST_MIGRATION: 3,
+}
+STATE_WORDS: Final[dict[int, str]] = {state: state.name for state in ZkMigrationState}
+_STATE_METRIC: Final = "ZkMigrationState"
+_COUNT_METRIC: Final = "MigratingZkBrokerCount"
+_LAG_ALLOWED: Final = 20  # ten seconds of no-ops lie between two looks of one observation
+_LAG_OF_ANY_AGE: Final = 240
+_AGE_ALLOWED_MS: Final = 10_000
+_CLOCKS_APART_MS: Final = 2_000  # the servers' own clocks; further apart they tell no age
+_WRITES_OF_A_COPY: Final = 8  # versions that /migration has without a dual write: made, claimed, copied, claimed again
+
+
+class Holder(StrEnum):
+    """Who holds `/controller`."""
+
+    UNKNOWN = "unknown"
+    NOBODY = "nobody"
+    ZOOKEEPER = "zookeeper"
+    KRAFT = "kraft"
+
+
+class Memory(StrEnum):
+    """What `/migration` says: nothing was copied, it was copied, or it cannot be read (empty: KAFKA-19480)."""
+
+    UNKNOWN = "unknown"
+    ABSENT = "absent"
+    BROKEN = "broken"
+    NOT_COPIED = "not-copied"
+    COPIED = "copied"
+
+
+class Quorum(StrEnum):
+    """Whether the controllers run: a majority may (`up`), no majority does, none does; or it was not observed."""
+
+    UNKNOWN = "unknown"
+    UP = "up"
+    MINORITY = "minority"
+    DOWN = "down"
+
+
+@frozen
+class DualWrite:
+    """How far ZooKeeper follows the log: the only outside sign of the dual write (the lag metric is 0 while stuck).
+
+    `offset` is that of `/migration`, `last` the newest record that the controllers tell of; `age_ms` how long the
+    znode had stood when the observation was made, None where the clocks do not tell.
+    """
+
+    offset: int | None
+    last: int | None
+    age_ms: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """Records that ZooKeeper does not have; None where nothing was copied, or that is not known."""
+        if self.offset is None or self.offset <= 0 or self.last is None:
+            return None
+        return max(self.last - self.offset, 0)
+
+    @property
+    def follows(self) -> bool | None:
+        """Whether ZooKeeper is as far as the log, but for the time between two looks; None where nobody can say."""
+        if self.lag is None:
+            return None
+        if self.lag <= _LAG_ALLOWED:
+            return True
+        return self.lag <= _LAG_OF_ANY_AGE and self.age_ms is not None and self.age_ms <= _AGE_ALLOWED_MS
+
+
+@frozen
+class Evidence:
+    """All that the state is derived from. `kraft_state` is None where no controller and no log tells it.
+
+    `observation` is without the answers of nodes that are not who the inventory says; `identities` names them.
+    """
+
+    observation: Observation
+    tree: KafkaTree | None
+    log: LogFacts | None
+    quorum: QuorumSeen | None
+    holder: Holder
+    memory: Memory
+    controllers: Quorum
+    kraft_state: int | None
+    brokers: tuple[BrokerEvidence, ...]
+    dual_write: DualWrite
+    identities: Identities = Identities()
+
+    @property
+    def leads(self) -> bool | None:
+        """Whether a leader was seen that has committed something; None where no controller was asked."""
+        if self.quorum is not None:
+            return self.quorum.leader_id is not None and self.quorum.high_watermark is not None
+        if self.controllers in (Quorum.DOWN, Quorum.MINORITY):
+            return False
+        asked = [one for one in self.observation.controllers if answers(one)]
+        return False if asked and all(one.quorum is not None for one in asked) else None
+
+    @property
+    def expected(self) -> tuple[BrokerEvidence, ...]:
+        """The brokers that have to register before the copy: in ZooKeeper, or with replicas; else those observed."""
+        found = tuple(one for one in self.brokers if one.in_zookeeper or one.has_replicas)
+        return found or tuple(one for one in self.brokers if one.node is not None)
+
+    @property
+    def entered(self) -> tuple[BrokerEvidence, ...]:
+        """The brokers that count as entered."""
+        return tuple(one for one in self.brokers if one.entered)
+
+    @property
+    def missing(self) -> tuple[BrokerEvidence, ...]:
+        """The expected brokers that do not count as entered."""
+        return tuple(one for one in self.expected if not one.entered)
+
+    @property
+    def on_kraft(self) -> tuple[BrokerEvidence, ...]:
+        """The brokers that have changed to KRaft."""
+        return tuple(one for one in self.brokers if one.on_kraft)
+
+    @property
+    def flagged(self) -> tuple[BrokerEvidence, ...]:
+        """The brokers that run, or would run, with the migration's configuration or on KRaft."""
+        return tuple(one for one in self.brokers if one.runs_as in (Mode.MIGRATING, Mode.KRAFT))
+
+    @property
+    def migrating_count(self) -> int | None:
+        """`MigratingZkBrokerCount` of the controllers: how many ever registered as migrating and still count."""
+        counts = [value for one in self.observation.controllers if (value := metric(one, _COUNT_METRIC)) is not None]
+        return max(counts, default=None)
+
+    @property
+    def copy_in_log(self) -> bool:
+        """Whether the log has the transaction of a copy, ended or not."""
+        return self.log is not None and self.log.copy_begin is not None
+
+    @property
+    def log_epoch(self) -> int | None:
+        """The newest epoch of the quorum that is known."""
+        known = [self.quorum.leader_epoch] if self.quorum is not None else []
+        if self.log is not None and self.log.epoch >= 0:
+            known.append(self.log.epoch)
+        return max((one for one in known if one is not None), default=None)
+
+    @property
+    def has_dual_written(self) -> bool:
+        """Whether the driver has reached DUAL_WRITE once: `/migration` has moved since the end of the copy."""
+        memory = None if self.tree is None else self.tree.migration
+        if memory is None or memory.metadata_offset <= 0:
+            return False
+        if self.log is not None and self.log.copy_end is not None:
+            return memory.metadata_offset > self.log.copy_end
+        return bool(self.dual_write.follows) or memory.version > _WRITES_OF_A_COPY
+
+
+def evidence_of(observation: Observation) -> Evidence:
+    """The evidence of an observation. Never raises for what was observed."""
+    tree = None if observation.tree is None else parse_tree(observation.tree)
+    identities = identities_of(observation, tree)
+    observation = without_strangers(observation, identities.names)
+    memory = _memory(observation, tree)
+    log = _log(observation, memory)
+    return Evidence(
+        observation=observation,
+        tree=tree,
+        log=log,
+        quorum=observation.quorum,
+        holder=_holder(observation, tree),
+        memory=memory,
+        controllers=_controllers(observation),
+        kraft_state=_kraft_state(observation, log, memory),
+        brokers=brokers_of(observation, tree, log, observation.quorum),
+        dual_write=_dual_write(observation, tree, log),
+        identities=identities,
+    )
+
+
+def metric(node: NodeSeen, name: str) -> int | None:
+    """A metric of a node that answers, as a whole number; by its name alone or within a JMX name of any form."""
+    if node.metrics is None or node.alive is False:
+        return None
+    word = re.compile(rf"(?:^|[^A-Za-z0-9]){name}(?![A-Za-z0-9])", re.IGNORECASE)
+    values = (value for known, value in node.metrics.items() if known == name or word.search(known))
+    value = next(values, None)
+    return int(value) if value is not None and math.isfinite(value) else None
+
+
+def state_metric(node: NodeSeen) -> int | None:
+    """The migration state that a controller publishes; None for none, or one that it has not read yet (-1)."""
+    value = metric(node, _STATE_METRIC)
+    return value if value in _ADVANCE else None
+
+
+def has_flag(controller: NodeSeen) -> bool | None:
+    """Whether a controller runs with the migration flag: by its own answer (tag 3), which Kafka 3.4 does not give."""
+    if controller.alive is False or controller.api_versions is None:
+        return None
+    if not controller.api_versions.zk_migration_ready and (controller.kafka_version or "").startswith("3.4"):
+        return None
+    return controller.api_versions.zk_migration_ready
+
+
+def is_finalized_by_flag(e: Evidence) -> bool:
+    """Whether the migration is over, where no log and no metric tells it yet: KRaft has copied, and who leads runs
+    without the flag. It has written POST_MIGRATION when it was elected (`ActivationRecordsGenerator`).
+    """
+    copied = e.holder is Holder.KRAFT and e.memory is Memory.COPIED
+    return e.kraft_state in (None, ZkMigrationState.MIGRATION) and copied and _flag_of_leader(e.observation) is False
+
+
+def file_has_flag(controller: NodeSeen) -> bool | None:
+    """Whether the file on a controller's disk has the migration flag."""
+    return None if controller.config is None else controller.config.get(MIGRATION_ENABLE, "").strip().lower() == "true"
+
+
+# --- how each is found --------------------------------------------------------------------------------------------
+
+
+def _log(observation: Observation, memory: Memory) -> LogFacts | None:
+    """The newest log of the controllers that answer; of all where none does. An empty log tells nothing, nor does one
+    that is not of now (`is_old`).
+    """
+    live = {one.id for one in observation.controllers if answers(one)}
+    told = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
+    every = {id: log for id, log in told.items() if not is_old(log, observation, memory)}
+    chosen = [log for id, log in sorted(every.items()) if id in live] or [every[id] for id in sorted(every)]
+    return max(chosen, key=lambda one: (one.epoch, one.end_offset), default=None)
+
+
+def is_old(log: LogFacts, observation: Observation, memory: Memory) -> bool:
+    """Whether a log is an old copy, or another quorum's: it ends so long before the high watermark that two minutes of
+    no-ops are not enough, or it waits for the copy while a broker runs on KRaft and `/migration` knows of one.
+    """
+    committed = None if observation.quorum is None else observation.quorum.high_watermark
+    if committed is not None and committed - log.end_offset > _LAG_OF_ANY_AGE:
+        return True
+    waits = log.migration_state == ZkMigrationState.PRE_MIGRATION
+    return waits and memory is Memory.COPIED and _runs_on_kraft(observation)
+
+
+def _kraft_state(observation: Observation, log: LogFacts | None, memory: Memory) -> int | None:
+    """What the newest log and every live controller say; POST_MIGRATION counts wherever it stands.
+
+    Kafka 4 neither migrates nor keeps the record in its snapshots: a cluster that runs it, or has a metadata.version of
+    it, has no migration before it any more.
+    """
+    told = [state_metric(one) for one in observation.controllers]
+    told.append(_state_in_log(observation, log, memory))
+    in_logs = {one.migration_state for one in observation.logs.values()}
+    if ZkMigrationState.POST_MIGRATION in in_logs:  # also in an old one
+        return ZkMigrationState.POST_MIGRATION
+    found = max((one for one in told if one is not None), key=lambda one: _ADVANCE.get(one, 0), default=None)
+    if found is None and _is_of_kafka_4(observation, log):
+        return ZkMigrationState.POST_MIGRATION
+    return _by_brokers_on_kraft(observation) if found is None else found
+
+
+def _state_in_log(observation: Observation, log: LogFacts | None, memory: Memory) -> int | None:
+    """Kafka 3.4 writes one state alone, where the copy begins: PRE_MIGRATION, whose number it takes to be 1
+    (`ZkMigrationRecord.json`). So there 1 is MIGRATION only once `/migration` says that the copy is done.
+    """
+    if (
+        log is None
+        or log.migration_state != ZkMigrationState.MIGRATION
+        or memory not in (Memory.NOT_COPIED, Memory.BROKEN)
+    ):
+        return None if log is None else log.migration_state
+    is_of_3_4 = any(version.startswith("3.4") for one in observation.nodes if (version := one.kafka_version))
+    return ZkMigrationState.PRE_MIGRATION if is_of_3_4 else ZkMigrationState.MIGRATION
+
+
+def _by_brokers_on_kraft(observation: Observation) -> int | None:
+    """A quorum takes a broker on KRaft only behind the copy (before it the broker ends by itself, measured on 3.9.2);
+    and a leader that runs without the flag has ended the migration when it was elected.
+    """
+    if observation.tree is None or not _runs_on_kraft(observation):
+        return None
+    flag = _flag_of_leader(observation)
+    return None if flag is None else ZkMigrationState.MIGRATION if flag else ZkMigrationState.POST_MIGRATION
+
+
+def _runs_on_kraft(observation: Observation) -> bool:
+    return any(one.mode is Mode.KRAFT and answers(one) for one in observation.brokers)
+
+
+def _flag_of_leader(observation: Observation) -> bool | None:
+    """Whether who leads has the flag; where nobody is known to lead, what all that answer have in common."""
+    leader = None if observation.quorum is None else observation.quorum.leader_id
+    flags = {has_flag(one) for one in observation.controllers if leader in (None, one.id)}
+    return flags.pop() if len(flags) == 1 else None
+
+
+def _is_of_kafka_4(observation: Observation, log: LogFacts | None) -> bool:
+    level = None if log is None else log.image.metadata_version
+    majors = [(one.kafka_version or "").partition(".")[0] for one in observation.nodes if answers(one)]
+    return (level or 0) > LAST_LEVEL_BEFORE_4_0 or "4" in majors  # 7.8.0-ccs is a vendor's
+
+
+def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:
+    if tree is None or observation.tree is None:
+        return Holder.UNKNOWN
+    if observation.tree.get("/controller") is None:
+        return Holder.NOBODY
+    if tree.controller is None:
+        return Holder.UNKNOWN
+    return Holder.KRAFT if tree.controller.is_kraft else Holder.ZOOKEEPER
+
+
+def _memory(observation: Observation, tree: KafkaTree | None) -> Memory:
+    if tree is None or observation.tree is None:
+        return Memory.UNKNOWN
+    znode = observation.tree.get("/migration")
+    if znode is None:
+        return Memory.ABSENT
+    if znode.hidden is not None:
+        return Memory.UNKNOWN
+    if tree.migration is None:
+        return Memory.BROKEN
+    return Memory.COPIED if tree.migration.metadata_offset > 0 else Memory.NOT_COPIED
+
+
+def _controllers(observation: Observation) -> Quorum:
+    """By the voters where they are known, else by the controllers that were observed."""
+    seen = {one.id: answers(one) for one in observation.controllers}
+    if not seen:
+        return Quorum.UNKNOWN
+    voters = _voters(observation) or set(seen)
+    dead = {id for id in voters if seen.get(id) is False}
+    alive = {id for id in voters if seen.get(id)}
+    if len(dead) == len(voters) or all(one is False for one in seen.values()):
+        return Quorum.DOWN
+    if len(voters) - len(dead) <= len(voters) // 2:
+        return Quorum.MINORITY
+    return Quorum.UP if alive else Quorum.UNKNOWN
+
+
+def _voters(observation: Observation) -> set[int]:
+    quorum = observation.quorum
+    return set() if quorum is None else {one.id for one in quorum.voters}
+
+
+def _dual_write(observation: Observation, tree: KafkaTree | None, log: LogFacts | None) -> DualWrite:
+    memory = None if tree is None else tree.migration
+    if memory is None:
+        return DualWrite(offset=None, last=_last(observation, log), age_ms=None)
+    age_ms = _age_ms(memory.mtime_ms, cluster_time_ms(observation, log))
+    return DualWrite(offset=memory.metadata_offset, last=_last(observation, log), age_ms=age_ms)
+
+
+def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
+    """When an observation was made, by the cluster's own clock; by the observer's where no node tells the time.
+
+    Znodes are dated by ZooKeeper's servers. Whoever looks at them may have a clock that is hours off; the leader of
+    the quorum dates its own place in DescribeQuorum with its time of answering, and writes a no-op twice a second. Its
+    answer comes right behind the tree; the log may be read much later, where a node or a hook is slow.
+    """
+    quorum = observation.quorum
+    told = (
+        []
+        if quorum is None
+        else [one.last_caught_up_timestamp_ms for one in quorum.voters if one.id == quorum.leader_id]
+    )
+    told.append(None if log is None else log.last_ms)
+    return next((one for one in told if one is not None and one > 0), observation.time_ms)
+
+
+def _age_ms(since_ms: int, now_ms: int) -> int | None:
+    """An age; None where a time is missing, or the younger one is the earlier."""
+    if since_ms <= 0 or now_ms <= 0 or now_ms - since_ms < -_CLOCKS_APART_MS:
+        return None
+    return max(now_ms - since_ms, 0)
+
+
+def _last(observation: Observation, log: LogFacts | None) -> int | None:
+    """The last committed offset by the witness that looked first: what ZooKeeper has to have at least."""
+    ends: Iterable[int | None] = (
+        None if log is None else log.end_offset,
+        None if observation.quorum is None else observation.quorum.high_watermark,
+    )
+    return min((one - 1 for one in ends if one is not None), default=None)

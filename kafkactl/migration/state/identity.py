@@ -1,0 +1,366 @@
+"""Whether the nodes that the inventory names are the nodes of this cluster, and all of them.
+
+The law: nothing is concluded from a node of another cluster, from another node than the inventory says, or from one
+that does not say who it is, and nothing is done to it. What decides is the node's own answer at its own address; where
+there is none, the disk that the inventory names (meta.properties). An observation that was made without the question
+(`NodeSeen.identity` None) is judged by the disks alone.
+
+Sources: clients `DescribeClusterResponse`, core `ConfigHelper` (a node describes only its own configuration), raft
+`KafkaRaftClient.hasValidClusterId`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, blocker
+from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
+from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
+from kafkactl.migration.observed.settings import VOTERS, given, is_hidden
+from kafkactl.migration.zktree.values import KafkaTree
+from kafkactl.quorum.voters import parse_static_voters
+from kafkactl.wording import some
+
+_INVENTORY: Final = (
+    "First see whether the inventory names another cluster's node: correct its address, and config, log_dirs and hooks"
+    " with it. Nothing was done to the node."
+)
+_CONNECT: Final = " Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
+_NO_ID: Final = {str(one) for one in (LOST, MIGRATING, UNASSIGNED)}
+_TOLD_BY_OBSERVER: Final = frozenset({"node-of-another-cluster", "node-of-another-role"})
+
+
+@frozen
+class Identities:
+    """`strangers` say of which nodes (`names`) the own answer shows that nothing may follow from them; `doubts` is all
+    else that does not fit: disks of another cluster or node, nodes that are missing, too many, or swapped.
+    """
+
+    strangers: tuple[Finding, ...] = ()
+    doubts: tuple[Finding, ...] = ()
+    names: frozenset[str] = frozenset()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them, those about answers first."""
+        return (*self.strangers, *self.doubts)
+
+
+def identities_of(observation: Observation, tree: KafkaTree | None) -> Identities:
+    """Who the observed nodes are. `tree` is ZooKeeper's, None where it was not seen. Never raises."""
+    expected = expected_cluster(observation, tree)
+    told = tuple(one for one in observation.findings if one.id in _TOLD_BY_OBSERVER)
+    strangers = {one.subject: one for one in told}
+    for node in observation.nodes:
+        found = _stranger(node, expected)
+        if found is not None:
+            strangers.setdefault(node.name, found)
+    if expected is None:
+        strangers |= {one.subject: one for one in _several(observation)}
+    kept = without_strangers(observation, frozenset(strangers))
+    doubts = (
+        *_disks(kept, expected),
+        *_directory_ids(kept),
+        *_broker_directories(kept),
+        *_addresses(kept, tree),
+        *_voters(kept),
+    )
+    return Identities(strangers=tuple(strangers.values()), doubts=doubts, names=frozenset(strangers))
+
+
+def expected_cluster(observation: Observation, tree: KafkaTree | None) -> str | None:
+    """The id that every node has to have: ZooKeeper's, else the inventory's; None where neither is known."""
+    return (None if tree is None else tree.cluster_id) or observation.cluster_id
+
+
+def without_strangers(observation: Observation, names: frozenset[str]) -> Observation:
+    """The observation without what these nodes (`controller 3001`) answered; their files and disks stay."""
+    if not names:
+        return observation
+    nodes = tuple(
+        changed(one, alive=None, mode=None, api_versions=None, quorum=None, metrics=None) if one.name in names else one
+        for one in observation.nodes
+    )
+    logs = {id: log for id, log in observation.logs.items() if f"{NodeRole.CONTROLLER} {id}" not in names}
+    return changed(observation, nodes=nodes, logs=logs)
+
+
+def answered_id(node: NodeSeen) -> int | None:
+    """The id under which a node answers: its own word, else that of the only node that it names at its address."""
+    seen = node.identity
+    if seen is None:
+        return None
+    if seen.node_id is not None:
+        return seen.node_id
+    here = [id for id, address in seen.endpoints.items() if _same(address, node.address)]
+    return here[0] if len(here) == 1 else None
+
+
+def is_known(node: NodeSeen) -> bool:
+    """Whether a node's id is known from its own answers, or at least from its disk."""
+    return answered_id(node) is not None or bool(_on_disk(node, "node.id") or _on_disk(node, "broker.id"))
+
+
+def answered_cluster(node: NodeSeen) -> str | None:
+    """The cluster that a node's own answers name; None where they name none."""
+    seen = node.identity
+    if seen is None:
+        return None
+    return seen.cluster_id or (seen.asked_cluster_id if seen.is_of_asked else None)
+
+
+# --- by a node's own answers ------------------------------------------------------------------------------------------
+
+
+def _stranger(node: NodeSeen, expected: str | None) -> Finding | None:
+    """Why nothing may follow from a node's answers; None where it is who it should be, or did not answer."""
+    seen = node.identity
+    if seen is None or node.alive is not True:
+        return None
+    cluster = answered_cluster(node)
+    is_other = cluster is not None and expected is not None and cluster != expected
+    if is_other or (seen.is_of_asked is False and seen.asked_cluster_id in (expected, None)):
+        of = f"a node of the cluster {cluster}" if is_other else "a node of another cluster"
+        return blocker(
+            "node-of-another-cluster",
+            node.name,
+            f"{of} answers at {node.address}, the address of {node.name}; expected is {expected}, as ZooKeeper or the"
+            " inventory names it",
+            _INVENTORY + _CONNECT,
+            found=cluster,
+            expected=expected,
+        )
+    id = answered_id(node)
+    if id is not None and id != node.id:
+        return blocker(
+            "node-with-another-id",
+            node.name,
+            f"the node that answers at {node.address} is node {id}, the inventory says {node.id}",
+            _INVENTORY + " Two nodes whose addresses were swapped both show this.",
+            found=id,
+            expected=node.id,
+        )
+    if cluster is None and not _on_disk(node, "cluster.id"):
+        denied = f" ({', '.join(seen.denied)} denied)" if seen.denied else ""
+        return blocker(
+            "node-not-identified",
+            node.name,
+            f"no answer of {node.name} at {node.address} names a cluster{denied}, and its meta.properties was not"
+            " observed",
+            "Observe again; if it stays so, let kafkactl's user DESCRIBE and ALTER the cluster, or CLUSTER_ACTION on"
+            " controllers before 3.7, or name the node's log directory in the inventory (log).",
+            denied=list(seen.denied),
+        )
+    return None
+
+
+def _several(observation: Observation) -> Iterator[Finding]:
+    """No id is expected, and nodes name different ones: whose the others are, nothing tells."""
+    named: dict[str, list[str]] = {}
+    for node in observation.nodes:
+        if (cluster := answered_cluster(node)) is not None and node.alive is True:
+            named.setdefault(cluster, []).append(node.name)
+    if len(named) < 2:
+        return
+    text = "; ".join(f"{', '.join(nodes)}: {cluster}" for cluster, nodes in named.items())
+    for nodes in named.values():
+        for name in nodes:
+            yield blocker(
+                "node-of-another-cluster",
+                name,
+                f"the nodes of the inventory are of different clusters ({text}), and /cluster/id was not observed",
+                _INVENTORY + " Reach ZooKeeper, or name cluster_id in the inventory.",
+            )
+
+
+# --- by disks ---------------------------------------------------------------------------------------------------------
+
+
+def _disks(observation: Observation, expected: str | None) -> Iterator[Finding]:
+    """meta.properties of another cluster, or of another node."""
+    for node in observation.nodes:
+        cluster = _on_disk(node, "cluster.id")
+        if cluster and expected and cluster != expected:
+            yield _disk_of_another_cluster(node, cluster, expected)
+        id = _on_disk(node, "node.id") or _on_disk(node, "broker.id")
+        if id is not None and id.lstrip("-").isdecimal() and int(id) not in (node.id, -1):
+            yield blocker(
+                "disk-of-another-node",
+                node.name,
+                f"the meta.properties that the inventory names for it is that of node {id}",
+                _INVENTORY,
+                found=int(id),
+                expected=node.id,
+            )
+
+
+def _disk_of_another_cluster(node: NodeSeen, cluster: str, expected: str) -> Finding:
+    if node.role is NodeRole.CONTROLLER:
+        return disk_of_another_cluster(node, cluster, expected)
+    return blocker(
+        "node-of-another-cluster",
+        node.name,
+        f"the meta.properties of {node.name} is of the cluster {cluster}, ZooKeeper is that of {expected}",
+        _INVENTORY + _CONNECT,
+        found=cluster,
+        expected=expected,
+    )
+
+
+def disk_of_another_cluster(node: NodeSeen, cluster: str, expected: str) -> Finding:
+    """A disk that was formatted for another cluster than the one in ZooKeeper."""
+    return cluster_id_mismatch(
+        node.name,
+        f"the disk of {node.name} is formatted for cluster {cluster}, and the cluster in ZooKeeper is {expected}",
+    )
+
+
+def cluster_id_mismatch(subject: str, message: str) -> Finding:
+    """A disk of another cluster: the inventory may be wrong, and a living node is never formatted."""
+    return blocker(
+        "cluster-id-mismatch",
+        subject,
+        message,
+        _INVENTORY + " Only if the disk is this cluster's own and was formatted with a wrong id: stop the node, see"
+        " that its process is gone, keep the directory, and format it with the id in /cluster/id.",
+    )
+
+
+def _directory_ids(observation: Observation) -> Iterator[Finding]:
+    """A dynamic quorum names each voter's directory (KIP-853): the disk of the inventory has to be that one."""
+    quorum = observation.quorum
+    held = {} if quorum is None else {one.id: one.directory_id for one in quorum.voters if one.directory_id is not None}
+    for node in observation.controllers:
+        on_disk = _on_disk(node, "directory.id")
+        if on_disk and node.alive is True and node.id in held and str(held[node.id]) != on_disk:
+            yield blocker(
+                "disk-of-another-node",
+                node.name,
+                f"the quorum's voter {node.id} has the directory {held[node.id]}, and the meta.properties that the"
+                f" inventory names for it the directory {on_disk}",
+                _INVENTORY,
+                found=on_disk,
+                expected=str(held[node.id]),
+            )
+
+
+def _broker_directories(observation: Observation) -> Iterator[Finding]:
+    """A registration names the directories of its broker (KIP-858). A disk with a directory of another broker is that
+    broker's; one without any of its own is a wrong one, if the broker runs: stopped, it may be formatted again.
+    """
+    log = observation.log
+    if log is None:
+        return
+    held = {id: {str(directory) for directory in one.directories} - _NO_ID for id, one in log.registrations.items()}
+    for node in observation.brokers:
+        listed = {one.directory_id for one in node.directories or () if one.directory_id}
+        own = held.get(node.id, set())
+        named = _on_disk(node, "directory.id")
+        for other, theirs in held.items():
+            swapped = (listed | ({named} if named else set())) & (theirs - own)
+            if other != node.id and swapped:
+                text = f"its disk has the directory {some(sorted(swapped))}, which broker {other} registered"
+                yield _swapped(node, text, swapped, own)
+        if node.alive is True and listed and own and not listed & set().union(*held.values()):
+            text = f"the quorum has the directory {some(sorted(own))} for it, and its disk {some(sorted(listed))}"
+            yield _swapped(node, text, listed, own)
+
+
+def _swapped(node: NodeSeen, text: str, found: set[str], expected: set[str]) -> Finding:
+    return blocker(
+        "disk-of-another-node",
+        node.name,
+        text,
+        _INVENTORY + " If the disks of two brokers were swapped, stop both and swap them back.",
+        found=sorted(found),
+        expected=sorted(expected),
+    )
+
+
+def _on_disk(node: NodeSeen, key: str) -> str | None:
+    return ((node.meta_properties or {}).get(key) or "").strip() or None
+
+
+# --- the inventory beside what names nodes ----------------------------------------------------------------------------
+
+
+def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Finding]:
+    """Two nodes swapped: the address of one is where another one listens, by its znode or by the voters."""
+    voters = voters_in_files(observation)
+    places = {NodeRole.BROKER: {} if tree is None else _endpoints(tree), NodeRole.CONTROLLER: voters}
+    for node in observation.nodes:
+        others = [id for id, held in places[node.role].items() if any(_same(one, node.address) for one in held)]
+        if others and node.id not in others:
+            where = f"/brokers/ids/{others[0]}" if node.role is NodeRole.BROKER else VOTERS
+            yield blocker(
+                "address-of-another-node",
+                node.name,
+                f"the inventory gives {node.name} the address {node.address}, which is that of {node.role} {others[0]}"
+                f" ({where})",
+                _INVENTORY + " Two nodes whose addresses were swapped both show this.",
+                found=others[0],
+                expected=node.id,
+            )
+
+
+def _voters(observation: Observation) -> Iterator[Finding]:
+    """Every voter has to be in the inventory, and every controller of it a voter."""
+    known = {one.id for one in observation.controllers}
+    if not known:
+        return
+    files = voters_in_files(observation)
+    quorum = observation.quorum
+    leading = set() if quorum is None else {one.id for one in quorum.voters}
+    for id in sorted((set(files) | leading) - known):
+        where = VOTERS if id in files else "the quorum"
+        yield blocker(
+            "quorum-voter-not-in-inventory",
+            f"controller {id}",
+            f"{where} names controller {id}, and the inventory does not: it would be neither formatted nor stopped in a"
+            " rollback, nor get its final file",
+            "Name it in the inventory, with its address, configuration file and hooks; or take it out of the files'"
+            f" {VOTERS} before the first start.",
+        )
+    for id in sorted(known - set(files) - leading) if files else ():
+        yield blocker(
+            "controller-not-a-voter",
+            f"controller {id}",
+            f"the inventory names controller {id}, and {VOTERS} names {', '.join(map(str, sorted(files)))}",
+            f"Take it out of the inventory, or name it in {VOTERS} of every node before the first start.",
+        )
+
+
+def voters_in_files(observation: Observation) -> Mapping[int, tuple[str, ...]]:
+    """The addresses of each voter by `controller.quorum.voters` of the nodes' files; empty where no file names any."""
+    found: dict[int, set[str]] = {}
+    for node in observation.nodes:
+        text = given(node, VOTERS)
+        for id, address in () if text is None or is_hidden(text) else _parsed(text):
+            found.setdefault(id, set()).add(address)
+    return {id: tuple(sorted(addresses)) for id, addresses in sorted(found.items())}
+
+
+def _parsed(text: str) -> Iterable[tuple[int, str]]:
+    try:
+        voters = parse_static_voters([one.strip() for one in text.split(",") if one.strip()], anything_before_host=True)
+    except InputError:
+        return ()
+    return [(one.node_id, f"{one.host}:{one.port}") for one in voters]
+
+
+def _endpoints(tree: KafkaTree) -> Mapping[int, tuple[str, ...]]:
+    return {id: tuple(one.partition("://")[2] for one in held.endpoints) for id, held in tree.brokers.items()}
+
+
+def _same(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return False
+    return _plain(one) == _plain(other)
+
+
+def _plain(address: str) -> tuple[str, str]:
+    host, _, port = address.rpartition(":")
+    return host.strip("[]").lower(), port

@@ -1,0 +1,117 @@
+"""How long a migration has stood in M8, and whether its quorum was calm meanwhile: what the word to end it is given on.
+
+Everything is dated by the quorum's own log, never by a journal or the observer's clock: the first registration of each
+broker on KRaft, and the elections behind the last of these. What a snapshot stands for is as old as the snapshot at
+least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.findings import Finding, warning
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.observed.log_facts import LogFacts
+from kafkactl.migration.state.evidence import Evidence, cluster_time_ms
+from kafkactl.wording import counted
+
+_HOUR_MS = 3_600_000
+_UNITS = ((86_400_000, "d"), (_HOUR_MS, "h"), (60_000, "min"), (1_000, "s"))
+
+
+@frozen
+class Soak:
+    """M8 so far. `since_ms` is when its last broker came onto KRaft, `lasted_ms` how long ago that was, at least;
+    `elections` of a controller since, and how long ago the last of them was, None where there was none.
+    """
+
+    since_ms: int
+    lasted_ms: int
+    elections: int
+    last_election_ago_ms: int | None
+
+    @property
+    def words(self) -> str:
+        """For people: `3 h 12 min, with 1 election of a controller, the last 20 min ago`."""
+        if not self.elections:
+            return f"{span(self.lasted_ms)}, without an election of a controller"
+        return (
+            f"{span(self.lasted_ms)}, with {counted(self.elections, 'election')} of a controller, the last "
+            f"{span(self.last_election_ago_ms or 0)} ago"
+        )
+
+
+def soak_of(e: Evidence) -> Soak | None:
+    """None outside of M8, and where the log does not date it."""
+    log = e.log
+    if (
+        log is None
+        or e.kraft_state != ZkMigrationState.MIGRATION
+        or not e.brokers
+        or any(not one.on_kraft for one in e.brokers)
+    ):
+        return None
+    arrivals = [_arrival(log, one.id) for one in e.brokers]
+    known = [one for one in arrivals if one is not None]
+    if len(known) < len(arrivals):
+        return None
+    offset, since_ms = max(known)
+    now_ms = cluster_time_ms(e.observation, log)
+    elections = [one.at_ms for one in log.leader_changes if one.offset > offset and one.at_ms is not None]
+    return Soak(
+        since_ms=since_ms,
+        lasted_ms=max(now_ms - since_ms, 0),
+        elections=len(elections),
+        last_election_ago_ms=max(now_ms - elections[-1], 0) if elections else None,
+    )
+
+
+def soak_findings(soak: Soak | None, *, wanted_hours: float) -> Iterator[Finding]:
+    """What stands before the end where the inventory asks for some hours in M8 first."""
+    if not wanted_hours:
+        return
+    step = f"Wait; the inventory asks for {wanted_hours:g} hours (soak_hours)."
+    if soak is None:
+        text = "how long every broker has been on KRaft is not known: the log of a controller was not observed"
+        yield warning("soak-too-short", "migration", text, step)
+    elif soak.lasted_ms < wanted_hours * _HOUR_MS:
+        text = f"every broker has been on KRaft for {soak.words}"
+        yield warning("soak-too-short", "migration", text, step, lasted_ms=soak.lasted_ms)
+
+
+def election_between(earlier: Evidence, now: Evidence) -> Iterator[Finding]:
+    """A quorum that has elected between two looks: who leads it does not last, and the leader is restarted last."""
+    if earlier.log_epoch is not None and now.log_epoch is not None and now.log_epoch > earlier.log_epoch:
+        yield warning(
+            "election-between-looks",
+            "controllers",
+            f"they went from epoch {earlier.log_epoch} to {now.log_epoch} between two looks",
+            "Find out why the leader changed, and try again when the quorum is calm.",
+            epochs=[earlier.log_epoch, now.log_epoch],
+        )
+
+
+def _arrival(log: LogFacts, broker_id: int) -> tuple[int, int] | None:
+    """Offset and time of a broker's first registration on KRaft behind its last one in migration mode."""
+    found: tuple[int, int] | None = None
+    for one in log.registration_events:
+        if one.id != broker_id or one.what != "register" or one.at_ms is None:
+            continue
+        if one.migrating:
+            found = None
+        elif found is None:
+            found = (one.offset, one.at_ms)
+    return found
+
+
+def span(duration_ms: int) -> str:
+    """The two largest units of a time: `7 d 3 h`, `40 s`."""
+    parts: list[str] = []
+    for size, unit in _UNITS:
+        count, duration_ms = divmod(duration_ms, size)
+        if count or parts:
+            parts.append(f"{count} {unit}")
+        if len(parts) == 2:
+            break
+    return " ".join(parts) or "0 s"

@@ -1,0 +1,145 @@
+"""What an observation does not show, and what an earlier try has left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, is_old
+
+_AGAIN: Final = "Observe again with what is missing, or accept by name that it is not known."
+
+
+def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
+    """What the state could be told from, and was not seen: `evidence-missing` for each."""
+    return tuple(
+        warning("evidence-missing", subject, f"{what}: {then}", _AGAIN)
+        for missing, subject, what, then in _SOURCES
+        if missing(evidence)
+    )
+
+
+def _claimed_by_nobody_known(e: Evidence) -> bool:
+    return e.log is None and e.kraft_state is None and (e.controllers is Quorum.UP or e.holder is Holder.KRAFT)
+
+
+_SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = (
+    (
+        lambda e: e.tree is None,
+        "zookeeper",
+        "no znodes were observed",
+        "who holds /controller, and whether ZooKeeper is written, is not known",
+    ),
+    (
+        lambda e: e.tree is not None and e.holder is Holder.UNKNOWN,
+        "/controller",
+        "it cannot be read",
+        "who is in office is not known",
+    ),
+    (
+        lambda e: e.tree is not None and e.memory is Memory.UNKNOWN,
+        "/migration",
+        "it cannot be read",
+        "whether the copy was done is not known",
+    ),
+    (
+        lambda e: not e.observation.controllers and (e.memory is not Memory.ABSENT or e.holder is Holder.KRAFT),
+        "controllers",
+        "no controller was observed",
+        "whether one runs is not known",
+    ),
+    (
+        _claimed_by_nobody_known,
+        "metadata log",
+        "neither a log nor the metric of a controller was observed",
+        "the state is that of znodes and brokers alone",
+    ),
+    (
+        lambda e: e.log is None and any(is_old(one, e.observation, e.memory) for one in e.observation.logs.values()),
+        "metadata log",
+        "every log that was observed ends long before what the quorum has committed",
+        "it is an old copy or that of another quorum, and tells nothing of now",
+    ),
+    (
+        lambda e: e.log is None and e.kraft_state is not None,
+        "metadata log",
+        "no log was observed",
+        "registrations and the course of the copy are not known",
+    ),
+)
+
+
+_OF_THE_OBSERVER: Final = frozenset({"zookeeper-of-another-cluster"})
+
+
+def several_clusters(e: Evidence) -> tuple[Finding, ...]:
+    """What says that the observation is not of one cluster and all of its nodes: then nothing follows from it."""
+    told = (one for one in e.observation.findings if one.id in _OF_THE_OBSERVER)
+    return (*told, *e.identities.findings, *different_clusters(e))
+
+
+def different_clusters(e: Evidence) -> Iterator[Finding]:
+    """Where both the znodes and a log that has the copy name topics and share no id: nothing joins the two.
+
+    A topic keeps its id in the copy and in the dual write; only all of them made anew while ZooKeeper was away would
+    look the same. Behind a rollback the log of controllers that are gone says nothing about ZooKeeper any more.
+    """
+    is_of_now = e.holder is Holder.KRAFT or e.controllers in (Quorum.UP, Quorum.MINORITY)
+    if e.tree is None or e.log is None or e.kraft_state != ZkMigrationState.MIGRATION or not is_of_now:
+        return
+    in_zookeeper = {one.id for one in e.tree.topics.values() if one.id is not None}
+    if not in_zookeeper or not e.log.image.topics or not in_zookeeper.isdisjoint(e.log.image.topics):
+        return
+    yield blocker(
+        "tree-and-log-of-different-clusters",
+        "observation",
+        f"{len(in_zookeeper)} topics are in ZooKeeper and {len(e.log.image.topics)} in the log, and none has the same"
+        " id in both: they seem to be of different clusters",
+        "Compare /cluster/id with cluster.id in meta.properties of the controllers, and observe again.",
+        zookeeper=len(in_zookeeper),
+        log=len(e.log.image.topics),
+    )
+
+
+def what_is_left_over(evidence: Evidence) -> tuple[Finding, ...]:
+    """What an earlier try has left; each stands in the way of the next one."""
+    return tuple(_leftovers(evidence))
+
+
+def _leftovers(e: Evidence) -> Iterator[Finding]:
+    for id, log in sorted(e.observation.logs.items()):
+        if log.end_offset > 0:
+            yield warning(
+                "controller-disk-left-over",
+                f"controller {id}",
+                f"its disk has a metadata log that ends at {log.end_offset}: a new try needs an empty one",
+                "Archive and wipe its metadata directory before it is formatted again.",
+                end_offset=log.end_offset,
+                state=log.migration_state,
+            )
+    if e.memory in (Memory.COPIED, Memory.NOT_COPIED, Memory.BROKEN):
+        offset = None if e.tree is None or e.tree.migration is None else e.tree.migration.metadata_offset
+        yield warning(
+            "migration-znode-left-over",
+            "/migration",
+            "it is left of an earlier try; with an offset above 0 a new quorum would skip the copy and empty ZooKeeper",
+            "Delete it while no controller runs.",
+            metadata_offset=offset,
+        )
+    for one in e.brokers:
+        if one.file_is_plain is False:
+            yield warning(
+                "broker-file-left-over",
+                one.name,
+                "its file still has the configuration of the migration",
+                "Put back the file from before the migration.",
+            )
+        if one.registration is not None:
+            yield note(
+                "broker-metadata-left-over",
+                one.name,
+                "it was registered with the quorum, so its disk may still have __cluster_metadata-0",
+                "Before another try with Kafka older than 3.7.1 remove that directory while the broker is stopped.",
+            )

@@ -1,0 +1,103 @@
+"""What the evidence says, in JSON values: the side of `migrate status` that was observed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkactl.migration.observed.observation import NodeSeen
+from kafkactl.migration.state.brokers import BrokerEvidence, answers
+from kafkactl.migration.state.evidence import STATE_WORDS, Evidence, has_flag, state_metric
+from kafkactl.migration.state.soak import soak_of
+
+
+def observed_view(e: Evidence) -> dict[str, Any]:
+    """The witnesses side by side; null is what was not seen."""
+    return {
+        "zk_migration_state": None if e.kraft_state is None else STATE_WORDS.get(e.kraft_state, str(e.kraft_state)),
+        "controller": _holder(e),
+        "controller_epoch": None if e.tree is None else e.tree.controller_epoch,
+        "migration_znode": _memory(e),
+        "quorum": e.controllers.value,
+        "log": _log(e),
+        "dual_write": {
+            "offset": e.dual_write.offset,
+            "log_offset": e.dual_write.last,
+            "lag": e.dual_write.lag,
+            "follows": e.dual_write.follows,
+        },
+        "soak": _soak(e),
+        "brokers": [_broker(one) for one in e.brokers],
+        "controllers": [_controller(one, e) for one in e.observation.controllers],
+    }
+
+
+def _holder(e: Evidence) -> dict[str, Any]:
+    held = None if e.tree is None else e.tree.controller
+    return {
+        "held_by": e.holder.value,
+        "id": None if held is None else held.broker_id,
+        "kraft_epoch": held.kraft_epoch if held is not None and held.is_kraft else None,
+        "ephemeral": None if held is None else held.ephemeral,
+    }
+
+
+def _memory(e: Evidence) -> dict[str, Any]:
+    held = None if e.tree is None else e.tree.migration
+    return {
+        "says": e.memory.value,
+        "metadata_offset": None if held is None else held.metadata_offset,
+        "metadata_epoch": None if held is None else held.metadata_epoch,
+        "age_ms": e.dual_write.age_ms,
+    }
+
+
+def _log(e: Evidence) -> dict[str, Any] | None:
+    if e.log is None:
+        return None
+    return {
+        "end_offset": e.log.end_offset,
+        "epoch": e.log.epoch,
+        "copy_begin": e.log.copy_begin,
+        "copy_end": e.log.copy_end,
+        "copies_aborted": len(e.log.aborted_copies),
+    }
+
+
+def _soak(e: Evidence) -> dict[str, Any] | None:
+    soak = soak_of(e)
+    if soak is None:
+        return None
+    return {
+        "since_ms": soak.since_ms,
+        "lasted_ms": soak.lasted_ms,
+        "elections": soak.elections,
+        "last_election_ago_ms": soak.last_election_ago_ms,
+        "words": soak.words,
+    }
+
+
+def _broker(one: BrokerEvidence) -> dict[str, Any]:
+    held = one.registration
+    return {
+        "id": one.id,
+        "alive": one.answers,
+        "mode": None if one.mode is None else one.mode.value,
+        "file": None if one.file_mode is None else one.file_mode.value,
+        "znode": one.in_zookeeper,
+        "registered": one.registered,
+        "migrating": None if held is None else held.migrating,
+        "fenced": None if held is None else held.fenced,
+        "tag": one.ready,
+        "observer": one.observer,
+    }
+
+
+def _controller(one: NodeSeen, e: Evidence) -> dict[str, Any]:
+    state = state_metric(one)
+    return {
+        "id": one.id,
+        "alive": answers(one),
+        "leader": None if e.quorum is None else e.quorum.leader_id == one.id,
+        "ready": has_flag(one),
+        "zk_migration_state": None if state is None else STATE_WORDS[state],
+    }

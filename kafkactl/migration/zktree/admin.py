@@ -1,0 +1,126 @@
+"""Work in progress that ZooKeeper keeps: producer id blocks, deletions, reassignments, elections, notifications.
+
+Sources: core `ZkData.scala` (ProducerIdBlockZNode, DeleteTopicsTopicZNode, ReassignPartitionsZNode,
+PreferredReplicaElectionZNode and the notification znodes).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkactl.findings import Severity
+from kafkactl.migration.zktree.json import (
+    BrokenError,
+    as_int,
+    as_ints,
+    as_list,
+    as_object,
+    as_text,
+    needed,
+    parse_json,
+)
+from kafkactl.migration.zktree.reading import Reading
+from kafkactl.migration.zktree.values import ZkProducerIds, ZkReassignment
+from kafkactl.migration.zktree.znode import Znode
+from kafkactl.protocol.text.java_text import parse_int
+
+NOTIFICATIONS: Final = (
+    "/config/changes",
+    "/isr_change_notification",
+    "/log_dir_event_notification",
+    "/kafka-acl-changes",
+    "/kafka-acl-extended-changes",
+    "/delegation_token/token_changes",
+)
+_INT_MAX: Final = (1 << 31) - 1
+_LONG_BITS: Final = 64
+
+
+def read_producer_ids(reading: Reading) -> ZkProducerIds | None:
+    """The last block of producer ids; None before the first. It has null data until then."""
+    znode = reading.tree.get("/latest_producer_id_block")
+    if znode is None or (znode.data is None and znode.hidden is None):
+        return None
+    return reading.read(
+        "/latest_producer_id_block",
+        _producer_ids,
+        id="broken-producer-id-block-znode",
+        then="the copy fails at it, and with it every KRaft controller in turn; brokers get no new producer ids",
+    )
+
+
+def _producer_ids(znode: Znode) -> ZkProducerIds:
+    fields = as_object(parse_json(znode.data))
+    broker_id = needed(fields, "broker", as_int)
+    start = parse_int(needed(fields, "block_start", as_text), _LONG_BITS)
+    end = parse_int(needed(fields, "block_end", as_text), _LONG_BITS)
+    if start is None or end is None:
+        raise BrokenError("block_start or block_end is no whole number of 64 bits")
+    if not -_INT_MAX <= end - start + 1 <= _INT_MAX:
+        raise BrokenError("the block has more ids than fit 32 bits")
+    return ZkProducerIds(broker_id=broker_id, start=start, end=end)
+
+
+def read_pending_deletions(reading: Reading) -> tuple[str, ...]:
+    """Topics that wait for their deletion: they are not migrated."""
+    return reading.tree.children("/admin/delete_topics")
+
+
+def read_reassignments(reading: Reading) -> tuple[ZkReassignment, ...]:
+    """What a tool of before 2.4 asked for; KRaft takes no notice of it."""
+    found = reading.read(
+        "/admin/reassign_partitions",
+        _reassignments,
+        id="broken-admin-znode",
+        then="the ZooKeeper controller deletes it, and what was asked for is not done",
+    )
+    return found or ()
+
+
+def _reassignments(znode: Znode) -> tuple[ZkReassignment, ...]:
+    return tuple(
+        ZkReassignment(
+            topic=needed(one, "topic", as_text),
+            partition=needed(one, "partition", as_int),
+            replicas=needed(one, "replicas", as_ints),
+        )
+        for one in _partitions(znode)
+    )
+
+
+def read_preferred_elections(reading: Reading) -> tuple[tuple[str, int], ...]:
+    """Topic and partition of the elections of preferred leaders that were asked for in ZooKeeper."""
+    found = reading.read(
+        "/admin/preferred_replica_election",
+        lambda znode: tuple(
+            (needed(one, "topic", as_text), needed(one, "partition", as_int)) for one in _partitions(znode)
+        ),
+        id="broken-admin-znode",
+        then="the ZooKeeper controller fails at it",
+    )
+    return found or ()
+
+
+def _partitions(znode: Znode) -> list[dict[str, object]]:
+    listed = needed(as_object(parse_json(znode.data)), "partitions", as_list)
+    return [dict(as_object(one, "an entry of partitions")) for one in listed]
+
+
+def read_notifications(reading: Reading) -> dict[str, int]:
+    """How many notifications of each kind wait, by the path of their parent."""
+    counts = {path: len(reading.tree.children(path)) for path in NOTIFICATIONS}
+    _check_isr_changes(reading)
+    return counts
+
+
+def _check_isr_changes(reading: Reading) -> None:
+    """A notification that cannot be read stays for ever, as the controller fails before it deletes it."""
+    for parent, name_of in (
+        ("/isr_change_notification", "isr_change_"),
+        ("/log_dir_event_notification", "log_dir_event_"),
+    ):
+        for name in reading.tree.children(parent):
+            path = f"{parent}/{name}"
+            if not name.startswith(name_of):
+                text = f"its name does not begin with {name_of}; nobody reads it"
+                reading.note("unexpected-notification-znode", Severity.INFO, path, text)

@@ -1,0 +1,82 @@
+"""From znodes to what a cluster keeps in ZooKeeper: every kind of znode in one walk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkactl.findings import Finding, Severity
+from kafkactl.migration.zktree import access as tree_access
+from kafkactl.migration.zktree import admin as tree_admin
+from kafkactl.migration.zktree import cluster as tree_cluster
+from kafkactl.migration.zktree import settings as tree_settings
+from kafkactl.migration.zktree import topics as tree_topics
+from kafkactl.migration.zktree.reading import Reading
+from kafkactl.migration.zktree.tree import Tree, tree_of
+from kafkactl.migration.zktree.values import KafkaTree
+from kafkactl.migration.zktree.znode import Znode, decode_znodes
+
+
+def parse_tree(tree: Tree) -> KafkaTree:
+    """The values of all znodes of a Kafka cluster. Never raises for what they hold; see the findings."""
+    reading = Reading(tree)
+    clients = tree_settings.read_client_settings(reading)
+    return KafkaTree(
+        cluster_id=tree_cluster.read_cluster_id(reading),
+        controller=tree_cluster.read_controller(reading),
+        controller_epoch=tree_cluster.read_controller_epoch(reading),
+        migration=tree_cluster.read_migration(reading),
+        features=tree_cluster.read_features(reading),
+        knows_brokers=_knows_brokers(tree),
+        brokers=tree_cluster.read_brokers(reading),
+        topics=tree_topics.read_topics(reading),
+        topic_configs=tree_settings.read_topic_configs(reading),
+        broker_configs=tree_settings.read_broker_configs(reading),
+        client_quotas=clients.quotas,
+        scram=clients.scram,
+        acls=tree_access.read_acls(reading),
+        delegation_tokens=tree_access.read_tokens(reading),
+        producer_ids=tree_admin.read_producer_ids(reading),
+        pending_deletions=tree_admin.read_pending_deletions(reading),
+        reassignments=tree_admin.read_reassignments(reading),
+        preferred_elections=tree_admin.read_preferred_elections(reading),
+        notifications=tree_admin.read_notifications(reading),
+        hidden=tuple(sorted(set(reading.hidden))),
+        hidden_scram=clients.hidden_scram,
+        findings=(*tree.findings, *reading.findings, *_hidden(reading.hidden)),
+    )
+
+
+def _knows_brokers(tree: Tree) -> bool:
+    place = tree.get(tree_cluster.BROKER_IDS)
+    return bool(tree.children(tree_cluster.BROKER_IDS)) or (place is not None and place.hidden is None)
+
+
+def parse_znodes(znodes: Iterable[Znode], chroot: str | None = None) -> KafkaTree:
+    """The same from bare znodes. Raises InputError as `tree_of` does."""
+    return parse_tree(tree_of(znodes, chroot))
+
+
+def parse_saved_tree(data: bytes, *, file: str, chroot: str | None = None) -> tuple[KafkaTree, tuple[Finding, ...]]:
+    """The same from the bytes of `zk.jsonl.gz`, with the findings about the file itself.
+
+    Raises InputError as `tree_of` does.
+    """
+    saved = decode_znodes(data, file=file)
+    return parse_znodes(saved.znodes, chroot), saved.findings
+
+
+def _hidden(paths: list[str]) -> list[Finding]:
+    if not paths:
+        return []
+    shown = sorted(set(paths))
+    return [
+        Finding(
+            id="znodes-hidden",
+            severity=Severity.WARNING,
+            subject="saved tree",
+            message=f"{len(shown)} values were taken out or could not be read ({shown[0]} …): they are unknown, and"
+            " whether the copy can read them is not checked",
+            evidence={"paths": shown[:10], "count": len(shown)},
+            next_step="Observe with the brokers' ZooKeeper identity, and with --include-secrets where that is allowed.",
+        )
+    ]

@@ -1,0 +1,158 @@
+"""The znodes of one Kafka cluster by path: which part of a ZooKeeper is Kafka's, and what is below what.
+
+Paths in a `Tree` are relative to the chroot of `zookeeper.connect`, with `/` for the chroot itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import frozen
+from kafkactl.migration.zktree.znode import Znode
+
+# Each is made by every broker's first start; two of them below one path are a Kafka tree, however little of it was
+# saved (`ZkData.PersistentZkPaths`).
+_SIGNS: Final = ("/brokers/ids", "/brokers/topics", "/controller_epoch", "/cluster/id")
+_SIGNS_NEEDED: Final = 2
+_TWICE_NAMED: Final = 20
+
+
+@frozen
+class Tree:
+    """Znodes by path, and the names of each one's children in order. `chroot` is "" or begins with a slash.
+
+    Of a tree that was read live, the zxids are ZooKeeper's last transactions before and after the reading; where they
+    are equal, nothing at all was written meanwhile.
+    """
+
+    chroot: str
+    znodes: Mapping[str, Znode]
+    names: Mapping[str, tuple[str, ...]]
+    findings: tuple[Finding, ...] = ()
+    zxid_before: int | None = None
+    zxid_after: int | None = None
+
+    def get(self, path: str) -> Znode | None:
+        """The znode at a path, None where there is none."""
+        return self.znodes.get(path)
+
+    def children(self, path: str) -> tuple[str, ...]:
+        """The names of the children of a znode, sorted; also where the znode itself was not saved."""
+        return self.names.get(path, ())
+
+
+def find_chroots(paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths below which a Kafka cluster keeps its tree, sorted; "" is the root."""
+    counts: dict[str, int] = {}
+    for path in set(paths):
+        for sign in _SIGNS:
+            if path.endswith(sign):
+                root = path.removesuffix(sign)
+                counts[root] = counts.get(root, 0) + 1
+    return tuple(sorted(root for root, count in counts.items() if count >= _SIGNS_NEEDED))
+
+
+def tree_of(znodes: Iterable[Znode], chroot: str | None = None) -> Tree:
+    """The Kafka tree among these znodes.
+
+    Without a chroot it is found. A chroot that no path begins with is that of the cluster, and the paths are taken
+    as relative to it already, if they are a Kafka tree as they stand. Raises InputError `several-kafka-trees` where
+    none is given and there are several, `invalid-chroot` for one that is no path.
+    """
+    every = list(znodes)
+    roots = find_chroots(one.path for one in every)
+    root = _root(roots, chroot)
+    prefix = root + "/"
+    if root and roots == ("",) and not any(one.path == root or one.path.startswith(prefix) for one in every):
+        prefix = "/"
+    kept: dict[str, Znode] = {}
+    twice = []
+    for one in every:
+        path = _relative(one.path, prefix)
+        if path is None:
+            continue
+        if path in kept:
+            twice.append(path)
+        if path not in kept or one.mzxid >= kept[path].mzxid:
+            kept[path] = one
+    findings = [*_nothing(kept, root), *_told_twice(twice)]
+    return Tree(chroot=root, znodes=kept, names=_names(kept), findings=tuple(findings))
+
+
+def _root(roots: tuple[str, ...], chroot: str | None) -> str:
+    if chroot is None:
+        if len(roots) > 1:
+            raise InputError(
+                f"there are {len(roots)} Kafka clusters in this ZooKeeper: {', '.join(one or '/' for one in roots)}",
+                id="several-kafka-trees",
+                next_step="Name the chroot, as it stands at the end of zookeeper.connect.",
+            )
+        return roots[0] if roots else ""
+    root = chroot.rstrip("/")
+    if root and (not root.startswith("/") or "//" in root):
+        raise InputError(
+            f"{chroot!r} is no chroot: it begins with / and has no empty part",
+            id="invalid-chroot",
+            next_step="Take it from zookeeper.connect: everything from the first slash on.",
+        )
+    return root
+
+
+def _relative(path: str, prefix: str) -> str | None:
+    if prefix == "/":
+        return path
+    if path + "/" == prefix:
+        return "/"
+    return path[len(prefix) - 1 :] if path.startswith(prefix) else None
+
+
+def _names(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        at = path
+        while at != "/":
+            parent, _, name = at.rpartition("/")
+            at = parent or "/"
+            known = found.setdefault(at, set())
+            if name in known:
+                break
+            known.add(name)
+    return {parent: tuple(sorted(names)) for parent, names in found.items()}
+
+
+def _nothing(kept: Mapping[str, Znode], root: str) -> list[Finding]:
+    if "" in find_chroots(kept):  # one further below is somebody else's, or the chroot was left out
+        return []
+    return [
+        Finding(
+            id="no-kafka-tree",
+            severity=Severity.BLOCKER,
+            subject=f"chroot {root or '/'}",
+            message="there is no Kafka cluster here: neither brokers nor a controller epoch",
+            evidence={"znodes": len(kept)},
+            next_step="Compare the chroot with the end of zookeeper.connect in the brokers' server.properties.",
+        )
+    ]
+
+
+def _told_twice(paths: Sequence[str]) -> list[Finding]:
+    """One for each of the first paths, and one for all others."""
+    named = list(dict.fromkeys(paths[:_TWICE_NAMED]))
+    findings = [_twice(path, "it stands in the saved tree more than once; the newest one counts") for path in named]
+    more = len(paths) - _TWICE_NAMED
+    if more > 0:
+        findings.append(_twice("saved tree", f"{more} more lines have a path that stands in it already"))
+    return findings
+
+
+def _twice(subject: str, message: str) -> Finding:
+    return Finding(
+        id="znode-told-twice",
+        severity=Severity.WARNING,
+        subject=subject,
+        message=message,
+        next_step="Save the tree again with `kafkactl migrate observe`.",
+    )

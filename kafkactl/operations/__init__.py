@@ -1,0 +1,1 @@
+"""The use cases: one function wires adapters to what is planned, for one command."""

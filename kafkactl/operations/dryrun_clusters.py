@@ -1,0 +1,205 @@
+"""Which of the sources of a dry run are replicas of one cluster's log, and which are other clusters.
+
+Sources with one cluster id are replicas, and so are those that `--cluster-of` gives one name, or all with
+`--same-cluster`. Any other source is a cluster of its own. Files of one folder that are named one by one are one log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kafkactl.adapters.logs.source import LogFile, LogSource, log_folder, open_source
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, note, warning
+from kafkactl.frozen import frozen
+
+
+@frozen
+class Cluster:
+    """The logs of one cluster. `paths` are as they were given; `name` is what `--cluster-of` made of them.
+
+    `findings` say how it is known that they are of one cluster, where that is not plain.
+    """
+
+    paths: tuple[str, ...]
+    logs: tuple[LogSource, ...]
+    cluster_id: str | None
+    name: str | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What tells it from the others: its name, its id, or its path."""
+        return self.name or self.cluster_id or self.paths[0]
+
+
+def open_clusters(
+    paths: Mapping[str, str], *, same_cluster: bool = False, cluster_of: str | None = None
+) -> tuple[Cluster, ...]:
+    """Open what was named, in the order in which clusters are met. `paths` are the sources as they were given, with
+    where they are on this machine (`log_places`).
+
+    `cluster_of` is a regular expression that is searched for in each path; its first group, or all that it matched, is
+    the name of the cluster. Raises InputError `invalid-cluster-pattern`, `cluster-not-named`, `cluster-named-twice`,
+    `several-clusters`, and what `open_source` raises.
+    """
+    pattern = _pattern(cluster_of)
+    sources = [_Source(log=log, name=_name(pattern, log.name), paths=given) for log, given in _joined(_opened(paths))]
+    if same_cluster:
+        return (_same(sources),)
+    groups: list[list[_Source]] = []
+    for one in sources:
+        into = [group for group in groups if any(_belong(one, other) for other in group)]
+        groups = [group for group in groups if group not in into]
+        groups.append([*(other for group in into for other in group), one])
+    groups.sort(key=lambda group: sources.index(group[0]))
+    return tuple(_cluster(group, alone=len(groups) == 1) for group in groups)
+
+
+@frozen
+class _Source:
+    log: LogSource
+    name: str | None
+    paths: tuple[str, ...]
+
+
+def _belong(one: _Source, other: _Source) -> bool:
+    """Raises InputError where name and id do not say the same."""
+    ids = one.log.cluster_id, other.log.cluster_id
+    same_id = None not in ids and ids[0] == ids[1]
+    same_name = one.name is not None and one.name == other.name
+    if same_id and one.name != other.name:
+        raise InputError(
+            f"{other.log.name} and {one.log.name} are of the cluster {ids[0]}, and --cluster-of names it "
+            f"{other.name} and {one.name}",
+            id="cluster-named-twice",
+            next_step="Write a pattern that gives every node of a cluster one name.",
+        )
+    if same_name and None not in ids and not same_id:
+        raise InputError(
+            f"{one.log.name} is the log of another cluster ({ids[0]}) than {other.log.name} ({ids[1]}), and "
+            f"--cluster-of names both {one.name}",
+            id="several-clusters",
+            next_step="Take the log of the other cluster away, or write a pattern that names it otherwise.",
+        )
+    return same_id or same_name
+
+
+def _cluster(group: Sequence[_Source], *, alone: bool) -> Cluster:
+    ids = {one.log.cluster_id for one in group if one.log.cluster_id is not None}
+    logs = tuple(one.log for one in group)
+    findings: tuple[Finding, ...] = ()
+    if not ids and group[0].name is None and not alone:
+        findings = (
+            note(
+                "cluster-id-not-known",
+                f"log {logs[0].name}",
+                "no meta.properties beside or above it tells its cluster id: it was taken as a cluster of its own",
+                "--same-cluster takes all sources as replicas of one log, --cluster-of those that it gives one name.",
+            ),
+        )
+    return Cluster(
+        paths=tuple(path for one in group for path in one.paths),
+        logs=logs,
+        cluster_id=next(iter(ids), None),
+        name=group[0].name,
+        findings=findings,
+    )
+
+
+def _same(sources: Sequence[_Source]) -> Cluster:
+    logs = tuple(one.log for one in sources)
+    ids = sorted({log.cluster_id for log in logs if log.cluster_id is not None})
+    findings: tuple[Finding, ...] = ()
+    if len(ids) > 1:
+        told = ", ".join(f"{log.name}: {log.cluster_id or 'not known'}" for log in logs)
+        findings = (
+            warning(
+                "several-clusters",
+                "the sources",
+                f"they were taken as replicas of one log, and carry different cluster ids ({told})",
+                "Leave --same-cluster out if they are not.",
+                clusters=ids,
+            ),
+        )
+    return Cluster(
+        paths=tuple(path for one in sources for path in one.paths),
+        logs=logs,
+        cluster_id=ids[0] if len(ids) == 1 else None,
+        name=sources[0].name,
+        findings=findings,
+    )
+
+
+# --- names --------------------------------------------------------------------------------------------------------
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as error:
+        raise InputError(
+            f"--cluster-of {text!r} is no regular expression: {error}",
+            id="invalid-cluster-pattern",
+            next_step="Write one that matches in every path, its first group being the name: '/backup/([^/]+)/'.",
+        ) from error
+
+
+def _name(pattern: re.Pattern[str] | None, path: str) -> str | None:
+    if pattern is None:
+        return None
+    found = pattern.search(path)
+    name = None if found is None else found[1] if pattern.groups else found[0]
+    if not name:
+        raise InputError(
+            f"--cluster-of {pattern.pattern!r} gives {path} no name",
+            id="cluster-not-named",
+            next_step="Write a pattern that matches in every path, its first group being the name.",
+        )
+    return name
+
+
+# --- logs ---------------------------------------------------------------------------------------------------------
+
+
+def _opened(paths: Mapping[str, str]) -> Iterator[LogSource]:
+    """Each log once, by whatever path it was named."""
+    seen: set[str] = set()
+    for given, path in paths.items():
+        log = replace(open_source(path), name=given)
+        place = str(Path(log_folder(path) or path).resolve())
+        if place not in seen:
+            seen.add(place)
+            yield log
+
+
+def _joined(logs: Iterator[LogSource]) -> list[tuple[LogSource, tuple[str, ...]]]:
+    """Single files of one folder as one log, at the place of the first; each log with the paths that named it."""
+    found: list[tuple[LogSource, tuple[str, ...]]] = []
+    places: dict[Path, int] = {}
+    for log in logs:
+        given = (log.name,)
+        if log.is_folder:
+            found.append((log, given))
+            continue
+        folder = Path((*log.segments, *log.checkpoints)[0].name).resolve().parent
+        if folder not in places:
+            places[folder] = len(found)
+            found.append((log, given))
+        else:
+            before, names = found[places[folder]]
+            found[places[folder]] = (_together(before, log), names + given)
+    return found
+
+
+def _together(one: LogSource, other: LogSource) -> LogSource:
+    segments = sorted((*one.segments, *other.segments), key=_place)
+    checkpoints = sorted((*one.checkpoints, *other.checkpoints), key=_place)
+    return replace(one, segments=tuple(segments), checkpoints=tuple(checkpoints))
+
+
+def _place(file: LogFile) -> tuple[bool, int, int]:
+    return file.base_offset is None, file.base_offset or 0, file.epoch or 0

@@ -1,0 +1,91 @@
+"""Which engine replays the logs: in process or on Spark, by what was asked for and by what the logs weigh.
+
+Both give the same answer, so `auto` only has to know which is sooner. The figures are measured, and told with the
+machine they are of in docs/decisions/0014-the-spark-plan.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from kafkactl.adapters.logs.source import LogSource
+from kafkactl.errors import KafkactlError
+from kafkactl.frozen import frozen
+
+LOCAL, SPARK = "local", "spark"
+MANY_LOGS: Final = 32
+# Seconds of one processor: until Spark has answered about next to nothing; and for each GB of log, the driver's part
+# of it, which no second core shortens, apart.
+SPARK_START_S: Final = 7.0
+SPARK_DRIVER_S_PER_GB: Final = 4.2
+SPARK_WORKERS_S_PER_GB: Final = 16.3
+LOCAL_S_PER_GB: Final = 10.0
+
+
+@frozen
+class Engine:
+    """The engine by name, the master of Spark (None: what its settings say, else this machine), and why."""
+
+    name: str
+    master: str | None = None
+    why: str = ""
+
+
+def chosen_engine(
+    asked: str,
+    master: str | None,
+    context_master: str | None,
+    clusters: Sequence[Sequence[LogSource]],
+    *,
+    cores: int | None = None,
+) -> Engine:
+    """The engine for the logs of these clusters, of each of which one log is replayed.
+
+    `asked` is `auto`, `local` or `spark`; `cores` are this machine's.
+    """
+    named = master or context_master
+    if asked == LOCAL:
+        return Engine(name=LOCAL)
+    if asked == SPARK or named is not None:
+        by_context = f"the context names the Spark master {named}" if master is None and named else ""
+        return Engine(name=SPARK, master=named, why=by_context)
+    why = _why_spark(clusters, cores or os.cpu_count() or 1)
+    missing = None if why is None else _missing()
+    if why is None or missing is not None:
+        return Engine(name=LOCAL, why=f"{why}, but {missing}" if why else "")
+    return Engine(name=SPARK, why=why)
+
+
+def _why_spark(clusters: Sequence[Sequence[LogSource]], cores: int) -> str | None:
+    if len(clusters) >= MANY_LOGS:
+        return f"Spark replays {len(clusters)} logs at once"
+    size = sum(max(map(_bytes, logs)) for logs in clusters)
+    return f"Spark is sooner done with {size / 1e9:.1f} GB of log" if size >= worth_bytes(cores) else None
+
+
+def _bytes(log: LogSource) -> int:
+    return sum(Path(segment.name).stat().st_size for segment in log.segments)
+
+
+def worth_bytes(cores: int) -> float:
+    """From how many bytes on Spark is sooner done on one machine with so many cores; infinite where it never is.
+
+    >>> worth_bytes(1)
+    inf
+    """
+    gained = LOCAL_S_PER_GB - SPARK_DRIVER_S_PER_GB - SPARK_WORKERS_S_PER_GB / cores
+    return SPARK_START_S / min(cores, 2) / gained * 1e9 if gained > 0 else float("inf")
+
+
+def _missing() -> str | None:
+    """Why there can be no Spark here."""
+    from kafkactl.adapters.spark.session import check_spark
+
+    try:
+        check_spark(None)
+    except KafkactlError as error:
+        return error.message
+    return None

@@ -1,0 +1,169 @@
+"""A driver made ready: from an inventory to a crew with its journal open, and what it has to know before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.adapters.files.entropy import random_uuid
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.kafka.client_config import load_client_config
+from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
+from kafkactl.adapters.migration.live import LiveWorld, read_beside
+from kafkactl.adapters.migration.observe import observe
+from kafkactl.adapters.migration.saved import observation_from
+from kafkactl.adapters.zookeeper.link import read_only
+from kafkactl.adapters.zookeeper.settings import ZooKeeperSettings, parse_connect, zookeeper_settings
+from kafkactl.errors import UnreachableError
+from kafkactl.migration.driver.files import RenderedFiles
+from kafkactl.migration.driver.ports import Patience, Tell
+from kafkactl.migration.driver.routes import identity_of
+from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.inventory import Inventory
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.render.hand_edits import HandEdits
+from kafkactl.migration.zktree.parse import parse_tree
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.wording import file_name_of
+
+_IBP: Final = "inter.broker.protocol.version"
+_VOTERS: Final = "controller.quorum.voters"
+_QUORUM: Final = "quorum"
+_LOCK: Final = "lock"
+_READ_ONLY: Final = "zookeeper-read-only"
+LOOK_MS: Final = 45_000.0
+
+
+def live_world(inventory: Inventory, say: Callable[[str], None]) -> LiveWorld:
+    """The real cluster. Raises InputError for settings that cannot be read."""
+    client = load_client_config(_beside(inventory, inventory.command_config))
+    controllers = load_client_config(
+        _beside(inventory, inventory.controller_command_config or inventory.command_config)
+    )
+    return LiveWorld(
+        inventory,
+        settings=_settings(inventory),
+        client=client,
+        controller_client=controllers,
+        look=lambda: _look(inventory),
+        tell=say,
+    )
+
+
+def open_crew(
+    inventory: Inventory,
+    world: LiveWorld,
+    seen: Observation,
+    *,
+    patience: Patience,
+    tell: Tell,
+    edits: HandEdits = HandEdits.REFUSE,
+    rendered: str | None = None,
+) -> Crew:
+    """The crew, with its journal open and locked, and the lock of the cluster taken: close `crew.lock`, `crew.journal`.
+    `edits` and `rendered` are as in `RenderedFiles`.
+
+    Raises UnreachableError `cluster-id-not-observed`, RefusedError `another-driver-at-work`, and what
+    `open_migration_journal` raises.
+    """
+    cluster_id = cluster_id_of(inventory, seen)
+    journal = open_migration_journal(
+        journal_file(inventory, cluster_id), cluster_id=cluster_id, identity=identity_of(inventory)
+    )
+    try:
+        flags = _format_flags(inventory, seen, journal)
+        lock = world.lock(journal.path)
+        journal.note(_LOCK, {"held_by": lock.words})
+    except BaseException:
+        journal.close()
+        raise
+    return Crew(
+        world=world,
+        inventory=inventory,
+        journal=journal,
+        files=RenderedFiles(inventory, world, journal, edits=edits, rendered=rendered),
+        patience=patience,
+        tell=tell,
+        cluster_id=cluster_id,
+        release=_release(seen),
+        format_flags=flags,
+        lock=lock,
+    )
+
+
+def cluster_id_of(inventory: Inventory, seen: Observation) -> str:
+    """As ZooKeeper has it, else as the inventory says. Raises UnreachableError `cluster-id-not-observed`."""
+    found = None if seen.tree is None else parse_tree(seen.tree).cluster_id
+    if found or inventory.cluster_id:
+        return found or inventory.cluster_id or ""
+    raise UnreachableError(
+        f"/cluster/id of ZooKeeper {inventory.zookeeper.connect} was not read, so which cluster this is is not known",
+        id="cluster-id-not-observed",
+        next_step="Reach ZooKeeper (chroot included), or name cluster_id in the inventory.",
+    )
+
+
+def journal_file(inventory: Inventory, cluster_id: str) -> str:
+    """One file a cluster in the inventory's folder for journals."""
+    return str(read_beside(inventory, inventory.journal) / f"migration-{file_name_of(cluster_id)}.jsonl")
+
+
+def _beside(inventory: Inventory, name: str | None) -> str | None:
+    return None if name is None else str(read_beside(inventory, name))
+
+
+def _settings(inventory: Inventory) -> ZooKeeperSettings:
+    properties: Mapping[str, str] = {}
+    if inventory.zookeeper.config is not None:
+        path = Path(read_beside(inventory, inventory.zookeeper.config))
+        properties = parse_properties(
+            read_input(path, "ZooKeeper settings", InputKind.CLIENT_CONFIG), file=str(path)
+        ).mapping
+    return zookeeper_settings(properties)
+
+
+def _look(inventory: Inventory) -> Observation:
+    """A look in which nothing of ZooKeeper was seen is none: every plan stands on its znodes.
+
+    Those of a server without its quorum may be old, and nothing that a step needs can be written there.
+    """
+    captured = observe(inventory, timeout_ms=LOOK_MS, asks_zookeeper_brokers=False)
+    if captured.znodes is None:
+        told = next((one.message for one in captured.raw.findings if one.id == "zookeeper-not-observed"), "")
+        raise UnreachableError(
+            f"ZooKeeper {inventory.zookeeper.connect}: {told}",
+            id="zookeeper-unreachable",
+            next_step="Bring ZooKeeper back, then run this again: it looks first.",
+        )
+    if any(one.id == _READ_ONLY for one in captured.raw.findings):
+        raise read_only(parse_connect(inventory.zookeeper.connect))
+    return observation_from(captured)
+
+
+def _release(seen: Observation) -> str:
+    """The release that controllers are formatted with: the brokers' inter.broker.protocol.version."""
+    said = {one.config[_IBP].strip() for one in seen.brokers if one.config and one.config.get(_IBP)}
+    return said.pop() if len(said) == 1 else ""
+
+
+def _format_flags(inventory: Inventory, seen: Observation, journal: MigrationJournal) -> dict[int, tuple[str, ...]]:
+    """None for static voters; else the initial controllers, the same for all of them however often they are asked."""
+    configs = [one.config for one in seen.controllers if one.config is not None]
+    controllers = inventory.controllers
+    if any(one.get(_VOTERS) for one in configs) or not configs:
+        return {}
+    if len(controllers) == 1:
+        return {controllers[0].id: ("--standalone",)}
+    known = [one for one in journal.entries if one.entry == _QUORUM]
+    if known:
+        text = str(known[-1].data["initial_controllers"])
+    else:
+        text = ",".join(f"{one.id}@{one.address}:{random_uuid()}" for one in controllers)
+        journal.note(_QUORUM, {"initial_controllers": text})
+    return {one.id: ("--initial-controllers", text) for one in controllers}
+
+
+def facts_for_the_answer(crew: Crew) -> dict[str, Any]:
+    """What the answer says besides the steps."""
+    return {"cluster_id": crew.cluster_id, "journal": crew.journal.path}

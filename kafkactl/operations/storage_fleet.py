@@ -1,0 +1,151 @@
+"""Apply a fleet's plan to the nodes that are on this machine: look at all of them, then write.
+
+Nothing is written on any node before all of them have passed (kafkactl.storage.fleet.check). After that every node is
+on its own: what happens to one does not stop the others, and each leaves a receipt beside the plan.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from kafkactl.adapters.disks.apply_format import apply_plan
+from kafkactl.adapters.disks.directories import observe_directory, observe_node
+from kafkactl.adapters.files.config_providers import resolve
+from kafkactl.adapters.files.filesystem import Filesystem
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.files.plan_files import read_receipt, write_receipt
+from kafkactl.errors import FailedError, InputError
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding, Outcome, Severity
+from kafkactl.frozen import frozen
+from kafkactl.storage.config.node_config import NodeConfig, read_node_config
+from kafkactl.storage.fleet.check import ApplyRequest, NodeHere
+from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode
+from kafkactl.storage.fleet.receipts import Receipt, Reformat
+from kafkactl.storage.model import Applied, FormatPlan, ObservedNode
+
+# Writing waits for disks, not for us.
+_WORKERS = 16
+
+
+def names_of_this_host() -> frozenset[str]:
+    """Every name by which an inventory may call this machine, in lower case."""
+    names = {socket.gethostname(), socket.getfqdn()}
+    short = {name.partition(".")[0] for name in names}
+    return frozenset(name.lower() for name in names | short | {"localhost", "127.0.0.1"} if name)
+
+
+def look_at(
+    nodes: Sequence[PlannedNode],
+    receipts: Path,
+    release: Release,
+    observe: Callable[[NodeConfig], ObservedNode] = observe_node,
+) -> list[NodeHere]:
+    """Each node as it is found here, by `observe`. Raises InputError for a receipt that cannot be read."""
+    return [_look_at(node, receipts, release, observe) for node in nodes]
+
+
+def _look_at(
+    planned: PlannedNode, receipts: Path, release: Release, observe: Callable[[NodeConfig], ObservedNode]
+) -> NodeHere:
+    config = _read_config(planned, release)
+    if isinstance(config, NodeConfig):
+        observed = observe(config)
+    else:
+        observed = ObservedNode(directories=tuple(observe_directory(one.path) for one in planned.directories))
+    return NodeHere(planned=planned, config=config, observed=observed, receipt=read_receipt(receipts, planned.id))
+
+
+def _read_config(planned: PlannedNode, release: Release) -> NodeConfig | InputError:
+    try:
+        data = read_input(Path(planned.config), f"the configuration of node {planned.id}", InputKind.NODE_CONFIG)
+        return read_node_config(data, file=planned.config, release=release, resolve=resolve)
+    except InputError as error:
+        return error
+
+
+@frozen
+class Context:
+    """What writing needs beside the checked plans: where receipts go, and what they say."""
+
+    plan: FleetPlan
+    plan_sha256: str
+    receipts: Path
+    request: ApplyRequest
+    reason: str
+    now_ms: Callable[[], int]
+
+
+def apply_nodes(
+    here: Sequence[NodeHere], checked: Sequence[FormatPlan], files: Filesystem, context: Context, *, workers: int = 0
+) -> list[Applied]:
+    """Carry out the checked plans (none of which may be refused), and leave a receipt for each node that stands.
+
+    `workers` 0: as many as are useful; 1: one node after the other.
+    """
+    pairs = list(zip(here, checked, strict=True))
+    count = min(workers or _WORKERS, len(pairs))
+    if count <= 1:
+        return [_apply_node(node, plan, files, context) for node, plan in pairs]
+    with ThreadPoolExecutor(max_workers=count) as pool:
+        return list(pool.map(lambda pair: _apply_node(pair[0], pair[1], files, context), pairs))
+
+
+def _apply_node(node: NodeHere, plan: FormatPlan, files: Filesystem, context: Context) -> Applied:
+    applied = apply_plan(plan, files)
+    if applied.outcome not in (Outcome.DONE, Outcome.NOTHING_TO_DO):
+        return applied
+    receipt = _receipt(node, applied, context)
+    if receipt == node.receipt:
+        return applied
+    try:
+        write_receipt(context.receipts, receipt, files)
+    except FailedError as error:
+        finding = Finding(
+            id=error.id,
+            severity=Severity.WARNING,
+            subject=f"node {node.planned.id}",
+            message=error.message,
+            next_step=error.next_step or "",
+        )
+        return replace(applied, findings=(*applied.findings, finding))
+    return applied
+
+
+def _receipt(node: NodeHere, applied: Applied, context: Context) -> Receipt:
+    """The first receipt, or the one that was there with what was formatted again."""
+    before = node.receipt
+    directories = {
+        one.path: None if one.directory_id is None else str(one.directory_id) for one in node.planned.directories
+    }
+    if before is not None and applied.outcome is Outcome.NOTHING_TO_DO and set(before.directories) == set(directories):
+        return before
+    now_ms = context.now_ms()
+    again = tuple(
+        Reformat(directory=path, time_ms=now_ms, reason=context.reason)
+        for path in directories
+        if (node.planned.id, path) in context.request.reformats and before is not None
+    )
+    return Receipt(
+        node_id=node.planned.id,
+        cluster_id=context.plan.cluster_id,
+        plan_sha256=context.plan_sha256,
+        applied_ms=now_ms,
+        directories=directories,
+        reformats=(*(before.reformats if before is not None else ()), *again),
+    )
+
+
+def whole_outcome(outcomes: Iterable[Outcome]) -> Outcome:
+    """How several nodes ended, all in all. Before anything is written one refusal refuses the whole."""
+    found = set(outcomes)
+    untouched = {Outcome.NOTHING_TO_DO, Outcome.PLANNED}
+    bad = found & {Outcome.FAILED, Outcome.REFUSED}
+    if found & {Outcome.PARTIAL, Outcome.UNKNOWN} or (bad and found - bad - untouched):
+        return Outcome.PARTIAL
+    ranked = (Outcome.FAILED, Outcome.REFUSED, Outcome.PLANNED, Outcome.DONE)
+    return next((outcome for outcome in ranked if outcome in found), Outcome.NOTHING_TO_DO)

@@ -1,0 +1,1 @@
+"""SASL mechanisms as pure exchanges: what is sent for what was received."""

@@ -1,0 +1,23 @@
+"""SASL PLAIN (RFC 4616): user and password as they are, so only TLS keeps them from others on the wire."""
+
+from __future__ import annotations
+
+from kafkactl.adapters.kafka.sasl.authenticator import exchange_broken
+
+
+class Plain:
+    """One exchange of a single message; the identity to act as is left to the server."""
+
+    def __init__(self, username: str, password: str) -> None:
+        # Half a character (\\ud800 in a properties file) becomes a question mark, as in Java.
+        self._message = f"\0{username}\0{password}".encode("utf-8", "replace")
+
+    def first(self) -> bytes:
+        """User and password."""
+        return self._message
+
+    def answer(self, challenge: bytes) -> bytes | None:
+        """Nothing may follow."""
+        if challenge:
+            raise exchange_broken("PLAIN", "the server asks for more than there is to say")
+        return None

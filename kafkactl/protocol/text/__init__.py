@@ -1,0 +1,1 @@
+"""Text as Java and Kafka read it: properties, JAAS, PEM, numbers."""

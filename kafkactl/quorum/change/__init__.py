@@ -1,0 +1,1 @@
+"""A change of voters carried out: steps, waits, journal, outcome."""

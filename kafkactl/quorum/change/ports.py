@@ -1,0 +1,149 @@
+"""The words of a change of the quorum while it runs: what it meets, how patient it is, what it tells, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+
+from kafkactl.findings import Finding, Outcome
+from kafkactl.frozen import frozen
+from kafkactl.quorum.catch_up import CatchUpLimits
+from kafkactl.quorum.guard import Circumstances
+from kafkactl.quorum.liveness import WATCH_MS
+from kafkactl.quorum.outcome import UNREAD_MS, Answer
+from kafkactl.quorum.state import QuorumState, ids_of
+from kafkactl.quorum.step import QuorumChange, Step
+from kafkactl.values import Endpoint, ReplicaKey
+
+Plan = Callable[[QuorumState, Circumstances], QuorumChange]
+
+
+class World(Protocol):
+    """The quorum of one cluster, as a change meets it: real, or played in a test."""
+
+    @property
+    def cluster_id(self) -> str:
+        """Of which cluster."""
+        ...
+
+    @property
+    def unread_ms(self) -> int:
+        """How long a request without an answer may still be on its way here."""
+        ...
+
+    def observe(self) -> QuorumState:
+        """Everything that can be seen: the leader's word, the nodes, registrations, probes. Raises UnreachableError."""
+        ...
+
+    def look(self) -> QuorumState:
+        """What the leader says now, and no more. Raises UnreachableError where nobody leads or answers."""
+        ...
+
+    def glance(self) -> QuorumState | None:
+        """The leader's word, and whether the nodes that answered the last `observe` still do; None without a leader.
+
+        It asks nobody else, so it takes as long as the slowest of them.
+        """
+        ...
+
+    def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
+        """The endpoints that a controller has as a voter; empty where nobody tells."""
+        ...
+
+    def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
+        """Send the one request of a step, once, on a connection of its own.
+
+        Without an answer the code is None. Raises UnreachableError only where nothing was sent.
+        """
+        ...
+
+    def rehearse(self, step: Step) -> Answer:
+        """Ask the leader whether it would take this conversion (validateOnly). Raises UnreachableError."""
+        ...
+
+
+@frozen
+class Patience:
+    """How long a change waits, in milliseconds.
+
+    `look_every`: between looks. `glance`: for a leader who was there a moment ago. `watch`: for every voter to be seen
+    to advance. `step`: for the outcome of a request. `catch_up`: for a node to catch up, by `gate`. `settle`: for the
+    quorum to be well after a step. `stays_away`: how long a removed node is watched that may join again without being
+    added. `attempts` a step.
+    """
+
+    look_every_ms: int = 500
+    glance_ms: int = 3_000
+    step_ms: int = 60_000
+    catch_up_ms: int = 600_000
+    settle_ms: int = 20_000
+    watch_ms: int = WATCH_MS
+    stays_away_ms: int = 8_000
+    attempts: int = 3
+    gate: CatchUpLimits = field(default_factory=CatchUpLimits)
+
+
+@frozen
+class Goal:
+    """What is to be reached. `words` are JSON values that say so, the same for the same goal (the journal keeps them).
+
+    `plan` makes the next steps out of what is seen; `node_ids` are the nodes that have to be seen to advance in
+    addition to the voters; `endpoints` of voters to be added, where the operator gave them;
+    `circumstances` what he allowed. `replan`: go on where somebody else changed the voters meanwhile. `asks_brokers`:
+    brokers have a say, too. `is_journey`: it has several steps, so a later run asks whether it is still on its way.
+    """
+
+    words: Mapping[str, Any]
+    plan: Plan
+    node_ids: frozenset[int] = frozenset()
+    endpoints: Mapping[ReplicaKey, tuple[Endpoint, ...]] = field(default_factory=dict)
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    replan: bool = False
+    asks_brokers: bool = False
+    is_journey: bool = False
+
+
+@frozen
+class Event:
+    """Something to tell whoever watches: `kind` is plan, wait, send, look, done or note."""
+
+    kind: str
+    text: str
+    step: Step | None = None
+    state: QuorumState | None = None
+
+
+Tell = Callable[[Event], None]
+
+
+@frozen
+class ChangeResult:
+    """How a change ended. `before` and `after` are the quorum at its first and last sight.
+
+    `interrupted`: the operator stopped it; what was on its way then is `unknown` in `steps`.
+    """
+
+    outcome: Outcome
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...]
+    before: QuorumState | None
+    after: QuorumState | None
+    may_happen: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The payload of `quorum.change` (cli.md 4)."""
+        return {
+            "outcome": self.outcome.value,
+            "cluster_id": None if self.before is None else self.before.cluster_id,
+            "voters_before": [] if self.before is None else ids_of(self.before.voter_keys),
+            "voters_after": [] if self.after is None else ids_of(self.after.voter_keys),
+            "steps": [step.to_dict() for step in self.steps],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "may_happen": list(self.may_happen),
+            "interrupted": self.interrupted,
+        }
+
+
+__all__ = ["UNREAD_MS", "ChangeResult", "Event", "Goal", "Patience", "Plan", "Tell", "World"]

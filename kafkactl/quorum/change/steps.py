@@ -1,0 +1,194 @@
+"""Around one step of a change: what must be so before it is sent, and what has to be seen after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from kafkactl.adapters.files.clock import Deadline
+from kafkactl.errors import UnreachableError
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.quorum.catch_up import CatchUp
+from kafkactl.quorum.change.ports import Event
+from kafkactl.quorum.change.watch import Eyes, is_converted, stays_away, watch_until
+from kafkactl.quorum.guard import release_of_node
+from kafkactl.quorum.guard_candidate import check_endpoints
+from kafkactl.quorum.guard_steps import FIRST_WITH_AUTO_JOIN
+from kafkactl.quorum.order import VoterKeys
+from kafkactl.quorum.outcome import Answer
+from kafkactl.quorum.plan import SETTLED_EPOCH_MS
+from kafkactl.quorum.state import QuorumState
+from kafkactl.quorum.step import Action, Step
+
+# The one refusal that goes away by waiting: some voter has not told this leader yet what it supports.
+_NOT_HEARD_OF_ALL = "not all of the voters support it"
+_INVALID_UPDATE_VERSION = 95
+_REPAIR_MS = 6_000  # a leader of 4.x corrects a wrong endpoint within some 2.4 s (measured)
+
+
+def planned_sets(steps: Iterable[Step]) -> tuple[VoterKeys, ...]:
+    """The voter sets that these steps pass, the one before them first."""
+    sets: list[VoterKeys] = []
+    for step in steps:
+        sets += [step.voters_before, step.voters_after]
+    return tuple(dict.fromkeys(sets))
+
+
+def before_conversion(eyes: Eyes, step: Step) -> Finding | None:
+    """Have the leader rehearse a conversion (validateOnly) until it would take it; the reason where it does not.
+
+    The leader takes it once every voter has told it its directory, some seconds after its election; nothing shows
+    when, so it is asked.
+    """
+    until = Deadline.after(2 * SETTLED_EPOCH_MS, eyes.clock)
+    while True:
+        try:
+            answer = eyes.world.rehearse(step)
+        except UnreachableError as error:
+            return _rehearsal_refused(Answer(code=None, message=error.message))
+        if answer.code == 0:
+            return None
+        waits = answer.code == _INVALID_UPDATE_VERSION and _NOT_HEARD_OF_ALL in answer.message
+        if not waits or until.passed:
+            return _rehearsal_refused(answer)
+        eyes.tell(Event(kind="wait", text="the leader has not heard from every voter yet", step=step))
+        eyes.pause()
+
+
+def after_step(eyes: Eyes, step: Step) -> tuple[Finding | None, Sequence[Finding]]:
+    """Wait until the quorum is well after a step: what stops the way there, and what there is to say besides."""
+    if step.action is Action.UPGRADE:
+        return _after_conversion(eyes)
+
+    def is_well(state: QuorumState) -> bool:
+        predicted = (state.tolerates or 0) >= min(step.tolerates_after, step.tolerates_before)
+        return state.is_healthy and predicted and (step.action is not Action.ADD or step.key in state.alive_keys)
+
+    # Who left is watched, too: one that still runs may join again.
+    prove = partial(eyes.prove, also=() if step.id is None else (step.id,))
+    state = watch_until(eyes, is_well, within_ms=eyes.patience.settle_ms, see=prove)
+    if state is None or not state.is_healthy:
+        return _not_well(step, state), ()
+    if step.action is Action.REMOVE:
+        return _back_again(eyes, step, state), ()
+    return _endpoints_after(eyes, step, state), ()
+
+
+def not_caught_up(step: Step, found: CatchUp) -> Finding:
+    """The gate stayed closed for as long as was waited."""
+    return blocker(
+        "candidate-not-caught-up",
+        f"controller {step.id}",
+        f"controller {step.id} did not catch up with the leader in time: {', '.join(found.reasons)}",
+        "Wait until it has, then run this again; --catch-up-timeout waits longer.",
+        lag=found.lag,
+        rate_per_s=found.rate_per_s,
+    )
+
+
+def not_sent(step: Step, error: UnreachableError) -> Finding:
+    """Nothing of the request left: nobody to send it to."""
+    return blocker(
+        "voter-change-not-sent",
+        f"step {step.number}",
+        f"the request was not sent: {error.message}",
+        error.next_step or "Run this again when the leader can be reached.",
+    )
+
+
+def _back_again(eyes: Eyes, step: Step, state: QuorumState) -> Finding | None:
+    """Auto-join (4.2+): a removed controller that still runs may add itself again within seconds."""
+    release = release_of_node(state.nodes.get(step.id or 0))
+    node = state.nodes.get(step.id or 0)
+    runs = any(one.key == step.key and one.alive is not False for one in state.observers)
+    if node is not None and node.auto_join is False:
+        return None
+    able = release is None or tuple(int(part) for part in release.name.split(".")) >= FIRST_WITH_AUTO_JOIN
+    if not runs or not able or stays_away(eyes, step):
+        return None
+    return blocker(
+        "voter-came-back",
+        f"step {step.number}",
+        f"the removal of {step.id} was committed, and {step.id} votes again",
+        "Stop that node, or set controller.quorum.auto.join.enable to false there; then remove it again.",
+    )
+
+
+def _endpoints_after(eyes: Eyes, step: Step, state: QuorumState) -> Finding | None:
+    """The endpoint that the log has of a new voter must be where it answers; 4.x repairs a wrong one by itself."""
+
+    def wrong(seen: QuorumState) -> list[Finding]:
+        return [one for one in check_endpoints(seen) if one.subject == f"controller {step.id}"]
+
+    if not wrong(state):
+        return None
+    seen = watch_until(eyes, lambda later: not wrong(later), within_ms=_REPAIR_MS)
+    left = wrong(seen or state)
+    return (
+        blocker(left[0].id, left[0].subject, left[0].message, left[0].next_step, **left[0].evidence) if left else None
+    )
+
+
+def _after_conversion(eyes: Eyes) -> tuple[Finding | None, Sequence[Finding]]:
+    def everywhere(state: QuorumState) -> bool:
+        return is_converted(state) and not _without_level(state)
+
+    state = watch_until(eyes, everywhere, within_ms=eyes.patience.settle_ms)
+    if state is None or not is_converted(state):
+        return _not_well(None, state), ()
+    told = [_edit_configs(state)]
+    if behind := _without_level(state):
+        told.append(
+            warning(
+                "conversion-not-seen-everywhere",
+                f"nodes {', '.join(map(str, behind))}",
+                "these nodes do not show kraft.version 1 yet",
+                "Look at them again with `kafkactl features verify`; a node that stays behind does not follow the log.",
+                nodes=behind,
+            )
+        )
+    return None, told
+
+
+def _without_level(state: QuorumState) -> list[int]:
+    return [
+        node.id
+        for node in state.nodes.values()
+        if node.versions is not None and node.versions.finalized.get(KRAFT_VERSION, 0) < 1
+    ]
+
+
+def _edit_configs(state: QuorumState) -> Finding:
+    servers = ",".join(f"{one.endpoints[0].host}:{one.endpoints[0].port}" for one in state.voters if one.endpoints)
+    return warning(
+        "configuration-names-static-voters",
+        "every node",
+        "controller.quorum.voters is ignored from now on and misleads whoever reads it",
+        f"On every node put controller.quorum.bootstrap.servers={servers or 'HOST:PORT,…'} in its place, then restart "
+        f"brokers first, controllers one by one, the leader (now {state.leader_id}) last.",
+        bootstrap_servers=servers,
+        leader_id=state.leader_id,
+    )
+
+
+def _not_well(step: Step | None, state: QuorumState | None) -> Finding:
+    what = "the conversion" if step is None else f"step {step.number}"
+    seen = "nobody answers" if state is None else "nobody leads" if not state.has_leader else "no majority is alive"
+    return blocker(
+        "quorum-not-well-after-step",
+        "quorum",
+        f"{what} is done, and the quorum is not well after it: {seen}",
+        "Look with `kafkactl quorum describe`; run this again once a majority is alive and somebody leads.",
+    )
+
+
+def _rehearsal_refused(answer: Answer) -> Finding:
+    return blocker(
+        "conversion-refused-by-leader",
+        "quorum",
+        f"the leader would not convert the quorum: {answer.name} {answer.message}".strip(),
+        "See the message; every voter has to run and to have told this leader its directory.",
+        error_code=answer.code,
+        error_message=answer.message,
+    )

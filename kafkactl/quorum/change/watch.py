@@ -1,0 +1,229 @@
+"""Looking at the quorum while something is on its way: until its outcome is known, or a node has caught up.
+
+The law: looks are not requests. Whatever was sent, watching it sends nothing again; it ends when the voter sets that
+are seen prove what became of it, or when its time is over, and then says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from kafkactl.adapters.files.clock import Clock, Deadline
+from kafkactl.errors import UnreachableError
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.quorum.catch_up import CatchUp, CatchUpSample, catch_up, sample_of
+from kafkactl.quorum.change.ports import Event, Patience, Tell, World
+from kafkactl.quorum.liveness import proven
+from kafkactl.quorum.outcome import Answer, Known, Verdict, judge
+from kafkactl.quorum.state import Mode, QuorumState, ids_of
+from kafkactl.quorum.step import Action, Step
+from kafkactl.values import ZERO_UUID
+
+_ELECTION_WINDOW_MS = 60_000
+_SETTLING_MS = 5_000
+
+
+class Eyes:
+    """Looks at one quorum and remembers what a plan needs of earlier looks: epochs, and when they were first seen."""
+
+    def __init__(
+        self,
+        world: World,
+        clock: Clock,
+        patience: Patience,
+        tell: Tell,
+        *,
+        node_ids: frozenset[int] = frozenset(),
+    ) -> None:
+        self.world = world
+        self.clock = clock
+        self.patience = patience
+        self.tell = tell
+        self.last: QuorumState | None = None
+        self.earlier: QuorumState | None = None  # the first sight of the last time the quorum was watched
+        self._node_ids = node_ids
+        self.own_elections = 0
+        self._epochs: list[tuple[float, int]] = []  # when each leader epoch was first seen
+
+    def observe(self) -> QuorumState:
+        """Everything. Raises UnreachableError."""
+        return self._seen(self.world.observe())
+
+    def prove(self, *, also: Collection[int] = ()) -> QuorumState:
+        """Everything, and of every voter whether it is seen to follow the leader now. Raises UnreachableError.
+
+        `also` are node ids that matter in addition to the voters and the nodes of the goal.
+        Where leader or voters changed meanwhile nobody is proven alive, and a blocker says so (`unproven`).
+        """
+        state = self.observe()
+        if not state.has_leader:
+            return state
+        judged, self.earlier = proven(state, self, node_ids={*self._node_ids, *also}, watch_ms=self.patience.watch_ms)
+        return self._seen(judged)
+
+    def glance(self) -> QuorumState | None:
+        """The leader's word alone, and who still answers."""
+        return self.world.glance()
+
+    def sleep_ms(self, duration_ms: float) -> None:
+        """Wait between two glances."""
+        self.clock.sleep_ms(duration_ms)
+
+    def look(self) -> QuorumState | None:
+        """The leader's word; None where nobody leads or answers."""
+        try:
+            return self._seen(self.world.look())
+        except UnreachableError:
+            self.tell(Event(kind="look", text="nobody leads now"))
+            return None
+
+    def pause(self) -> None:
+        """Wait until the next look."""
+        self.clock.sleep_ms(self.patience.look_every_ms)
+
+    def now_ms(self) -> float:
+        """By the steady clock."""
+        return self.clock.now_ms()
+
+    @property
+    def epoch_age_ms(self) -> int | None:
+        """How long the present leader leads, as far as it was watched."""
+        return round(self.now_ms() - self._epochs[-1][0]) if self._epochs else None
+
+    @property
+    def recent_elections(self) -> int:
+        """New leader epochs within the last minute that were no doing of this change."""
+        since = self.now_ms() - _ELECTION_WINDOW_MS
+        return max(0, sum(at > since for at, _ in self._epochs[1:]) - self.own_elections)
+
+    def _seen(self, state: QuorumState) -> QuorumState:
+        self.last = state
+        epoch = state.leader_epoch
+        if state.has_leader and epoch is not None and (not self._epochs or self._epochs[-1][1] != epoch):
+            self._epochs.append((self.now_ms(), epoch))
+        self.tell(Event(kind="look", text=_progress_words(state), state=state))
+        return state
+
+
+def watch_outcome(
+    eyes: Eyes,
+    step: Step,
+    answer: Answer,
+    *,
+    sent_at_ms: float,
+    unread_ms: int,
+    already: QuorumState | None = None,
+) -> tuple[Verdict, QuorumState | None]:
+    """What became of a request that was sent once, and the last sight of the quorum.
+
+    `sent_at_ms` is by the steady clock, `unread_ms` how long it may be on its way. It returns when that is known, or
+    after `Patience.step_ms`.
+    """
+    reads: list[QuorumState] = [] if already is None else [already]
+    # Without an answer nothing is certain before the request must have been read or lost.
+    least_ms = 0 if answer.code is not None else sent_at_ms - eyes.now_ms() + unread_ms + _SETTLING_MS
+    until = Deadline.after(max(eyes.patience.step_ms, least_ms), eyes.clock)
+    while True:
+        state = _sight_for(eyes, step)
+        reads.append(_leaderless(reads[-1] if reads else eyes.last) if state is None else state)
+        watched_ms = round(eyes.now_ms() - sent_at_ms)
+        verdict = judge(step, answer, reads, watched_ms=watched_ms, unread_ms=unread_ms)
+        decided = verdict.known in (Known.DONE, Known.FAILED)
+        if decided or until.passed:
+            return verdict, reads[-1] if state is not None else eyes.last
+        eyes.pause()
+
+
+def watch_catch_up(eyes: Eyes, step: Step, *, deadline: Deadline) -> tuple[CatchUp, QuorumState | None]:
+    """Wait until the node of a `wait` step has caught up and stayed so, by the gate of `Patience`.
+
+    It ends sooner where the voter set changes meanwhile: then the plan was made for another quorum.
+    """
+    assert step.key is not None, "a wait is about a node"
+    samples: list[CatchUpSample] = []
+    state: QuorumState | None = None
+    while True:
+        state = eyes.look()
+        sample = None if state is None else sample_of(state, step.key, at_ms=round(eyes.now_ms()))
+        samples = [*samples, sample] if sample is not None else []
+        found = catch_up(samples, eyes.patience.gate)
+        moved = state is not None and state.voter_keys != step.voters_before
+        if found.ready or moved or deadline.passed:
+            return found, state
+        eyes.tell(Event(kind="wait", text=_catch_up_words(step, found), step=step, state=state))
+        eyes.pause()
+
+
+def watch_until(
+    eyes: Eyes,
+    is_well: Callable[[QuorumState], bool],
+    *,
+    within_ms: int,
+    see: Callable[[], QuorumState] | None = None,
+) -> QuorumState | None:
+    """Observe until the quorum is as it should be; the last sight where it does not become so in time.
+
+    `see` is how, unless by `Eyes.observe`.
+    """
+    see = see or eyes.observe
+    until = Deadline.after(within_ms, eyes.clock)
+    state: QuorumState | None = None
+    while True:
+        try:
+            state = see()
+        except UnreachableError:
+            state = None
+        if (state is not None and is_well(state)) or until.passed:
+            return state
+        eyes.pause()
+
+
+def stays_away(eyes: Eyes, step: Step) -> bool:
+    """Whether a removed voter that still runs does not come back by itself (auto-join) for a while."""
+    until = Deadline.after(eyes.patience.stays_away_ms, eyes.clock)
+    while not until.passed:
+        state = eyes.look()
+        if state is not None and step.key in state.voter_keys:
+            return False
+        eyes.pause()
+    return True
+
+
+def is_converted(state: QuorumState) -> bool:
+    """Whether a quorum is dynamic and every voter's directory is known."""
+    return state.mode is Mode.DYNAMIC and all(voter.directory_id not in (None, ZERO_UUID) for voter in state.voters)
+
+
+def _sight_for(eyes: Eyes, step: Step) -> QuorumState | None:
+    """A look that can show the step: the level of kraft.version stands in no DescribeQuorum."""
+    if step.action is not Action.UPGRADE:
+        return eyes.look()
+    try:
+        return eyes.observe()
+    except UnreachableError:
+        return None
+
+
+def _leaderless(last: QuorumState | None) -> QuorumState:
+    """The sight of a quorum in which nobody leads: what was known of the voters, and no leader."""
+    if last is not None:
+        return replace(last, leader_id=NO_LEADER, high_watermark=None)
+    return QuorumState(
+        cluster_id="", mode=None, kraft_version=None, leader_id=NO_LEADER, leader_epoch=None, high_watermark=None,
+        voters=(),
+    )  # fmt: skip
+
+
+def _progress_words(state: QuorumState) -> str:
+    if not state.has_leader:
+        return "nobody leads now"
+    return (
+        f"leader {state.leader_id} in epoch {state.leader_epoch}, voters {ids_of(state.voter_keys)}, "
+        f"high watermark {state.high_watermark}"
+    )
+
+
+def _catch_up_words(step: Step, found: CatchUp) -> str:
+    left = "" if not found.estimate_ms else f", about {found.estimate_ms // 1000 + 1} s left"
+    return f"controller {step.id}: {', '.join(found.reasons)}{left}"

@@ -1,0 +1,318 @@
+"""The keys of a node's configuration, by release, and their values read as Kafka reads them.
+
+The law: what a key is (type, range, whether it must be given) is data, taken from the jars of each release
+(schemas/config/server.json); what its value becomes follows clients' `ConfigDef`. No value of a password is shown.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from types import MappingProxyType
+from typing import Any
+
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image.redact import is_secret_text
+from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
+from kafkactl.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.schema.source import read_data
+
+QUORUM_VOTERS = "controller.quorum.voters"
+BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
+_SHORT_BITS = 16
+
+
+@frozen
+class ServerKey:
+    """One key in one release. `check` is the validator as data (see scripts/import_server_config.py)."""
+
+    name: str
+    type: str
+    default: str | None = None
+    required: bool = False
+    check: Any = None
+
+    @property
+    def is_secret(self) -> bool:
+        """True where a value must not be shown."""
+        return self.type == "PASSWORD"
+
+
+@frozen
+class Problem:
+    """Why Kafka would not load the file: Kafka's key phrase in `words`, and the key that it is about."""
+
+    id: str
+    key: str
+    words: str
+    next_step: str = ""
+
+
+class ProblemFound(Exception):  # noqa: N818 - not an error of the program: a way out of a nested rule
+    """Carries a problem out of the place where it was found."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.words)
+        self.problem = problem
+
+
+class Unusable(Exception):  # noqa: N818
+    """A value that a rule needs is wrong or unknown itself, and that has been told already."""
+
+
+@frozen
+class Values:
+    """The values of every key of a release. `given` is the file's text, `unusable` the keys without a value."""
+
+    keys: Mapping[str, ServerKey]
+    given: Mapping[str, str] = field(repr=False)
+    parsed: Mapping[str, Any] = field(repr=False)
+    unusable: frozenset[str]
+
+    def get(self, key: str) -> Any:
+        """The value or the default; None where there is neither or the release has no such key. Raises Unusable."""
+        if key in self.unusable:
+            raise Unusable(key)
+        return self.parsed.get(key)
+
+
+@functools.cache
+def server_keys(release_name: str) -> Mapping[str, ServerKey]:
+    """Every key that the release (`4.3`) defines, in the order in which the newest release checks them."""
+    table = _table()
+    releases = table["releases"]
+    at = releases.index(release_name) if release_name in releases else len(releases) - 1
+    keys = {}
+    for row in table["keys"]:
+        first, last = row.get("from", releases[0]), row.get("to", releases[-1])
+        if releases.index(first) <= at <= releases.index(last):
+            settings = {name: value for name, value in row.items() if name not in ("from", "to")}
+            keys[row["name"]] = ServerKey(**settings)
+    return MappingProxyType(keys)
+
+
+@functools.cache
+def known_in(key: str) -> tuple[str, str] | None:
+    """The first and the last release with this key, or None."""
+    table = _table()
+    rows = [row for row in table["keys"] if row["name"] == key]
+    if not rows:
+        return None
+    return rows[0].get("from", table["releases"][0]), rows[-1].get("to", table["releases"][-1])
+
+
+@functools.cache
+def _table() -> Any:
+    import json
+
+    return json.loads(read_data("config/server.json"))
+
+
+@frozen
+class ReadingRules:
+    """What in reading values depends on the release beyond the keys themselves.
+
+    anything_before_host: see `parse_static_voters`. newest_level: the newest metadata.version level it can name.
+    """
+
+    anything_before_host: bool
+    newest_level: int
+
+
+def read_values(
+    given: Mapping[str, str], keys: Mapping[str, ServerKey], rules: ReadingRules, *, unresolved: frozenset[str]
+) -> tuple[Values, list[Problem]]:
+    """Type and check every key; the problems come in Kafka's order.
+
+    `unresolved` are keys whose text is not known yet, because a config provider has it.
+    """
+    parsed: dict[str, Any] = {}
+    unusable = set(unresolved)
+    problems = []
+    for key in keys.values():
+        if key.name in unresolved:
+            continue
+        try:
+            parsed[key.name] = _value(key, given.get(key.name), rules)
+        except ProblemFound as found:
+            problems.append(found.problem)
+            unusable.add(key.name)
+    return Values(keys=keys, given=given, parsed=parsed, unusable=frozenset(unusable)), problems
+
+
+_WHAT_TO_SET = {
+    "process.roles": "Set process.roles to broker, controller or both; this release has no ZooKeeper mode.",
+    "node.id": "Set node.id to a number that no other node of the cluster has.",
+    "controller.listener.names": "Set controller.listener.names to the name of the controllers' listener.",
+}
+
+
+def _value(key: ServerKey, text: str | None, rules: ReadingRules) -> Any:
+    if text is None:
+        if key.required:
+            words = f'Missing required configuration "{key.name}" which has no default value.'
+            hint = _WHAT_TO_SET.get(key.name, f"Set {key.name}.")
+            raise ProblemFound(Problem(id="missing-config-key", key=key.name, words=words, next_step=hint))
+        return None if key.default is None else _PARSERS[key.type](key, key.default)
+    value = _PARSERS[key.type](key, text)
+    if isinstance(key.check, Mapping) and key.check.get("distinct"):
+        # ConfigDef.parseValue drops duplicates with a warning before the validator sees the list (4.2 and later).
+        value = list(dict.fromkeys(value))
+    for complaint in _complaints(key, value, rules):
+        raise ProblemFound(_invalid(key, text, complaint))
+    return value
+
+
+def _invalid(key: ServerKey, text: str, complaint: str) -> Problem:
+    shown = "[hidden]" if key.is_secret or is_secret_text(text) else text
+    words = f"Invalid value {shown} for configuration {key.name}: {complaint}"
+    return Problem(id="invalid-config-value", key=key.name, words=words, next_step=f"Correct {key.name}.")
+
+
+# --- types ----------------------------------------------------------------------------------------------------------
+
+
+def _number(parse: Callable[[str], int | float | None]) -> Callable[[ServerKey, str], Any]:
+    def read(key: ServerKey, text: str) -> int | float:
+        number = parse(trim(text))
+        if number is None:
+            raise ProblemFound(_invalid(key, text, f"Not a number of type {key.type}"))
+        return number
+
+    return read
+
+
+def _boolean(key: ServerKey, text: str) -> bool:
+    value = parse_boolean(text)
+    if value is None:
+        raise ProblemFound(_invalid(key, text, "Expected value to be either true or false"))
+    return value
+
+
+def _class(key: ServerKey, text: str) -> str:
+    """Whether a class can be loaded only the node's class path knows, but one without a name never can."""
+    if not trim(text):
+        raise ProblemFound(_invalid(key, text, "Class  could not be found."))
+    return trim(text)
+
+
+_PARSERS: Mapping[str, Callable[[ServerKey, str], Any]] = {
+    "BOOLEAN": _boolean,
+    "INT": _number(parse_int),
+    "SHORT": _number(lambda text: parse_int(text, _SHORT_BITS)),
+    "LONG": _number(lambda text: parse_int(text, LONG_BITS)),
+    "DOUBLE": _number(parse_double),
+    "STRING": lambda _, text: trim(text),
+    "PASSWORD": lambda _, text: trim(text),
+    "CLASS": _class,
+    "LIST": lambda _, text: split_list(text),
+}
+
+
+# --- checks ---------------------------------------------------------------------------------------------------------
+
+
+def _complaints(key: ServerKey, value: Any, rules: ReadingRules) -> Iterator[str]:
+    """What Kafka's validator of the key says about a value; at most the first one counts."""
+    check = key.check
+    if check is None:
+        return
+    if isinstance(check, str):
+        yield from _NAMED_CHECKS[check](value, rules)
+    elif "items" in check:
+        yield from _list_complaints(key.name, value, check)
+    elif "one_of" in check:
+        yield from _choice_complaints(value, check)
+    else:
+        yield from _range_complaints(value, check)
+
+
+def _range_complaints(value: float, check: Mapping[str, Any]) -> Iterator[str]:
+    if "or" in check:
+        if value != check["or"] and not check["min"] <= value <= check.get("max", value):
+            yield f"Value must be between {check['min']} and {check.get('max', 'any')} or equal to {check['or']}"
+        return
+    if "min" in check and value < check["min"]:
+        yield f"Value must be at least {check['min']}"
+    if "max" in check and value > check["max"]:
+        yield f"Value must be no more than {check['max']}"
+
+
+def _choice_complaints(value: str, check: Mapping[str, Any]) -> Iterator[str]:
+    wanted = value.upper() if check.get("any_case") else value
+    if wanted not in check["one_of"]:
+        how = " (case insensitive)" if check.get("any_case") else ""
+        yield f"String must be one of{how}: {', '.join(check['one_of'])}"
+
+
+def _list_complaints(name: str, value: list[str], check: Mapping[str, Any]) -> Iterator[str]:
+    if check.get("distinct"):  # 4.2 and later
+        if not value and not check["empty"]:
+            yield f"Configuration '{name}' must not be empty."
+        if "" in value:
+            yield f"Configuration '{name}' values must not be empty."
+    for item in value if check["items"] else ():
+        if item not in check["items"]:
+            yield f"String must be one of: {', '.join(check['items'])} (found {item})"
+
+
+def _voters_complaints(value: list[str], rules: ReadingRules) -> Iterator[str]:
+    try:
+        parse_static_voters(value, anything_before_host=rules.anything_before_host)
+    except InputError as error:
+        yield error.message
+
+
+def _bootstrap_complaints(value: list[str], rules: ReadingRules) -> Iterator[str]:
+    for entry in value:
+        address = parse_host_port(entry, anything_before_host=rules.anything_before_host)
+        if address is None:
+            yield f"Failed to parse host name from {entry}. Each entry should be in the form {{host}}:{{port}}"
+        elif address[1] > 65535:
+            yield f"port out of range:{address[1]} in {entry}"
+
+
+def _version_complaints(value: str, rules: ReadingRules) -> Iterator[str]:
+    if metadata_version_name(value, rules.newest_level) is None:
+        yield f"Version {value} is not a valid version"
+
+
+_NAMED_CHECKS: Mapping[str, Callable[[Any, ReadingRules], Iterator[str]]] = {
+    "non-empty": lambda value, _: iter(() if value else ("String must be non-empty",)),
+    "non-null": lambda *_: iter(()),  # text never is
+    "quorum-voters": _voters_complaints,
+    "bootstrap-servers": _bootstrap_complaints,
+    "metadata-version": _version_complaints,
+}
+
+
+# --- inter.broker.protocol.version ----------------------------------------------------------------------------------
+
+# Versions before feature levels (up to 2.8) and the first without KRaft: names as in server configurations of old.
+_BEFORE_LEVELS = (
+    "0.8.0 0.8.1 0.8.2 0.9.0 0.10.0-IV0 0.10.0-IV1 0.10.1-IV0 0.10.1-IV1 0.10.1-IV2 0.10.2-IV0 0.11.0-IV0 "
+    "0.11.0-IV1 0.11.0-IV2 1.0-IV0 1.1-IV0 2.0-IV0 2.0-IV1 2.1-IV0 2.1-IV1 2.1-IV2 2.2-IV0 2.2-IV1 2.3-IV0 "
+    "2.3-IV1 2.4-IV0 2.4-IV1 2.5-IV0 2.6-IV0 2.7-IV0 2.7-IV1 2.7-IV2 2.8-IV0 2.8-IV1 3.0-IV0"
+).split()
+
+
+def metadata_version_name(text: str, newest_level: int) -> str | None:
+    """The name (`3.3-IV3`) of a version as written in inter.broker.protocol.version (`3.3`, `3.3.1`, `3.3-IV3`).
+
+    The name of a release is its newest version. None where a release that knows levels up to `newest_level` does
+    not know it (`MetadataVersion.fromVersionString`).
+    """
+    from kafkactl.features.catalog.index import metadata_versions
+
+    segments = text.split(".")
+    kept = ".".join(segments[: 3 if text.startswith("0.") else 2])
+    names = [*_BEFORE_LEVELS, *(version.name for version in metadata_versions() if version.level <= newest_level)]
+    matching = [name for name in names if kept in (name, name.partition("-")[0])]
+    return matching[-1] if matching else None
+
+
+def predates_kraft(name: str) -> bool:
+    """True for a version that KRaft cannot run with."""
+    return name in _BEFORE_LEVELS

@@ -1,0 +1,217 @@
+"""What follows from the values of a node's configuration: roles, listeners, who is advertised as what.
+
+The law: everything here is computed as `KafkaConfig` computes it; a rule that asks for something that cannot be
+computed gets `ProblemFound` (told once) or `Unusable` (told already). Source: core `KafkaConfig`, server
+`AbstractKafkaConfig`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from kafkactl.features.catalog.releases import KafkaVersion, Release
+from kafkactl.protocol.text.java_text import split_at, trim
+from kafkactl.quorum.voters import StaticVoter, parse_static_voters
+from kafkactl.storage.config.keys import QUORUM_VOTERS, Problem, ProblemFound, Values
+from kafkactl.storage.config.listeners import (
+    PROTOCOL_MAP,
+    Listener,
+    Ports,
+    csv_items,
+    parse_listeners,
+    protocol_of,
+    security_protocols,
+)
+
+BROKER = "broker"
+CONTROLLER = "controller"
+INTER_BROKER_LISTENER = "inter.broker.listener.name"
+INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
+
+# Since which version a rule holds that no key of the configuration tells of.
+ADVERTISES_CONTROLLERS = KafkaVersion(3, 9, 0)  # advertised.listeners may name controller listeners
+PORT_SHARED_BY_IP_VERSIONS = KafkaVersion(3, 6, 0)  # one listener on IPv4 and one on IPv6 may have the same port
+CONTROLLER_NAMES_TRIMMED = KafkaVersion(4, 1, 0)
+LISTENER_NAMES_UNIQUE = KafkaVersion(4, 1, 0)  # in the protocol map, given or made
+# Nothing but a scheme may stand before `host:port`: in 3.8, no longer in 3.9, and again from 4.0 on.
+_HOST_STANDS_ALONE = (KafkaVersion(3, 8, 0), KafkaVersion(3, 9, 0), KafkaVersion(4, 0, 0))
+
+
+def overlooks_text_before_host(release: Release) -> bool:
+    """Whether `x/host:9093` is read as `host:9093` (clients `Utils.getHost`)."""
+    began, ended, began_again = _HOST_STANDS_ALONE
+    return not (began <= release.version < ended or release.version >= began_again)
+
+
+class ConfigView:
+    """A configuration as seen by the rules. `given` is the file's text by key."""
+
+    def __init__(self, values: Values, release: Release) -> None:
+        self.values = values
+        self.release = release
+
+    def since(self, version: KafkaVersion) -> bool:
+        """Whether the release is `version` or later."""
+        return self.release.version >= version
+
+    def get(self, key: str) -> Any:
+        """The value or default of a key; None where the release has none. Raises Unusable."""
+        return self.values.get(key)
+
+    def is_given(self, key: str) -> bool:
+        """Whether the file has the key."""
+        return key in self.values.given
+
+    # --- who the node is ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def roles(self) -> tuple[str, ...]:
+        """The roles as written; none is ZooKeeper mode (3.x), or a file that only its rules refuse (4.0, 4.1)."""
+        return tuple(self.get("process.roles") or ())
+
+    @property
+    def is_kraft(self) -> bool:
+        """Whether the node has a role."""
+        return bool(self.roles)
+
+    @property
+    def is_broker_only(self) -> bool:
+        """A broker, and no controller."""
+        return set(self.roles) == {BROKER}
+
+    @property
+    def is_controller(self) -> bool:
+        """A controller, and perhaps a broker as well."""
+        return CONTROLLER in self.roles
+
+    @property
+    def serves_clients(self) -> bool:
+        """A broker, with or without ZooKeeper."""
+        return BROKER in self.roles or self.is_zookeeper_mode
+
+    @property
+    def is_zookeeper_mode(self) -> bool:
+        """No role, in a release that has such nodes."""
+        return self.release.zookeeper_mode and not self.roles
+
+    @cached_property
+    def voters(self) -> tuple[StaticVoter, ...]:
+        """The voters of a static quorum."""
+        return parse_static_voters(
+            self.get(QUORUM_VOTERS) or (), anything_before_host=overlooks_text_before_host(self.release)
+        )
+
+    @cached_property
+    def voter_ids(self) -> frozenset[int]:
+        """Their ids."""
+        return frozenset(voter.node_id for voter in self.voters)
+
+    # --- directories --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def log_dirs(self) -> tuple[str, ...]:
+        """The log directories as written, in order, duplicates included."""
+        dirs = self.get("log.dirs")
+        return tuple(self._items(self.get("log.dir") if dirs is None else dirs))
+
+    def _items(self, value: str | list[str] | None) -> list[str]:
+        """A list, whether the release has it as a LIST (4.2 and later) or as a STRING with commas."""
+        return csv_items(value) if isinstance(value, str) else list(value or ())
+
+    # --- listeners ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def controller_listener_names(self) -> tuple[str, ...]:
+        """As written; before 4.1, blanks around a name belong to it."""
+        value = self.get("controller.listener.names")
+        if isinstance(value, str) and not self.since(CONTROLLER_NAMES_TRIMMED):
+            return tuple(split_at(value, ",")) if value else ()
+        return tuple(self._items(value))
+
+    @cached_property
+    def protocols(self) -> Mapping[str, str]:
+        """Listener name -> security protocol."""
+        return security_protocols(
+            self.get(PROTOCOL_MAP) or "",
+            explicit=self.is_given(PROTOCOL_MAP) or self.is_zookeeper_mode,
+            controller_names=self.controller_listener_names,
+            listener_items=self._items(self.get("listeners")),
+            unique_names=self.since(LISTENER_NAMES_UNIQUE),
+        )
+
+    @cached_property
+    def listeners(self) -> tuple[Listener, ...]:
+        """All listeners."""
+        items = self._items(self.get("listeners"))
+        shared = self.since(PORT_SHARED_BY_IP_VERSIONS)
+        return parse_listeners(items, self.protocols, key="listeners", ports=Ports.SHARED if shared else Ports.DISTINCT)
+
+    @cached_property
+    def listener_names(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(listener.name for listener in self.listeners)
+
+    @cached_property
+    def controller_listeners(self) -> tuple[Listener, ...]:
+        """The listeners named in controller.listener.names."""
+        return tuple(listener for listener in self.listeners if listener.name in self.controller_listener_names)
+
+    @cached_property
+    def written_advertised(self) -> tuple[Listener, ...] | None:
+        """The items of advertised.listeners; None where it is not given."""
+        value = self.get("advertised.listeners")
+        if value is None:
+            return None
+        items = self._items(value)
+        return parse_listeners(items, self.protocols, key="advertised.listeners", ports=Ports.ANY)
+
+    @cached_property
+    def advertised_broker_listeners(self) -> tuple[Listener, ...]:
+        """What clients and other brokers are told. Up to 3.8 a controller listener among them is not left out."""
+        names = self.controller_listener_names
+        if self.written_advertised is not None and not self.since(ADVERTISES_CONTROLLERS):
+            return self.written_advertised
+        told = self.listeners if self.written_advertised is None else self.written_advertised
+        return tuple(listener for listener in told if listener.name not in names)
+
+    @cached_property
+    def advertised_controller_listeners(self) -> tuple[Listener, ...]:
+        """What the quorum is told, in the order of controller.listener.names: advertised, else as it listens.
+
+        The host 0.0.0.0 of a listener that is not advertised becomes None, as if nothing were written.
+        """
+        advertised = [
+            listener for listener in self.written_advertised or () if listener.name in self.controller_listener_names
+        ]
+        found = []
+        for name in map(str.upper, self.controller_listener_names):
+            own = [listener for listener in self.controller_listeners if listener.name == name]
+            own = [
+                Listener(name=one.name, host=None if one.host == "0.0.0.0" else one.host, port=one.port) for one in own
+            ]
+            found += [listener for listener in [*advertised, *own] if listener.name == name][:1]
+        return tuple(found)
+
+    @cached_property
+    def inter_broker_listener(self) -> tuple[str, str]:
+        """Name and security protocol of the listener between brokers. Raises ProblemFound."""
+        name = self.get(INTER_BROKER_LISTENER)
+        if name is None:
+            protocol = protocol_of(self.get(INTER_BROKER_PROTOCOL), INTER_BROKER_PROTOCOL)
+            return protocol, protocol
+        if self.is_given(INTER_BROKER_PROTOCOL):
+            words = f"Only one of {INTER_BROKER_LISTENER} and {INTER_BROKER_PROTOCOL} should be set."
+            raise ProblemFound(_listener_problem(words, f"Remove {INTER_BROKER_PROTOCOL}."))
+        if not trim(name):
+            words = f"The provided listener name is null or empty string ({INTER_BROKER_LISTENER})"
+            raise ProblemFound(_listener_problem(words, f"Remove {INTER_BROKER_LISTENER} or give it a name."))
+        if name.upper() not in self.protocols:
+            words = f"Listener with name {name.upper()} defined in {INTER_BROKER_LISTENER} not found in {PROTOCOL_MAP}."
+            raise ProblemFound(_listener_problem(words, f"Add {name.upper()} with its protocol to {PROTOCOL_MAP}."))
+        return name.upper(), self.protocols[name.upper()]
+
+
+def _listener_problem(words: str, next_step: str) -> Problem:
+    return Problem(id="invalid-inter-broker-listener", key=INTER_BROKER_LISTENER, words=words, next_step=next_step)

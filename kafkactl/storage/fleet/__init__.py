@@ -1,0 +1,1 @@
+"""The format of a whole fleet: inventory, plan file, checks, receipts."""

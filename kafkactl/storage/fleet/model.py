@@ -1,0 +1,89 @@
+"""A fleet as the rules see it, and the words in which they speak of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkactl.features.catalog.releases import Release
+from kafkactl.frozen import frozen
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.fleet.inventory import Inventory, InventoryNode, VoterRole
+from kafkactl.values import Endpoint
+from kafkactl.wording import first_few, plural
+
+FLEET = "fleet"
+
+
+@frozen
+class FleetNode:
+    """One node as the rules see it: its line in the inventory, its configuration, its binary."""
+
+    entry: InventoryNode
+    config: NodeConfig
+    release: Release
+
+    @property
+    def subject(self) -> str:
+        """How findings name it."""
+        return f"node {self.entry.id}"
+
+    @property
+    def is_controller(self) -> bool:
+        """Has it the controller role?"""
+        return "controller" in self.config.roles
+
+    @property
+    def is_static(self) -> bool:
+        """Does its configuration name the voters (controller.quorum.voters)? Kafka asks nothing else."""
+        return bool(self.config.static_voters)
+
+
+@frozen
+class Fleet:
+    """The whole fleet, as far as its configurations could be read; `release` is the one that decides the layout."""
+
+    inventory: Inventory
+    release: Release
+    nodes: tuple[FleetNode, ...]
+
+    @property
+    def controllers(self) -> tuple[FleetNode, ...]:
+        """The nodes with the controller role."""
+        return tuple(node for node in self.nodes if node.is_controller)
+
+    @property
+    def is_static(self) -> bool:
+        """A static quorum, by what most nodes say; `mixed-quorum-mode` tells where they disagree."""
+        deciding = self.controllers or self.nodes
+        return 2 * sum(node.is_static for node in deciding) > len(deciding)
+
+
+def voter_roles(fleet: Fleet) -> dict[int, VoterRole]:
+    """What each controller of a dynamic quorum is at the first start, by node id.
+
+    Without a word in the inventory all are initial voters; where one is standalone, or where the cluster exists
+    already, the others join later.
+    """
+    standalone = any(node.entry.voter is VoterRole.STANDALONE for node in fleet.controllers)
+    default = VoterRole.LATER if standalone or fleet.inventory.existing_cluster else VoterRole.INITIAL
+    return {node.entry.id: node.entry.voter or default for node in fleet.controllers}
+
+
+# --- words ----
+
+
+def nodes_text(ids: Iterable[int]) -> str:
+    """`nodes 1, 2, 3`, cut short after ten."""
+    every = [str(node_id) for node_id in ids]
+    return f"{plural('node', len(every))} {first_few(every, 10)}"
+
+
+def host_of(endpoint: Endpoint) -> str:
+    """The host for comparing: lower case, without the brackets of IPv6."""
+    return endpoint.host.strip("[]").lower()
+
+
+def address_of(endpoint: Endpoint) -> str:
+    """`host:port` for comparing and showing; an empty host is this very machine."""
+    host = host_of(endpoint) or "localhost"
+    return f"[{host}]:{endpoint.port}" if ":" in host else f"{host}:{endpoint.port}"

@@ -1,0 +1,1 @@
+"""The format of one node: arguments, rules, and the exact bytes of every file."""

@@ -1,0 +1,162 @@
+"""Rules on what was asked for, before any disk is looked at: the node's roles, and who the first voters are.
+
+Source: StorageTool.scala (runFormatCommand, createStandaloneDynamicVoters), KIP-853, KAFKA-17794, KAFKA-19489.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.quorum.voters import DynamicVoter, parse_voters, standalone_voter
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.model import FormatRequest, Source, VoterMode
+
+_FLAGS = {
+    VoterMode.STANDALONE: "--standalone",
+    VoterMode.INITIAL_CONTROLLERS: "--initial-controllers",
+    VoterMode.NO_INITIAL_CONTROLLERS: "--no-initial-controllers",
+}
+
+
+def check_mode(config: NodeConfig) -> Iterator[Finding]:
+    """A ZooKeeper-mode broker is not formatted: it makes its own meta.properties (version 0) at its first start."""
+    if config.is_zookeeper_mode:
+        yield blocker(
+            "zookeeper-mode-node",
+            f"file {config.file}",
+            "The kafka configuration file appears to be for a legacy cluster (process.roles is empty). Formatting is"
+            " only supported for clusters in KRaft mode",
+            "Do not format this broker. In a migration, format the new KRaft controllers, with the id of the"
+            " ZooKeeper cluster.",
+        )
+
+
+def check_voter_flags(request: FormatRequest, config: NodeConfig, release: Release) -> Iterator[Finding]:
+    """The three exclusive flags against the release, the roles and controller.quorum.voters, in Kafka's order."""
+    mode = request.voter_mode
+    if mode is not VoterMode.UNSPECIFIED and not release.voter_flags:
+        yield blocker(
+            "option-not-in-release",
+            _FLAGS[mode],
+            f"Kafka {release.version_text} has no {_FLAGS[mode]}; dynamic quorums came with 3.9",
+            "Leave it out, and set controller.quorum.voters; or name the release with --kafka-version.",
+        )
+        return
+    names_voters = mode in {VoterMode.STANDALONE, VoterMode.INITIAL_CONTROLLERS}
+    if config.static_voters and names_voters and release.static_voters_exclude_voter_flags:
+        yield blocker(
+            "static-voters-with-voter-flag",
+            _FLAGS[mode],
+            "You cannot specify controller.quorum.voters and format the node with --initial-controllers or"
+            " --standalone",
+            "For a static quorum leave the flag out; for a dynamic one set controller.quorum.bootstrap.servers instead"
+            " of controller.quorum.voters.",
+        )
+    if mode is VoterMode.STANDALONE and "controller" not in config.roles:
+        yield blocker(
+            "standalone-without-controller",
+            "--standalone",
+            "You can only use --standalone on a controller",
+            "Format a broker of a dynamic quorum with --no-initial-controllers, or with no flag.",
+        )
+    if _needs_voter_flag(config, release) and mode is VoterMode.UNSPECIFIED:
+        yield blocker(
+            "voter-flag-missing",
+            f"node {config.node_id}",
+            "a controller without controller.quorum.voters: you must specify one of the following:"
+            " --standalone, --initial-controllers, or --no-initial-controllers",
+            "--standalone for the first controller of a new cluster, --initial-controllers with all voters for"
+            " several at once, --no-initial-controllers for one that joins a running quorum.",
+        )
+
+
+def _needs_voter_flag(config: NodeConfig, release: Release) -> bool:
+    return release.voter_flags and "controller" in config.roles and not config.static_voters
+
+
+def first_voters(
+    request: FormatRequest, config: NodeConfig, release: Release, source: Source
+) -> tuple[DynamicVoter, ...] | None:
+    """The voters of the first voter set; None where the flags name none.
+
+    Raises InputError where the text of --initial-controllers, or the listener behind --standalone, is no voter.
+    """
+    if not release.voter_flags:
+        return None
+    if request.voter_mode is VoterMode.INITIAL_CONTROLLERS:
+        return parse_voters(request.initial_controllers)
+    endpoint = config.controller_endpoint()
+    if request.voter_mode is VoterMode.STANDALONE and endpoint is not None:
+        own = standalone_voter(
+            node_id=config.node_id,
+            host=endpoint.host or None,
+            port=endpoint.port,
+            directory_id=source.directory_id(config.metadata_log_dir),
+        )
+        return (own,)
+    return None
+
+
+def warn_of_voters(voters: Sequence[DynamicVoter], config: NodeConfig, mode: VoterMode) -> Iterator[Finding]:
+    """What Kafka accepts in --initial-controllers and a node or the quorum later fails on."""
+    if mode is not VoterMode.INITIAL_CONTROLLERS:
+        return
+    for voter in voters:
+        if voter.directory_id.is_reserved:
+            yield warning(
+                "reserved-directory-id",
+                f"voter {voter.node_id}",
+                f"the directory id {voter.directory_id} of voter {voter.node_id} is reserved: the node will not start",
+                "Make one with `kafkactl storage random-uuid`.",
+            )
+        if voter.port == 0 or not voter.host:
+            yield warning(
+                "voter-without-address",
+                f"voter {voter.node_id}",
+                f"voter {voter.node_id} has no usable address ({voter.host!r}, port {voter.port}): nobody reaches it",
+                "Give the host and port of its controller listener.",
+            )
+    shared = Counter(voter.directory_id for voter in voters)
+    for directory_id, count in shared.items():
+        if count > 1:
+            ids = [voter.node_id for voter in voters if voter.directory_id == directory_id]
+            yield warning(
+                "shared-directory-id",
+                f"directory id {directory_id}",
+                f"the voters {', '.join(map(str, ids))} share the directory id {directory_id}",
+                "Give each voter an id of its own, made with `kafkactl storage random-uuid`.",
+                voters=ids,
+            )
+    yield from _warn_of_own_voter(voters, config)
+
+
+def _warn_of_own_voter(voters: Sequence[DynamicVoter], config: NodeConfig) -> Iterator[Finding]:
+    if "controller" not in config.roles:
+        return
+    own = next((voter for voter in voters if voter.node_id == config.node_id), None)
+    if own is None:
+        yield warning(
+            "node-not-among-voters",
+            f"node {config.node_id}",
+            f"this controller is not among the initial controllers ({', '.join(str(v.node_id) for v in voters)}): it"
+            " will be an observer",
+            "Add it to the list on all nodes, or format it with --no-initial-controllers and add it later.",
+        )
+        return
+    endpoint = config.controller_endpoint()
+    # Names may differ for good reasons (a host without advertised listener); the port may not.
+    if endpoint is None:
+        return
+    if (endpoint.host and endpoint.host != own.host) or endpoint.port != own.port:
+        yield warning(
+            "voter-endpoint-differs",
+            f"voter {own.node_id}",
+            f"--initial-controllers says {own.host}:{own.port} for this node, its listener {endpoint.listener} is"
+            f" {endpoint.host or 'localhost'}:{endpoint.port}",
+            "Other controllers will dial the address in the list: make both the same.",
+            listed=f"{own.host}:{own.port}",
+            listener=f"{endpoint.host}:{endpoint.port}",
+        )

@@ -1,0 +1,236 @@
+"""What stands on the disks against what was asked for: formatted already, by whom, or not readable at all.
+
+Kafka sorts the directories of a node into three classes by their meta.properties alone: absent (empty), readable
+(formatted), anything else (error). Source: MetaPropertiesEnsemble.Loader and verify, Formatter.doFormat; up to 3.6
+StorageTool.formatCommand, which looks at nothing but the file's existence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from kafkactl.errors import DecodeError
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding, Severity, blocker, warning
+from kafkactl.frozen import frozen
+from kafkactl.protocol.text.java_text import hash_map_order, string_hash
+from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
+from kafkactl.storage.model import META_PROPERTIES, DirectoryState, GuardOverrides, ObservedDirectory
+from kafkactl.values import Uuid
+
+
+class DirectoryClass(StrEnum):
+    """Kafka's three classes."""
+
+    EMPTY = "empty"
+    FORMATTED = "formatted"
+    ERROR = "error"
+
+
+@frozen
+class ClassifiedDirectory:
+    """A directory in its class; `stored` is what its meta.properties says, `why` what is wrong with it."""
+
+    directory: ObservedDirectory
+    kind: DirectoryClass
+    stored: MetaProperties | None = None
+    why: str = ""
+
+    @property
+    def path(self) -> str:
+        """As written in the config."""
+        return self.directory.path
+
+
+def classify(directory: ObservedDirectory) -> ClassifiedDirectory:
+    """Kafka's class of a directory, as 3.7 and later see it."""
+    if directory.state in {DirectoryState.NOT_A_DIRECTORY, DirectoryState.UNREADABLE}:
+        return ClassifiedDirectory(directory=directory, kind=DirectoryClass.ERROR, why=directory.error or "")
+    file = directory.meta_properties
+    if file is None:
+        return ClassifiedDirectory(directory=directory, kind=DirectoryClass.EMPTY)
+    if file.content is None:
+        why = f"{file.path}: {file.error}"
+        return ClassifiedDirectory(directory=directory, kind=DirectoryClass.ERROR, why=why)
+    try:
+        stored = parse_meta_properties(file.content, file=file.path)
+    except DecodeError as error:
+        return ClassifiedDirectory(directory=directory, kind=DirectoryClass.ERROR, why=error.message)
+    return ClassifiedDirectory(directory=directory, kind=DirectoryClass.FORMATTED, stored=stored)
+
+
+def classify_all(directories: Sequence[ObservedDirectory], release: Release) -> tuple[ClassifiedDirectory, ...]:
+    """All directories of a node in the order given, as a release's tool sees them."""
+    classified = [classify(directory) for directory in directories]
+    if release.error_directory_rule != "not-noticed":
+        return tuple(classified)
+    # 3.3 to 3.6: any meta.properties counts, whatever it holds.
+    return tuple(
+        ClassifiedDirectory(directory=one.directory, kind=DirectoryClass.FORMATTED, why=one.why)
+        if one.kind is DirectoryClass.ERROR and one.directory.meta_properties is not None
+        else one
+        for one in classified
+    )
+
+
+def in_kafkas_order(classified: Sequence[ClassifiedDirectory]) -> list[ClassifiedDirectory]:
+    """The order in which Kafka from 3.7 on walks the directories: a HashMap by path."""
+    return [classified[position] for position in hash_map_order(string_hash(one.path) for one in classified)]
+
+
+# --- what the formatted ones say -------------------------------------------------------------------------------
+
+
+def check_stored_ids(
+    classified: Sequence[ClassifiedDirectory], *, cluster_id: str, node_id: int, release: Release
+) -> Iterator[Finding]:
+    """Ids on the disks against those asked for, also with --ignore-formatted (MetaPropertiesEnsemble.verify)."""
+    severity = Severity.BLOCKER if release.meta_properties_compared else Severity.WARNING
+    seen: dict[Uuid, str] = {}
+    for one in in_kafkas_order(classified):
+        if one.stored is None:
+            continue
+        for finding in _check_stored(one, one.stored, cluster_id, node_id, seen):
+            yield Finding(
+                id=finding.id,
+                severity=severity if finding.severity is Severity.BLOCKER else finding.severity,
+                subject=finding.subject,
+                message=finding.message,
+                evidence=finding.evidence,
+                next_step=finding.next_step,
+            )
+
+
+def _check_stored(
+    one: ClassifiedDirectory, stored: MetaProperties, cluster_id: str, node_id: int, seen: dict[Uuid, str]
+) -> Iterator[Finding]:
+    subject, file = f"directory {one.path}", f"{one.path}/{META_PROPERTIES}"
+    if stored.cluster_id is not None and stored.cluster_id != cluster_id:
+        yield blocker(
+            "cluster-id-mismatch",
+            subject,
+            f"Invalid cluster.id in: {file}. Expected {cluster_id}, but read {stored.cluster_id}",
+            "If this disk belongs to that other cluster, it must not be used here. If the cluster is the same, give"
+            " its id with -t; an id is never taken over from a disk.",
+            path=one.path,
+            expected=cluster_id,
+            found=stored.cluster_id,
+            written_ms=one.directory.meta_properties.mtime_ms if one.directory.meta_properties else None,
+        )
+    if stored.stored_id is not None and stored.stored_id != node_id:
+        yield blocker(
+            "node-id-mismatch",
+            subject,
+            f"Stored node id {stored.stored_id} doesn't match previous node id {node_id} in {file}",
+            "If the disk was moved here, give this node its node.id; if it is another node's, take it out of log.dirs.",
+            path=one.path,
+            expected=node_id,
+            found=stored.stored_id,
+        )
+    if stored.stored_id is None:
+        yield warning(
+            "meta-properties-without-node-id",
+            subject,
+            f"{file} holds no node id and counts as formatted: a node will not start on it",
+            "If the directory was never used, remove the file and format it; else bring its content back.",
+            path=one.path,
+        )
+    if stored.directory_id is not None:
+        yield from _check_directory_id(one, stored.directory_id, seen)
+
+
+def _check_directory_id(one: ClassifiedDirectory, found: Uuid, seen: dict[Uuid, str]) -> Iterator[Finding]:
+    if found.is_reserved:
+        yield blocker(
+            "reserved-directory-id",
+            f"directory {one.path}",
+            f"Invalid reserved directory ID {found} found in {one.path}",
+            "Kafka keeps this id for itself: correct directory.id, by the voter set if this node is a voter.",
+            path=one.path,
+        )
+    if found in seen:
+        yield blocker(
+            "duplicate-directory-id",
+            f"directory {one.path}",
+            f"Duplicate directory ID {found} found. It was the ID of {seen[found]}, but also of {one.path}",
+            "One of them is a copy of the other disk, or both paths are one place: take one out of log.dirs.",
+            paths=[seen[found], one.path],
+        )
+    seen.setdefault(found, one.path)
+
+
+def check_already_formatted(classified: Sequence[ClassifiedDirectory], *, ignore_formatted: bool) -> Iterator[Finding]:
+    """Without -g nothing may be formatted yet."""
+    if ignore_formatted:
+        return
+    for one in in_kafkas_order(classified):
+        if one.kind is DirectoryClass.FORMATTED:
+            yield blocker(
+                "already-formatted",
+                f"directory {one.path}",
+                f"already formatted: directory {one.path}; --ignore-formatted keeps what is formatted, and formats the"
+                " rest if there is any",
+                "Give --ignore-formatted (-g), or use `kafkactl storage ensure`.",
+                path=one.path,
+                cluster_id=one.stored.cluster_id if one.stored else None,
+                node_id=one.stored.stored_id if one.stored else None,
+            )
+
+
+# --- what cannot be read -------------------------------------------------------------------------------------------
+
+
+def check_error_directories(
+    classified: Sequence[ClassifiedDirectory],
+    *,
+    metadata_directory: str,
+    overrides: GuardOverrides,
+    release: Release,
+) -> Iterator[Finding]:
+    """Directories that cannot be read. Kafka from 3.8 on leaves them out with a warning and exit 0, whichever it is;
+    here the operator has to allow it by name, and the metadata directory can never be left out."""
+    failed = [one for one in in_kafkas_order(classified) if one.kind is DirectoryClass.ERROR]
+    for one in failed:
+        allowed = one.path in overrides.allow_failed_dirs
+        possible = release.error_directory_rule == "ignored" and one.path != metadata_directory
+        yield Finding(
+            id="metadata-directory-unreadable" if one.path == metadata_directory else "log-directory-unreadable",
+            severity=Severity.WARNING if allowed and possible else Severity.BLOCKER,
+            subject=f"directory {one.path}",
+            message=f"I/O error trying to read log directory {one.path}: {one.why}",
+            evidence={"path": one.path, "why": one.why},
+            next_step=_after_error(one, metadata_directory, release),
+        )
+    if failed and len(failed) == len(classified):
+        yield blocker(
+            "no-directory-left",
+            "log.dirs",
+            "No available log directories to format",
+            "Repair at least the metadata directory.",
+        )
+
+
+def _after_error(one: ClassifiedDirectory, metadata_directory: str, release: Release) -> str:
+    if one.path == metadata_directory:
+        return "A node does not start without its metadata directory: repair it, or correct metadata.log.dir."
+    if release.error_directory_rule != "ignored":
+        return f"Repair it, or take it out of log.dirs: Kafka {release.version_text} formats all or nothing."
+    return f"Repair it; or format the others without it: --allow-failed-dir {one.path}."
+
+
+def check_same_place(directories: Sequence[ObservedDirectory]) -> Iterator[Finding]:
+    """Two paths of one real directory: Kafka compares plain strings and formats the place twice."""
+    first: dict[str, str] = {}
+    for directory in directories:
+        other = first.setdefault(directory.real_path, directory.path)
+        if other != directory.path:
+            yield warning(
+                "same-directory-twice",
+                f"directory {directory.path}",
+                f"{directory.path} and {other} are one directory ({directory.real_path}): a node will not start, for"
+                " both have one directory.id",
+                "Write each place once in log.dirs and metadata.log.dir, in one spelling.",
+                paths=[other, directory.path],
+                real_path=directory.real_path,
+            )

@@ -1,0 +1,346 @@
+"""Ensure: format what was never formatted, leave what is as asked, and refuse what is anything else.
+
+What this file guards: an entry point that runs at every start must not paper over a difference. So what stands on a
+formatted disk is compared, value by value, with what this very format would have written, had it drawn the ids and
+salts that are on the disk. Once the node has started, the disk is no longer the place where features, users and voters
+are decided: a difference there is told, and nothing is refused for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kafkactl.errors import DecodeError
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding, Outcome, Severity, blockers
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.format.plan import plan_format
+from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
+from kafkactl.storage.model import (
+    BOOTSTRAP_CHECKPOINT,
+    FIRST_CHECKPOINT,
+    Action,
+    DirectoryState,
+    FileRead,
+    FormatPlan,
+    FormatRequest,
+    ObservedDirectory,
+    ObservedNode,
+    PlannedDirectory,
+    Source,
+    is_staged_name,
+)
+from kafkactl.values import Uuid
+
+# What `format -g` says of directories that differ; here the differences are told one by one, and refuse.
+_SUPERSEDED = "formatted-directory-differs"
+
+
+def plan_ensure(
+    request: FormatRequest, config: NodeConfig, observed: ObservedNode, release: Release, source: Source
+) -> FormatPlan:
+    """The plan of `ensure` for one node: planned, nothing-to-do, or refused with every difference.
+
+    Raises InputError as `plan_format` does.
+    """
+    asked = replace(request, ignore_formatted=True)
+    disk = _DiskSource(observed, config, source)
+    plan = plan_format(asked, config, observed, release, disk)
+    expected = plan_format(asked, config, blank_node(config), release, disk)
+    findings = [finding for finding in plan.findings if finding.id != _SUPERSEDED]
+    findings += check_formatted(expected, observed)
+    return settled(replace(plan, findings=distinct(findings)))
+
+
+def blank_node(config: NodeConfig) -> ObservedNode:
+    """The node's directories as if there were none yet."""
+    return ObservedNode(
+        directories=tuple(
+            ObservedDirectory(path=path, real_path=path, state=DirectoryState.MISSING)
+            for path in config.all_directories
+        )
+    )
+
+
+def settled(plan: FormatPlan) -> FormatPlan:
+    """The plan with the outcome that its findings and directories give."""
+    if blockers(plan.findings):
+        return replace(plan, outcome=Outcome.REFUSED)
+    if any(directory.action is Action.FORMAT for directory in plan.directories):
+        return replace(plan, outcome=Outcome.PLANNED)
+    return replace(plan, outcome=Outcome.NOTHING_TO_DO)
+
+
+def distinct(findings: list[Finding]) -> tuple[Finding, ...]:
+    """The same thing is said once, in the weightier form where it was said twice."""
+    kept: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        before = kept.get((finding.id, finding.subject))
+        if before is None or (finding.severity is Severity.BLOCKER and before.severity is not Severity.BLOCKER):
+            kept[finding.id, finding.subject] = finding
+    return tuple(kept.values())
+
+
+class _DiskSource:
+    """Ids and salts that are on the disks already, so that an equal request gives an equal plan; new ones where not."""
+
+    def __init__(self, observed: ObservedNode, config: NodeConfig, source: Source) -> None:
+        self._source = source
+        self._ids = {one.path: found for one in observed.directories if (found := _directory_id(one)) is not None}
+        metadata = next((one for one in observed.directories if one.path == config.metadata_log_dir), None)
+        records = _Records.of(_checkpoints(metadata)) if metadata is not None else None
+        self._salts = [user["Salt"] for user in records.users] if records else []
+
+    def now_ms(self) -> int:
+        """The clock."""
+        return self._source.now_ms()
+
+    def directory_id(self, path: str) -> Uuid:
+        """The id that the directory has, or a new one. It stays the same when asked again."""
+        if path not in self._ids:
+            self._ids[path] = self._source.directory_id(path)
+        return self._ids[path]
+
+    def scram_salt(self, position: int) -> bytes:
+        """The salt of the user at this place on the disk: users are written in the order of the arguments."""
+        if position < len(self._salts):
+            salt: bytes = self._salts[position]
+            return salt
+        return self._source.scram_salt(position)
+
+
+# --- comparing --------------------------------------------------------------------------------------------------
+
+
+def check_formatted(expected: FormatPlan, observed: ObservedNode) -> Iterator[Finding]:
+    """Every difference between formatted directories and what `expected` (a plan for blank disks) would have written.
+
+    Directories without meta.properties are not looked at, and those with an unreadable one are told elsewhere.
+    """
+    by_path = {directory.path: directory for directory in observed.directories}
+    for planned in expected.directories:
+        found = by_path.get(planned.path)
+        stored = _stored(found)
+        if found is None or stored is None:
+            continue
+        yield from _check_ids(expected, planned, stored)
+        if planned.role == "metadata" and planned.files:
+            yield from _check_checkpoints(planned, found)
+
+
+def _check_ids(expected: FormatPlan, planned: PlannedDirectory, stored: MetaProperties) -> Iterator[Finding]:
+    asked = {
+        "cluster-id-mismatch": (expected.cluster_id, stored.cluster_id),
+        "node-id-mismatch": (expected.node_id, stored.stored_id),
+        "directory-id-mismatch": (_text(planned.directory_id), _text(stored.directory_id)),
+    }
+    for id, (wanted, found) in asked.items():
+        # A meta.properties without directory.id is one of 3.3 to 3.6 (or of ZooKeeper): a newer node adds it.
+        if wanted != found and not (id == "directory-id-mismatch" and None in (wanted, found)):
+            what = id.removesuffix("-mismatch").replace("-", " ")
+            yield Finding(
+                id=id,
+                severity=Severity.BLOCKER,
+                subject=f"directory {planned.path}",
+                message=f"{planned.path} is formatted with {what} {found}, asked for is {wanted}",
+                evidence={"path": planned.path, "expected": wanted, "found": found},
+                next_step="Find out whose disk this is. An id is never taken over from a disk, nor changed on it.",
+            )
+
+
+@frozen
+class _Records:
+    """What checkpoints say about the start of a cluster. `users` holds secrets."""
+
+    levels: Mapping[str, int]
+    users: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, checkpoints: Mapping[str, Checkpoint]) -> _Records | None:
+        """From bootstrap.checkpoint where there is one, as a node reads it; None where no file has records."""
+        for checkpoint in checkpoints.values():
+            records = [record for _, record in checkpoint.records]
+            if records:
+                return cls(
+                    levels={
+                        record.data["Name"]: record.data["FeatureLevel"]
+                        for record in records
+                        if record.type == "FeatureLevelRecord"
+                    },
+                    users=tuple(
+                        {key: value for key, value in record.data.items() if key != "_tags"}
+                        for record in records
+                        if record.type == "UserScramCredentialRecord"
+                    ),
+                )
+        return None
+
+
+def _check_checkpoints(planned: PlannedDirectory, found: ObservedDirectory) -> Iterator[Finding]:
+    on_disk = _checkpoints(found)
+    meant = {
+        file.name.rpartition("/")[2]: decode_checkpoint(file.content)
+        for file in planned.files
+        if file.name.endswith(".checkpoint")
+    }
+    findings = [
+        *_check_damage(planned.path, on_disk),
+        *_check_records(planned.path, _Records.of(_in_order(meant)), _Records.of(on_disk)),
+        *_check_voters(planned.path, meant.get(FIRST_CHECKPOINT), on_disk.get(FIRST_CHECKPOINT)),
+    ]
+    started = has_started(found)
+    yield from (_decided_elsewhere(finding) if started else finding for finding in findings)
+
+
+def has_started(directory: ObservedDirectory) -> bool:
+    """True where a node has run on this metadata directory: it holds a log or a quorum-state."""
+    return any(
+        entry.name != FIRST_CHECKPOINT and not entry.name.endswith(".part") and not is_staged_name(entry.name)
+        for entry in directory.metadata_log or ()
+    )
+
+
+def _check_damage(path: str, on_disk: Mapping[str, Checkpoint]) -> Iterator[Finding]:
+    for name, checkpoint in on_disk.items():
+        if checkpoint.problems:
+            yield _difference(
+                "checkpoint-damaged",
+                path,
+                f"{name} in {path} is damaged: {checkpoint.problems[0].reason} (byte {checkpoint.problems[0].offset})",
+                "See it with `kafkactl storage dump`. If the node never started: `kafkactl storage unformat`, then"
+                " format it again.",
+                found=name,
+            )
+
+
+def _check_records(path: str, wanted: _Records | None, found: _Records | None) -> Iterator[Finding]:
+    if wanted is None:
+        return
+    if found is None:
+        yield _difference(
+            "bootstrap-records-missing",
+            path,
+            f"{path} is formatted and holds no feature levels: the cluster would start with defaults and without users",
+            _NEVER_STARTED,
+            expected=dict(wanted.levels),
+        )
+        return
+    if wanted.levels != found.levels:
+        yield _difference(
+            "feature-levels-differ",
+            path,
+            f"{path} is formatted with {_levels_text(found.levels)}, asked for is {_levels_text(wanted.levels)}",
+            _NEVER_STARTED,
+            expected=dict(wanted.levels),
+            found=dict(found.levels),
+        )
+    if wanted.users != found.users:
+        yield _difference(
+            "scram-users-differ",
+            path,
+            f"{path} is formatted with the SCRAM users {_users_text(found)}, asked for are {_users_text(wanted)}"
+            + (" with other passwords or salts" if _users_text(found) == _users_text(wanted) else ""),
+            _NEVER_STARTED,
+        )
+
+
+def _check_voters(path: str, wanted: Checkpoint | None, found: Checkpoint | None) -> Iterator[Finding]:
+    expected, stored = _voters_text(wanted), _voters_text(found)
+    if expected != stored:
+        yield _difference(
+            "voters-differ",
+            path,
+            f"{path} is formatted with {_said(stored)}, asked for is {_said(expected)}",
+            _NEVER_STARTED,
+            expected=expected,
+            found=stored,
+        )
+
+
+_NEVER_STARTED = "If the node never started: `kafkactl storage unformat`, then format it as it should be."
+
+
+def _difference(id: str, path: str, message: str, next_step: str, **evidence: object) -> Finding:
+    return Finding(
+        id=id,
+        severity=Severity.BLOCKER,
+        subject=f"directory {path}",
+        message=message,
+        evidence={"path": path, **evidence},
+        next_step=next_step,
+    )
+
+
+def _decided_elsewhere(finding: Finding) -> Finding:
+    """After its first start a node goes by the metadata log, not by what it was formatted with."""
+    return replace(
+        finding,
+        severity=Severity.INFO,
+        message=finding.message + "; the node has started since, so its metadata log decides",
+        next_step="Change feature levels, users and voters in the running cluster.",
+    )
+
+
+# --- reading what is there --------------------------------------------------------------------------------------
+
+
+def _stored(directory: ObservedDirectory | None) -> MetaProperties | None:
+    file = directory.meta_properties if directory is not None else None
+    if file is None or file.content is None:
+        return None
+    try:
+        return parse_meta_properties(file.content, file=file.path)
+    except DecodeError:
+        return None
+
+
+def _directory_id(directory: ObservedDirectory) -> Uuid | None:
+    stored = _stored(directory)
+    return stored.directory_id if stored is not None else None
+
+
+def _checkpoints(directory: ObservedDirectory) -> dict[str, Checkpoint]:
+    """The checkpoints that formatting writes, by name, in the order in which a node reads them."""
+    files: dict[str, FileRead | None] = {
+        BOOTSTRAP_CHECKPOINT: directory.bootstrap_checkpoint,
+        FIRST_CHECKPOINT: directory.metadata_files.get(FIRST_CHECKPOINT),
+    }
+    return {
+        name: decode_checkpoint(file.content, file=file.path)
+        for name, file in files.items()
+        if file is not None and file.content is not None
+    }
+
+
+def _in_order(checkpoints: Mapping[str, Checkpoint]) -> dict[str, Checkpoint]:
+    return {name: checkpoints[name] for name in (BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT) if name in checkpoints}
+
+
+def _voters_text(checkpoint: Checkpoint | None) -> list[str] | None:
+    if checkpoint is None or checkpoint.voters is None:
+        return None
+    return sorted(
+        f"{voter.node_id}@" + "+".join(f"{one.listener}://{one.host}:{one.port}" for one in voter.endpoints)
+        + f":{voter.directory_id}"
+        for voter in checkpoint.voters
+    )  # fmt: skip
+
+
+def _said(voters: list[str] | None) -> str:
+    return "no voter set" if voters is None else f"the voters {', '.join(voters)}"
+
+
+def _levels_text(levels: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={level}" for name, level in levels.items()) or "no feature level"
+
+
+def _users_text(records: _Records) -> str:
+    return ", ".join(str(user["Name"]) for user in records.users) or "none"
+
+
+def _text(value: Uuid | None) -> str | None:
+    return None if value is None else str(value)

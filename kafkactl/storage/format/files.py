@@ -1,0 +1,129 @@
+"""Which files a format puts into which directory, and their bytes: the four layouts (storage.md 2.1).
+
+1 (3.3 to 3.6) and 2 (3.7, 3.8): bootstrap.checkpoint and meta.properties in every directory, from 2 on with a
+directory.id. 3 (3.9 to 4.3): and, where the first voters are named, the 0-0 checkpoint with them in the metadata
+directory. 4 (from 4.4, KIP-1170): no bootstrap.checkpoint; what it held is in the 0-0 checkpoint, which a controller
+always gets and a broker never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kafkactl.errors import SchemaError
+from kafkactl.kafka_names import METADATA_LOG, METADATA_VERSION
+from kafkactl.metadata.log.checkpoint import decode_checkpoint, encode_bootstrap_checkpoint, encode_first_checkpoint
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.log.voters import Voter
+from kafkactl.schema.definitions import message
+from kafkactl.storage.format.scram import ScramCredential
+from kafkactl.storage.meta_properties import parse_meta_properties, render_meta_properties
+from kafkactl.storage.model import (
+    BOOTSTRAP_CHECKPOINT,
+    FIRST_CHECKPOINT,
+    KEYS_MODE,
+    META_PROPERTIES,
+    SNAPSHOT_MODE,
+    PlannedFile,
+)
+from kafkactl.values import Uuid
+
+_EVERYTHING_IN_FIRST_CHECKPOINT = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFiles:
+    """All that the bytes of one node depend on. `voters` stand in the order of the VotersRecord; None: none named."""
+
+    layout: int
+    cluster_id: str
+    node_id: int
+    now_ms: int
+    is_controller: bool
+    metadata_version_level: int
+    features: Mapping[str, int]
+    kraft_version: int
+    voters: tuple[Voter, ...] | None
+    scram: tuple[ScramCredential, ...] = field(repr=False)
+
+    def of_directory(self, directory_id: Uuid | None, *, is_metadata: bool) -> tuple[PlannedFile, ...]:
+        """The files of one directory in the order of publishing; `directory_id` is None in layout 1."""
+        files = []
+        if is_metadata and self._first_checkpoint is not None:
+            files.append(self._first_checkpoint)
+        if self.layout < _EVERYTHING_IN_FIRST_CHECKPOINT:
+            files.append(self._bootstrap_checkpoint)
+        files.append(self._meta_properties(directory_id))
+        return tuple(files)
+
+    @cached_property
+    def records(self) -> tuple[MetadataRecord, ...]:
+        """metadata.version, the other features by name, the SCRAM credentials as given (BootstrapMetadata)."""
+        levels = [(METADATA_VERSION, self.metadata_version_level), *sorted(self.features.items())]
+        features = [_record("FeatureLevelRecord", {"Name": name, "FeatureLevel": level}) for name, level in levels]
+        credentials = [_record("UserScramCredentialRecord", one.record_value()) for one in self.scram]
+        return (*features, *credentials)
+
+    @cached_property
+    def _bootstrap_checkpoint(self) -> PlannedFile:
+        content = encode_bootstrap_checkpoint(self.records, self.now_ms)
+        _must_decode(content, self.records, None)
+        return PlannedFile(name=BOOTSTRAP_CHECKPOINT, content=content, mode=KEYS_MODE if self.scram else None)
+
+    @cached_property
+    def _first_checkpoint(self) -> PlannedFile | None:
+        if self.layout < _EVERYTHING_IN_FIRST_CHECKPOINT:
+            if self.voters is None:
+                return None
+            records: tuple[MetadataRecord, ...] = ()
+        else:
+            if not self.is_controller:
+                return None
+            records = self.records
+        content = encode_first_checkpoint(
+            now_ms=self.now_ms, kraft_version=self.kraft_version or None, voters=self.voters, records=records
+        )
+        _must_decode(content, records, self.voters)
+        return PlannedFile(name=f"{METADATA_LOG}/{FIRST_CHECKPOINT}", content=content, mode=SNAPSHOT_MODE)
+
+    def _meta_properties(self, directory_id: Uuid | None) -> PlannedFile:
+        content = render_meta_properties(
+            layout=self.layout,
+            cluster_id=self.cluster_id,
+            node_id=self.node_id,
+            directory_id=directory_id,
+            now_ms=self.now_ms,
+        )
+        read = parse_meta_properties(content)
+        if (read.node_id, read.directory_id) != (self.node_id, directory_id):
+            raise _not_ours(META_PROPERTIES)
+        return PlannedFile(name=META_PROPERTIES, content=content, mode=None)
+
+
+def _record(type_: str, data: dict[str, object]) -> MetadataRecord:
+    api_key = message(type_).api_key
+    if api_key is None:
+        raise SchemaError(f"{type_} has no api key", id="invalid-definition")
+    return MetadataRecord(type=type_, api_key=api_key, version=0, data=data)
+
+
+def _must_decode(content: bytes, records: Sequence[MetadataRecord], voters: Sequence[Voter] | None) -> None:
+    """What we are about to write must say, to a reader, what was meant; apply then compares bytes with these."""
+    read = decode_checkpoint(content)
+    found = [
+        (record.type, {key: value for key, value in record.data.items() if key != "_tags"})
+        for _, record in read.records
+    ]
+    meant = [(record.type, dict(record.data)) for record in records]
+    if not read.is_complete or found != meant or read.voters != (None if voters is None else tuple(voters)):
+        raise _not_ours("a checkpoint")
+
+
+def _not_ours(what: str) -> SchemaError:
+    return SchemaError(
+        f"the bytes planned for {what} do not read back as what was meant; nothing was written",
+        id="planned-bytes-do-not-decode",
+        next_step="This is a bug in kafkactl: report the command and the Kafka version.",
+    )

@@ -1,0 +1,314 @@
+"""The blank-disk guard: a disk without meta.properties is not therefore a disk without data.
+
+For Kafka the absence of meta.properties is the only sign of "never formatted", and its tool formats whatever it finds
+so. That destroys a quorum where a disk is blank by accident: not mounted, mounted wrongly, replaced, or robbed of
+that one file. Here such a directory is refused until the operator says that it is meant so; storage.md 6.3 gives the
+cases, one function each below. What a format that was interrupted leaves behind is not data (`is_leftover`).
+
+The guard looks at directories of Kafka's class "empty" only. Of other nodes it knows what was seen of the quorum where
+a controller's metadata disk is replaced (lost_disk); what the fleet remembers of earlier formats is the plan's business
+(kafkactl.storage.fleet.plan).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from pathlib import PurePosixPath
+from typing import Any
+
+from kafkactl.findings import Finding, Severity
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.format.lost_disk import LostDisk, check_lost_disk
+from kafkactl.storage.model import (
+    BOOTSTRAP_CHECKPOINT,
+    FIRST_CHECKPOINT,
+    KAFKACTL_LOCK,
+    LOST_AND_FOUND,
+    META_PROPERTIES,
+    DirectoryEntry,
+    DirectoryState,
+    GuardOverrides,
+    ObservedDirectory,
+    QuorumSeen,
+    is_staged_name,
+)
+from kafkactl.wording import first_few
+
+# Kafka's own temporary names (PropertiesUtils, BootstrapDirectory); its checkpoints carry a random infix.
+KAFKA_TEMPORARIES = frozenset({"meta.properties.tmp", "bootstrap.checkpoint.tmp"})
+_PARTIAL_FIRST_CHECKPOINT = r"0{20}-0{10}-?[^/]*\.checkpoint\.part"
+_TOPIC_PARTITION = r"(?P<topic>[A-Za-z0-9._-]{1,249})-\d+(?:[.-][0-9a-f]+-(?:delete|future|stray))?"
+_WRITTEN = frozenset({METADATA_LOG, META_PROPERTIES, BOOTSTRAP_CHECKPOINT})
+_NAMES_SHOWN = 8
+
+
+def check_blank(
+    empty: Sequence[ObservedDirectory],
+    *,
+    formatted: Sequence[ObservedDirectory],
+    metadata_directory: str,
+    is_controller: bool,
+    is_broker: bool,
+    overrides: GuardOverrides,
+    node_id: int,
+    cluster_id: str,
+    quorum: QuorumSeen | None = None,
+) -> tuple[Finding, ...]:
+    """Everything that speaks against formatting the directories of class `empty`.
+
+    `formatted` are the directories of the same node that hold a meta.properties; both are of one node, whose metadata
+    log directory is `metadata_directory`. `quorum` is what was seen of the other controllers, None where they were not
+    asked. Blockers and warnings, grouped by directory in the order given.
+    """
+    lost = LostDisk(
+        node_id=node_id, cluster_id=cluster_id, is_controller=is_controller, overrides=overrides, quorum=quorum
+    )
+    siblings = [*empty, *formatted]
+    findings: list[Finding] = []
+    for directory in empty:
+        findings += _check_in_use(directory)
+        findings += _check_content(directory, overrides)
+        findings += _check_links(directory)
+        findings += _check_mount(directory, siblings, overrides)
+        findings += _check_writable(directory)
+        if is_broker:
+            findings += _warn_of_foreign_directories(directory, overrides)
+        if directory.path == metadata_directory:
+            findings += _check_lost_disk(directory, formatted, lost)
+        findings += _warn_of_temporary_place(directory)
+    return tuple(findings)
+
+
+def is_leftover(directory: ObservedDirectory, entry: DirectoryEntry) -> bool:
+    """True for what an interrupted format leaves in a log directory: temporaries and checkpoints without a log."""
+    if entry.name == METADATA_LOG and entry.kind == "directory":
+        return all(_is_leftover_of_first_checkpoint(inside) for inside in directory.metadata_log or ())
+    if entry.kind != "file":
+        return False
+    known = {BOOTSTRAP_CHECKPOINT, KAFKACTL_LOCK} | KAFKA_TEMPORARIES
+    return entry.name in known or is_staged_name(entry.name)
+
+
+def _is_leftover_of_first_checkpoint(entry: DirectoryEntry) -> bool:
+    partial = re.fullmatch(_PARTIAL_FIRST_CHECKPOINT, entry.name)
+    return entry.kind == "file" and (entry.name == FIRST_CHECKPOINT or partial is not None)
+
+
+def data_entries(directory: ObservedDirectory) -> list[DirectoryEntry]:
+    """What lies in the directory besides lost+found and leftovers of a format."""
+    return [entry for entry in directory.entries if entry.name != LOST_AND_FOUND and not is_leftover(directory, entry)]
+
+
+def is_topic_partition(name: str) -> bool:
+    """True for a name that Kafka's LogManager takes for a partition's directory (LocalLog.parseTopicPartitionName)."""
+    return re.fullmatch(_TOPIC_PARTITION, name) is not None
+
+
+def foreign_directories(directory: ObservedDirectory) -> list[str]:
+    """Directories that LogManager would die on: "is not in the form of topic-partition"."""
+    return [
+        entry.name
+        for entry in directory.entries
+        if (entry.kind == "directory" or entry.links_to_directory)
+        and not is_topic_partition(entry.name)
+        and entry.name != METADATA_LOG
+    ]
+
+
+# --- one rule each -------------------------------------------------------------------------------------------------
+
+
+def _check_in_use(directory: ObservedDirectory) -> Iterable[Finding]:
+    if directory.locked_by_process:
+        pid = directory.lock_holder_pid
+        yield _finding(
+            "directory-in-use",
+            directory,
+            f"{directory.path} is in use: {f'process {pid}' if pid else 'a process'} holds its .lock",
+            next_step="Stop the node that runs on this directory, or correct log.dirs.",
+            evidence={"pid": pid},
+        )
+
+
+def _check_content(directory: ObservedDirectory, overrides: GuardOverrides) -> Iterable[Finding]:
+    found = data_entries(directory)
+    if not found:
+        return
+    names = [entry.name for entry in found]
+    shown = first_few(names, _NAMES_SHOWN)
+    allowed = directory.path in overrides.allow_not_blank
+    yield _finding(
+        "directory-not-blank",
+        directory,
+        f"{directory.path} has no meta.properties but is not blank: it holds {shown}",
+        severity=Severity.WARNING if allowed else Severity.BLOCKER,
+        next_step="If this is a node's data, bring its meta.properties back instead. If it may be formatted as it"
+        f" is, say so with --allow-not-blank {directory.path}.",
+        evidence=_evidence(directory, found),
+    )
+
+
+def _check_links(directory: ObservedDirectory) -> Iterable[Finding]:
+    """What a format writes to is in the directory itself, whatever is allowed: a link may lead to another node."""
+    for entry in directory.entries:
+        if entry.name in _WRITTEN and entry.kind == "symlink":
+            yield _finding(
+                "link-below-log-directory",
+                directory,
+                f"{directory.path}/{entry.name} is a symbolic link: nothing is written through a link",
+                next_step="Remove the link; name the directory that it leads to as metadata.log.dir or in log.dirs if"
+                " it is meant.",
+                evidence={"path": directory.path, "name": entry.name},
+            )
+
+
+def _evidence(directory: ObservedDirectory, found: Sequence[DirectoryEntry]) -> dict[str, Any]:
+    """What an operator needs in order to recognise a disk."""
+    return {
+        "path": directory.path,
+        "real_path": directory.real_path,
+        "device": directory.device,
+        "mount_point": directory.mount_point,
+        "newest_mtime_ms": max((entry.mtime_ms for entry in found), default=None),
+        "count": len(found),
+        "entries": [entry.name for entry in found[:_NAMES_SHOWN]],
+    }
+
+
+def _check_mount(
+    directory: ObservedDirectory, siblings: Sequence[ObservedDirectory], overrides: GuardOverrides
+) -> Iterable[Finding]:
+    for expected in sorted(overrides.expected_mounts):
+        if _is_at_or_below(directory, expected) and directory.mount_point != _real(directory, expected):
+            yield _finding(
+                "not-a-mount",
+                directory,
+                f"{expected} should be a mount, but {directory.path} lies on the file system of"
+                f" {directory.mount_point}",
+                next_step=f"Mount the disk at {expected}; or name the directory where it is mounted.",
+                evidence=_evidence(directory, directory.entries),
+            )
+    if directory.path in overrides.not_a_mount or _is_named(directory, overrides.expected_mounts):
+        return
+    mounted = [sibling for sibling in siblings if _has_a_mount_that_lacks(sibling, directory)]
+    if mounted:
+        yield _finding(
+            "sibling-is-a-mount",
+            directory,
+            f"{mounted[0].path} lies on a disk of its own, mounted at {mounted[0].mount_point}; {directory.path} does"
+            f" not, it lies on the file system of {directory.mount_point}",
+            next_step=f"Mount its disk; or, if it has none, say so with --not-a-mount {directory.path}.",
+            evidence=_evidence(directory, directory.entries),
+        )
+
+
+def _is_at_or_below(directory: ObservedDirectory, expected: str) -> bool:
+    wanted = PurePosixPath(expected)
+    own, real = PurePosixPath(directory.path), PurePosixPath(directory.real_path)
+    return wanted in {own, real, *own.parents, *real.parents}
+
+
+def _real(directory: ObservedDirectory, expected: str) -> str:
+    """The expected mount point as a real path: the log directory's own path may run over a link."""
+    if PurePosixPath(expected) == PurePosixPath(directory.path):
+        return directory.real_path
+    return str(PurePosixPath(expected))
+
+
+def _is_named(directory: ObservedDirectory, expected: Iterable[str]) -> bool:
+    return any(_is_at_or_below(directory, mount) for mount in expected)
+
+
+def _has_a_mount_that_lacks(sibling: ObservedDirectory, directory: ObservedDirectory) -> bool:
+    """True where the sibling is mounted below the place at which the two paths part, and this directory is not."""
+    shared = _common(PurePosixPath(sibling.real_path), PurePosixPath(directory.real_path))
+    return _is_below(sibling.mount_point, shared) and not _is_below(directory.mount_point, shared)
+
+
+def _is_below(path: str, above: PurePosixPath) -> bool:
+    return above in PurePosixPath(path).parents
+
+
+def _common(one: PurePosixPath, other: PurePosixPath) -> PurePosixPath:
+    pairs = zip(one.parts, other.parts, strict=False)
+    return PurePosixPath(*(left for left, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
+def _check_writable(directory: ObservedDirectory) -> Iterable[Finding]:
+    if directory.read_only_filesystem:
+        yield _finding(
+            "read-only-filesystem",
+            directory,
+            f"{directory.path} lies on a file system that is mounted read-only ({directory.mount_point})",
+            next_step="Mount it for writing; the kernel log tells whether an error made it read-only.",
+        )
+    elif not directory.writable and directory.state is not DirectoryState.NOT_A_DIRECTORY:
+        yield _finding(
+            "write-not-permitted",
+            directory,
+            f"nothing can be written to {directory.path}: {directory.write_error}",
+            next_step="Run as the user that owns the directory, or give it to this user.",
+            evidence={"owner_uid": directory.owner_uid, "mode": f"{directory.mode:04o}"},
+        )
+
+
+def _warn_of_foreign_directories(directory: ObservedDirectory, overrides: GuardOverrides) -> Iterable[Finding]:
+    """A broker that starts here ends with "is not in the form of topic-partition" (storage-measured.md 6)."""
+    for name in foreign_directories(directory):
+        if name != LOST_AND_FOUND and directory.path not in overrides.allow_not_blank:
+            continue  # told as directory-not-blank
+        yield _finding(
+            "foreign-directory-stops-start",
+            directory,
+            f"a broker will not start on {directory.path}: the directory {name} in it is not in the form of"
+            " topic-partition",
+            severity=Severity.WARNING,
+            next_step=f"Use a directory below it, such as {PurePosixPath(directory.path) / 'kafka'}, in log.dirs."
+            " Nothing is deleted here.",
+            evidence={"name": name},
+        )
+
+
+def _check_lost_disk(
+    directory: ObservedDirectory, formatted: Sequence[ObservedDirectory], lost: LostDisk
+) -> Iterable[Finding]:
+    if formatted and not _is_half_done(directory):
+        yield from check_lost_disk(lost, directory, formatted, _evidence(directory, directory.entries))
+
+
+def _is_half_done(directory: ObservedDirectory) -> bool:
+    """True where an interrupted format has left its traces: that is no lost disk."""
+    return any(is_leftover(directory, entry) for entry in directory.entries if entry.name != KAFKACTL_LOCK)
+
+
+def _warn_of_temporary_place(directory: ObservedDirectory) -> Iterable[Finding]:
+    for place in ("/tmp", "/var/tmp"):
+        if PurePosixPath(place) in PurePosixPath(directory.real_path).parents:
+            yield _finding(
+                "directory-under-tmp",
+                directory,
+                f"{directory.path} lies under {place}, which systems clean out",
+                severity=Severity.WARNING,
+                next_step="Use a directory that nothing cleans, except on a machine for tests.",
+            )
+
+
+def _finding(
+    id_: str,
+    directory: ObservedDirectory,
+    message: str,
+    *,
+    next_step: str,
+    severity: Severity = Severity.BLOCKER,
+    evidence: dict[str, Any] | None = None,
+) -> Finding:
+    return Finding(
+        id=id_,
+        severity=severity,
+        subject=f"directory {directory.path}",
+        message=message,
+        evidence=evidence if evidence is not None else {"path": directory.path},
+        next_step=next_step,
+    )

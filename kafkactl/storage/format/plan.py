@@ -1,0 +1,318 @@
+"""Plan: what formatting one node means, byte for byte, or everything that speaks against it.
+
+A pure function from what is asked (arguments, configuration, release) and what is there (directories) to a
+`FormatPlan`. Clock, ids and salts come from a `Source`, so that a plan can be made again, or be stored.
+
+`format` of every Kafka release stops at its first complaint; here no rule hides another. The order in which blockers
+come out is Kafka's, so that the first one is what Kafka's own tool would have said (StorageTool.scala, Formatter.java;
+storage.md 1.3), and a message holds Kafka's key phrase where there is one, for whoever searches for it. The rules, in
+that order: format_rules_arguments, format_rules_levels, format_rules_disks, then our own guard; what Kafka does
+silently is told by format_rules_warnings. Words that cannot be parsed are no finding but an InputError (exit 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.voters import Voter
+from kafkactl.quorum.voters import DynamicVoter, hash_order
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.format.arguments import check_mode, check_voter_flags, first_voters, warn_of_voters
+from kafkactl.storage.format.cluster_id import check_cluster_id
+from kafkactl.storage.format.disks import (
+    ClassifiedDirectory,
+    DirectoryClass,
+    check_already_formatted,
+    check_error_directories,
+    check_same_place,
+    check_stored_ids,
+    classify_all,
+)
+from kafkactl.storage.format.files import NodeFiles
+from kafkactl.storage.format.guard import check_blank
+from kafkactl.storage.format.levels import Levels, effective_levels
+from kafkactl.storage.format.scram import ScramCredential, parse_scram
+from kafkactl.storage.format.warnings import (
+    check_owner,
+    check_space,
+    warn_of_idle_flags,
+    warn_of_kept,
+    warn_of_stale_bootstrap,
+    warn_of_unknown_places,
+)
+from kafkactl.storage.model import (
+    Action,
+    DirectoryState,
+    FormatPlan,
+    FormatRequest,
+    ObservedDirectory,
+    ObservedNode,
+    PlannedDirectory,
+    Source,
+)
+from kafkactl.values import Endpoint, Uuid
+
+
+def plan_format(
+    request: FormatRequest, config: NodeConfig, observed: ObservedNode, release: Release, source: Source
+) -> FormatPlan:
+    """The plan for one node; equal arguments give equal plans.
+
+    `outcome` is planned, nothing-to-do or refused; a refused plan has every blocker among its findings, the one that
+    Kafka would have reported first, and no files. Raises InputError for words that cannot be understood: a voter, a
+    feature, a SCRAM argument, a release version, a cluster id where the release decodes it.
+    """
+    cluster_id = check_cluster_id(request.cluster_id, release, migration=config.zookeeper_migration)
+    voters = first_voters(request, config, release, source)
+    levels = effective_levels(request, config, release)
+    credentials = _credentials(request, release, source)
+    facts = _Facts(request, config, observed, release, classify_all(observed.directories, release))
+    first = None if voters is None else _voters(voters, config)
+    findings = [
+        *check_mode(config),
+        *cluster_id.findings,
+        *(warning for credential in credentials for warning in credential.warnings),
+        *levels.parsing_findings,
+        *check_voter_flags(request, config, release),
+        *_check_scram_flag(request, release),
+        *_check_jbod(config, levels, release),
+        *levels.findings,
+        *_check_disks(facts, cluster_id.stored),
+        *warn_of_voters(voters or (), config, request.voter_mode),
+        *_warn_of_taken_id(facts, voters),
+        *warn_of_unknown_places(request, config),
+        *warn_of_idle_flags(request, config),
+        *warn_of_stale_bootstrap(facts.empty, config, release),
+        *warn_of_kept(facts.kept, levels.features, levels.metadata_version.level, first),
+        *config.warnings,
+    ]
+    files = NodeFiles(
+        layout=release.layout,
+        cluster_id=cluster_id.stored,
+        node_id=config.node_id,
+        now_ms=source.now_ms(),
+        is_controller="controller" in config.roles,
+        metadata_version_level=levels.metadata_version.level,
+        features=levels.features,
+        kraft_version=levels.kraft_version,
+        voters=first,
+        scram=credentials,
+    )
+    directories = _untouched(facts) if blockers(findings) else _directories(facts, files, voters, source)
+    findings += check_space(facts.empty, _bytes_needed(directories))
+    outcome = _outcome(directories, findings)
+    return FormatPlan(
+        outcome=outcome,
+        cluster_id=cluster_id.stored,
+        node_id=config.node_id,
+        kafka_version=release.version_text,
+        metadata_version_level=levels.metadata_version.level,
+        metadata_version_name=levels.metadata_version.name,
+        kraft_version=levels.kraft_version,
+        features=dict(levels.features),
+        voters=first or () if _writes_metadata_directory(directories) else (),  # else their ids are on no disk
+        directories=_untouched(facts) if outcome is Outcome.REFUSED else directories,
+        findings=tuple(findings),
+        owner=request.owner,
+    )
+
+
+@frozen(kw_only=False)
+class _Facts:
+    """What was asked and what is there, together."""
+
+    request: FormatRequest
+    config: NodeConfig
+    observed: ObservedNode
+    release: Release
+    classified: tuple[ClassifiedDirectory, ...]
+
+    @property
+    def empty(self) -> list[ObservedDirectory]:
+        """What would be formatted, each real place once."""
+        return [one.directory for one in self.classified if one.kind is DirectoryClass.EMPTY]
+
+    @property
+    def kept(self) -> list[ClassifiedDirectory]:
+        """What is formatted already."""
+        return [one for one in self.classified if one.kind is DirectoryClass.FORMATTED]
+
+    def role(self, path: str) -> str:
+        """metadata or data."""
+        return "metadata" if path == self.config.metadata_log_dir else "data"
+
+    def repeated(self) -> set[str]:
+        """Paths that lead to a place which another path formats: the metadata directory's own, else the first."""
+        chosen: dict[str, str] = {}
+        for directory in self.observed.directories:
+            if directory.path == self.config.metadata_log_dir:
+                chosen[directory.real_path] = directory.path
+        for directory in self.observed.directories:
+            chosen.setdefault(directory.real_path, directory.path)
+        return {one.path for one in self.observed.directories if chosen[one.real_path] != one.path}
+
+
+# --- rules ---------------------------------------------------------------------------------------------------------
+
+
+def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
+    request, config, release = facts.request, facts.config, facts.release
+    yield from check_stored_ids(facts.classified, cluster_id=cluster_id, node_id=config.node_id, release=release)
+    yield from check_already_formatted(facts.classified, ignore_formatted=request.ignore_formatted)
+    yield from check_error_directories(
+        facts.classified, metadata_directory=config.metadata_log_dir, overrides=request.overrides, release=release
+    )
+    yield from check_blank(
+        facts.empty,
+        formatted=[one.directory for one in facts.kept],
+        metadata_directory=config.metadata_log_dir,
+        is_controller="controller" in config.roles,
+        is_broker="broker" in config.roles,
+        overrides=request.overrides,
+        node_id=config.node_id,
+        cluster_id=cluster_id,
+        quorum=facts.observed.quorum,
+    )
+    yield from check_owner(request, facts.empty, facts.observed)
+    yield from check_same_place(facts.observed.directories)
+
+
+def _check_scram_flag(request: FormatRequest, release: Release) -> Iterator[Finding]:
+    if (request.scram or request.credentials) and release.scram_rule == "none":
+        yield blocker(
+            "option-not-in-release",
+            "--add-scram",
+            f"Kafka {release.version_text} has no --add-scram; it came with 3.5",
+            "Add the users once the cluster runs, or name the release that will start with --kafka-version.",
+        )
+
+
+def _check_jbod(config: NodeConfig, levels: Levels, release: Release) -> Iterator[Finding]:
+    """3.7 and 3.8 refuse a broker with several directories below 3.7-IV2 (KIP-858); later ones say it at run time."""
+    needed = release.jbod_format_level
+    if needed and "broker" in config.roles and len(config.log_dirs) > 1 and levels.metadata_version.level < needed:
+        yield blocker(
+            "several-directories-need-newer-metadata-version",
+            "log.dirs",
+            "Multiple log directories (aka JBOD) are not supported in the current MetadataVersion"
+            f" {levels.metadata_version.name}. Need 3.7-IV2 or higher",
+            "Choose --release-version 3.7 or later, or one log directory.",
+            directories=list(config.log_dirs),
+        )
+
+
+def _credentials(request: FormatRequest, release: Release, source: Source) -> tuple[ScramCredential, ...]:
+    parsed = (
+        parse_scram(text, release=release, salt=source.scram_salt(position))
+        for position, text in enumerate(request.scram)
+    )
+    return (*parsed, *request.credentials)
+
+
+def _voters(voters: Sequence[DynamicVoter], config: NodeConfig) -> tuple[Voter, ...]:
+    """In the order of Kafka's VotersRecord, each under the name of the first controller listener, normalised."""
+    listener = config.controller_listener_names[0].upper() if config.controller_listener_names else ""
+    by_id = {voter.node_id: voter for voter in voters}
+    return tuple(
+        Voter(
+            node_id=node_id,
+            directory_id=by_id[node_id].directory_id,
+            endpoints=(Endpoint(listener=listener, host=by_id[node_id].stored_host, port=by_id[node_id].port),),
+        )
+        for node_id in hash_order(by_id)
+    )
+
+
+def _warn_of_taken_id(facts: _Facts, voters: Sequence[DynamicVoter] | None) -> Iterator[Finding]:
+    """The id that the voter list gives the metadata directory may already be another directory's."""
+    own = _own_voter(voters, facts.config.node_id)
+    if own is None:
+        return
+    for one in facts.kept:
+        stored = one.stored.directory_id if one.stored else None
+        is_metadata = one.path == facts.config.metadata_log_dir
+        if not is_metadata and stored == own.directory_id:
+            yield Finding(
+                id="shared-directory-id",
+                severity=Severity.WARNING,
+                subject=f"directory {one.path}",
+                message=f"{one.path} already has the directory id {stored} that the voter list gives to"
+                f" {facts.config.metadata_log_dir}: the node will not start",
+                next_step="Give this node's voter another directory id, on all nodes.",
+            )
+
+
+def _writes_metadata_directory(directories: Sequence[PlannedDirectory]) -> bool:
+    return any(one.role == "metadata" and one.action is Action.FORMAT for one in directories)
+
+
+def _own_voter(voters: Sequence[DynamicVoter] | None, node_id: int) -> DynamicVoter | None:
+    return next((voter for voter in voters or () if voter.node_id == node_id), None)
+
+
+# --- directories and the result --------------------------------------------------------------------------------
+
+
+def _directories(
+    facts: _Facts, files: NodeFiles, voters: Sequence[DynamicVoter] | None, source: Source
+) -> tuple[PlannedDirectory, ...]:
+    own = _own_voter(voters, facts.config.node_id)
+    repeated = facts.repeated()
+    return tuple(
+        _format(one, facts, files, own, source)
+        if one.kind is DirectoryClass.EMPTY and one.path not in repeated
+        else _leave(one, facts)
+        for one in facts.classified
+    )
+
+
+def _format(
+    one: ClassifiedDirectory, facts: _Facts, files: NodeFiles, own: DynamicVoter | None, source: Source
+) -> PlannedDirectory:
+    role = facts.role(one.path)
+    directory_id: Uuid | None = None
+    if facts.release.has_directory_ids:
+        is_voter = own is not None and role == "metadata"
+        directory_id = own.directory_id if own and is_voter else source.directory_id(one.path)
+    return PlannedDirectory(
+        path=one.path,
+        role=role,
+        directory_id=directory_id,
+        action=Action.FORMAT,
+        files=files.of_directory(directory_id, is_metadata=role == "metadata"),
+        place=_place(one.directory),
+        found=frozenset(entry.name for entry in one.directory.entries),
+    )
+
+
+def _place(directory: ObservedDirectory) -> tuple[int, int] | None:
+    is_there = directory.state is DirectoryState.DIRECTORY
+    return (directory.device, directory.inode) if is_there else None
+
+
+def _leave(one: ClassifiedDirectory, facts: _Facts) -> PlannedDirectory:
+    return PlannedDirectory(
+        path=one.path,
+        role=facts.role(one.path),
+        directory_id=one.stored.directory_id if one.stored else None,
+        action=Action.KEEP if one.kind is DirectoryClass.FORMATTED else Action.SKIP,
+    )
+
+
+def _untouched(facts: _Facts) -> tuple[PlannedDirectory, ...]:
+    """A refused plan touches nothing."""
+    return tuple(_leave(one, facts) for one in facts.classified)
+
+
+def _bytes_needed(directories: Sequence[PlannedDirectory]) -> dict[str, int]:
+    return {one.path: sum(len(file.content) for file in one.files) for one in directories}
+
+
+def _outcome(directories: Sequence[PlannedDirectory], findings: Sequence[Finding]) -> Outcome:
+    if blockers(findings):
+        return Outcome.REFUSED
+    changes = any(one.action is Action.FORMAT for one in directories)
+    return Outcome.PLANNED if changes else Outcome.NOTHING_TO_DO

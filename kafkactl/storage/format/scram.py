@@ -1,0 +1,112 @@
+"""SCRAM credentials of the first controller: the keys made from a password.
+
+The law: no password, salted password or key appears in a repr, an error or a finding; names and numbers may.
+Sources: KIP-900, clients `ScramFormatter` (RFC 5802; no SASLprep, as in Kafka).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+from typing import Any
+
+from kafkactl.errors import InputError
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.storage.format.scram_argument import ScramMechanism, read_argument, read_old_argument
+
+
+@frozen
+class ScramCredential:
+    """One user's credential as the metadata log keeps it. Keys and salt stay out of its repr."""
+
+    name: str
+    mechanism: ScramMechanism
+    iterations: int
+    salt: bytes = field(repr=False)
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+    warnings: tuple[Finding, ...] = ()
+
+    def record_value(self) -> dict[str, Any]:
+        """The value of a UserScramCredentialRecord, by the names of its definition. Holds secrets."""
+        return {
+            "Name": self.name,
+            "Mechanism": self.mechanism.type,
+            "Salt": self.salt,
+            "StoredKey": self.stored_key,
+            "ServerKey": self.server_key,
+            "Iterations": self.iterations,
+        }
+
+
+def parse_scram(text: str, *, release: Release, salt: bytes) -> ScramCredential:
+    """Read one argument `SCRAM-SHA-256=[name=…,password=…]` as the tool of `release` does, and make its keys.
+
+    `salt` is used where the argument names none. A release without SCRAM at format time (3.3, 3.4) is read like
+    3.5; whether it may be used is the planner's question. Raises InputError, with one id a cause and no secret.
+    """
+    given = (read_argument if release.scram_rule == "any" else read_old_argument)(text)
+    salt = salt if given.salt is None else given.salt
+    salted = given.salted_password
+    if salted is None:
+        salted = salted_password(given.mechanism, given.password, salt, given.iterations)
+    return ScramCredential(
+        name=given.name,
+        mechanism=given.mechanism,
+        iterations=given.iterations,
+        salt=salt,
+        stored_key=stored_key(given.mechanism, salted),
+        server_key=server_key(given.mechanism, salted),
+        warnings=given.warnings,
+    )
+
+
+def read_scram_lines(data: bytes, *, file: str) -> tuple[str, ...]:
+    """The arguments in a `--scram-file`: UTF-8, one a line, blank lines and lines that begin with `#` left out.
+
+    Raises InputError `scram-file-not-utf8`, `scram-file-empty`.
+    """
+    try:
+        text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{file}: byte {error.start} is not UTF-8",
+            id="scram-file-not-utf8",
+            next_step="Save the file as UTF-8 text, one SCRAM argument a line.",
+        ) from None
+    lines = (line.strip() for line in re.split(r"\r\n|\r|\n", text))
+    found = tuple(line for line in lines if line and not line.startswith("#"))
+    if not found:
+        raise InputError(
+            f"{file} holds no SCRAM argument",
+            id="scram-file-empty",
+            next_step="Write one a line: SCRAM-SHA-512=[name=admin,password=…]",
+        )
+    return found
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
+    """RFC 5802 `Hi`: PBKDF2 with one block, over the password's UTF-8 bytes."""
+    import hashlib  # with OpenSSL behind it: a format without users need not load that
+
+    return hashlib.pbkdf2_hmac(mechanism.hash, password.encode("utf-8", "replace"), salt, iterations)
+
+
+def stored_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
+    """The hash of the client key, by which a server checks a client's proof."""
+    import hashlib
+    import hmac
+
+    return hashlib.new(mechanism.hash, hmac.digest(salted, b"Client Key", mechanism.hash)).digest()
+
+
+def server_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
+    """The key with which a server signs."""
+    import hmac
+
+    return hmac.digest(salted, b"Server Key", mechanism.hash)

@@ -1,0 +1,1 @@
+"""Will a node start from its disks, and what would it lose?"""

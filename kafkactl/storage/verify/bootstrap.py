@@ -1,0 +1,316 @@
+"""Which records found a new cluster: those of bootstrap.checkpoint, those of the 0-0 checkpoint, or a default.
+
+Up to 4.3 a node of any role reads bootstrap.checkpoint from its metadata directory, checks no CRC, and dies of what
+does not parse (`BootstrapDirectory`, `BatchFileReader`); without the file it takes a default. 4.4 reads the file too if
+it is there, and lets the data records of the 0-0 checkpoint override it (`QuorumController.handleLoadBootstrap`). The
+records count only for the controller that becomes the first leader of an empty metadata log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.features.catalog.index import metadata_version
+from kafkactl.features.catalog.release_version import understood
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
+from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
+from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
+from kafkactl.storage.verify.model import (
+    DIES,
+    Loss,
+    Phase,
+    Situation,
+    Trouble,
+    file_subject,
+    loses,
+    stops,
+    tells,
+    warns,
+)
+from kafkactl.storage.verify.state import log_looks_empty
+from kafkactl.storage.verify.voters import has_a_vote
+
+_REFORMAT = "If the node never started: `kafkactl storage unformat`, then format it again. Else restore the file."
+# What BatchFileReader can read among control records; the second set since 4.4 (KAFKA-19648).
+_CONTROL_READ = {"LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"}
+_CONTROL_READ_LATER = {"KRAFT_VERSION", "KRAFT_VOTERS"}
+_NO_LEVEL = "No FeatureLevelRecord for metadata.version was found in the bootstrap metadata from"
+
+
+@frozen
+class BootstrapRecords:
+    """What a first leader would write. `source` is bootstrap.checkpoint, the 0-0 checkpoint, or `default`.
+
+    `levels` are feature levels by name, metadata.version among them; `scram` are user and mechanism.
+    """
+
+    source: str
+    levels: dict[str, int]
+    scram: frozenset[tuple[str, int]] = frozenset()
+
+
+@frozen
+class _File:
+    """bootstrap.checkpoint as the node's reader sees it: records, or the words it dies with."""
+
+    contents: Contents
+    fatal: str | None
+    crc_problem: str | None
+    stop: Stop | None
+
+
+def bootstrap_rules(situation: Situation) -> Iterator[Trouble]:
+    """What reading bootstrap.checkpoint does, what is wrong with it, and what its loss would change."""
+    read = situation.metadata_directory.observed.bootstrap_checkpoint
+    if read is not None:
+        yield from _file_rules(situation, read)
+    readable = read is None or read.content is not None
+    if situation.is_controller and readable and log_looks_empty(situation):
+        yield from _founding_rules(situation, read)
+
+
+def founding_records(situation: Situation) -> BootstrapRecords:
+    """The records that the node would found a cluster with."""
+    newest = situation.log.latest_snapshot  # a newer snapshot, even a broken one, hides the 0-0 checkpoint
+    held = newest.contents if newest is not None and newest.is_first else None
+    if situation.release.layout >= 4 and held is not None and held.features:
+        return _of(held, FIRST_CHECKPOINT)
+    read = situation.metadata_directory.observed.bootstrap_checkpoint
+    if read is not None and read.content is not None:
+        return _of(_read_file(situation, read).contents, BOOTSTRAP_CHECKPOINT)
+    return BootstrapRecords(source="default", levels={METADATA_VERSION: default_level(situation)})
+
+
+def default_level(situation: Situation) -> int:
+    """The metadata.version of a node that finds no records: 3.x asks inter.broker.protocol.version first."""
+    asked = situation.config.inter_broker_protocol_version
+    if situation.release.uses_inter_broker_protocol and asked is not None:
+        found = understood(situation.release, asked)
+        return max(found.level if found is not None else 0, situation.rules.bootstrap_lowest_level)
+    return situation.release.production_level
+
+
+def _of(contents: Contents, source: str) -> BootstrapRecords:
+    return BootstrapRecords(source=source, levels=contents.levels, scram=frozenset(contents.scram))
+
+
+# --- reading the file ---------------------------------------------------------------------------------------------
+
+
+def _file_rules(situation: Situation, read: FileRead) -> Iterator[Trouble]:
+    subject = file_subject(read.path)
+    if read.content is None:
+        yield stops(
+            "unreadable-bootstrap-checkpoint",
+            Phase.BOOTSTRAP_CHECKPOINT,
+            subject,
+            f"The file cannot be read: {read.error}.",
+            says=_unreadable_words(read),
+            next_step="Give the file to the user that runs Kafka.",
+        )
+        return
+    found = _read_file(situation, read)
+    fatal = found.fatal or _level_refused(situation, found.contents, read.path)
+    if fatal is not None:
+        yield stops(
+            "broken-bootstrap-checkpoint",
+            Phase.BOOTSTRAP_CHECKPOINT,
+            subject,
+            "The file is not one that a node can read, and every node reads it, even if it does not need it.",
+            says=fatal,
+            next_step=_REFORMAT,
+            size_bytes=len(read.content),
+        )
+    elif found.crc_problem is not None:
+        yield _wrong_crc(situation, subject, found.crc_problem)
+
+
+def _unreadable_words(read: FileRead) -> str:
+    if (read.error or "").startswith("Is a directory"):
+        return "java.io.IOException: Is a directory"
+    return f"java.nio.file.AccessDeniedException: {read.path}"
+
+
+def _magic_ignored(data: bytes) -> bytes:
+    """The file as this reader takes it: any magic of 2 or more is read as 2 (`FileLogInputStream.nextBatch`)."""
+    position, seen = 0, bytearray(data)
+    while position + LENGTH_END < len(seen):
+        magic_at = position + MAGIC_POSITION
+        if magic_at < len(seen) and 2 < seen[magic_at] < 128:
+            seen[magic_at] = MAGIC
+        length = int.from_bytes(seen[position + 8 : position + LENGTH_END], "big", signed=True)
+        if length < 0:
+            break
+        position += LENGTH_END + length
+    return bytes(seen)
+
+
+def _read_file(situation: Situation, read: FileRead) -> _File:
+    """Follow FileLogInputStream and BatchFileReader: CRCs unchecked, a cut batch is the end of the file."""
+    data = _magic_ignored(read.content or b"")
+    contents, crc_problem = Contents(decode_all=True), None
+    stop: Stop | None = None
+    fatal: str | None = None
+    for found in walk_batches([data], len(data), file=read.path, check_crc=False):
+        if isinstance(found, FoundBatch):
+            contents.add(found, file=read.path)
+            crc_problem = crc_problem or (None if found.problem is None else str(found.problem))
+        else:
+            stop = found
+            fatal = _fatal_stop(found, read.path)
+    fatal = _fatal_content(situation, contents) or fatal
+    if fatal is None and not any(change.name == METADATA_VERSION for change in contents.features):
+        fatal = f"{_NO_LEVEL} the binary bootstrap metadata file: {read.path}"
+    return _File(contents=contents, fatal=fatal, crc_problem=crc_problem, stop=stop)
+
+
+def _fatal_stop(stop: Stop, path: str) -> str | None:
+    if stop.reason == "length":
+        return f"Found record size {stop.length} smaller than minimum record overhead (14) in file {path}."
+    return DIES if stop.reason in ("magic", "crc") else None
+
+
+def _fatal_content(situation: Situation, contents: Contents) -> str | None:
+    """The first record that this release's reader does not take."""
+    broken = contents.undecodable
+    if broken is not None and broken.whole_batch:
+        return DIES
+    if contents.unknown_control is not None:
+        return f"Unable to read control record at offset {contents.unknown_control[0]}"
+    if broken is not None and broken.control:
+        return f"Unable to read control record at offset {broken.offset}"
+    read = _CONTROL_READ | (_CONTROL_READ_LATER if situation.rules.bootstrap_reads_voters else set())
+    strange = set(contents.control) - read
+    if strange:
+        return "Unable to read control record at offset"
+    known = situation.release_record_types
+    unknown = [offset for kind, offset in contents.first_offsets.items() if kind[1] > known.get(kind[0], -1)]
+    at = min([*unknown, *([] if broken is None else [broken.offset])], default=None)
+    return None if at is None else f"unable to deserialize record at offset {at}"
+
+
+def _level_refused(situation: Situation, contents: Contents, path: str) -> str | None:
+    """A metadata.version that the reader itself refuses; from 4.0.1 on only the first leader looks at it."""
+    level = contents.levels.get(METADATA_VERSION)
+    if level is None:
+        return f"{_NO_LEVEL} the binary bootstrap metadata file: {path}"
+    if not situation.release.zookeeper_mode and not situation.release.reads_unused_bootstrap_checkpoint:
+        return None
+    if level > situation.release.testing_level or level < situation.release.lowest_supported_level:
+        return no_metadata_version(situation, level)
+    lowest, words = situation.rules.bootstrap_lowest_level, situation.rules.bootstrap_level_words
+    if level < lowest:
+        return f"Bootstrap {words} before {metadata_version(lowest).name} are not supported."
+    return None
+
+
+def no_metadata_version(situation: Situation, level: int) -> str:
+    """What a release says of a level without a name (`MetadataVersion.fromFeatureLevel`)."""
+    return f"No MetadataVersion with {situation.rules.level_word} {level}"
+
+
+def _wrong_crc(situation: Situation, subject: str, problem: str) -> Trouble:
+    message = f"The file is not what was written ({problem}), and the node will not notice: it checks no CRC here."
+    step = "Compare its content (`kafkactl storage dump`) with that of the node's other directories."
+    if situation.is_controller and log_looks_empty(situation):
+        return loses("bootstrap-checkpoint-crc-mismatch", subject, message, next_step=step)
+    return warns("bootstrap-checkpoint-crc-mismatch", subject, message, next_step=step)
+
+
+# --- what a new cluster would be founded with -----------------------------------------------------------------------
+
+
+def _founding_rules(situation: Situation, read: FileRead | None) -> Iterator[Trouble]:
+    records = founding_records(situation)
+    yield from _ignored_checkpoint(situation, records)
+    if records.source == "default" and not _ignored_contents(situation):
+        yield _default_used(situation, records)
+    if situation.release.layout >= 4 and records.source == FIRST_CHECKPOINT and read is not None:
+        yield tells(
+            "unused-bootstrap-checkpoint",
+            file_subject(read.path),
+            "The file is read, and then overridden by the records of the 0-0 checkpoint.",
+        )
+
+
+def _ignored_contents(situation: Situation) -> Contents | None:
+    """Records of a 0-0 checkpoint that nobody reads in this release: 4.4 disks under 4.3, or before 3.6."""
+    first = situation.log.first_checkpoint
+    if situation.release.layout >= 4 or first is None or first.contents is None or not first.contents.features:
+        return None
+    return first.contents
+
+
+def _ignored_checkpoint(situation: Situation, records: BootstrapRecords) -> Iterator[Trouble]:
+    contents = _ignored_contents(situation)
+    first = situation.log.first_checkpoint
+    if contents is None or first is None:
+        return
+    subject = file_subject(f"{situation.log.path}/{first.name}")
+    version = situation.release.version_text
+    yield loses(
+        "newer-checkpoint-ignored",
+        subject,
+        f"The disks were formatted for Kafka 4.4 or later, which keeps features and users in the 0-0 checkpoint."
+        f" Kafka {version} looks for them in bootstrap.checkpoint only.",
+        *_differences(contents.levels, frozenset(contents.scram), records, subject),
+        next_step=f"Start Kafka 4.4 or later, or format again with `--kafka-version {version}`.",
+        formatted=dict(sorted(contents.levels.items())),
+        would_be=dict(sorted(records.levels.items())),
+    )
+
+
+def _differences(
+    levels: dict[str, int],
+    scram: frozenset[tuple[str, int]],
+    records: BootstrapRecords,
+    subject: str,
+) -> Iterator[Loss]:
+    wanted, got = levels.get(METADATA_VERSION), records.levels.get(METADATA_VERSION)
+    if wanted != got:
+        yield Loss(
+            what="release",
+            subject=subject,
+            message=f"metadata.version becomes {_name(got)} instead of {_name(wanted)}.",
+        )
+    others = {name: level for name, level in levels.items() if name != METADATA_VERSION}
+    lost = {name: level for name, level in others.items() if records.levels.get(name, 0) != level}
+    if lost:
+        text = ", ".join(f"{name}={level}" for name, level in sorted(lost.items()))
+        yield Loss(what="features", subject=subject, message=f"Not set: {text}.")
+    if scram - records.scram:
+        users = ", ".join(sorted({user for user, _ in scram - records.scram}))
+        yield Loss(what="scram", subject=subject, message=f"Users that would not exist: {users}.")
+
+
+def _name(level: int | None) -> str:
+    if level is None:
+        return "nothing"
+    try:
+        return f"{metadata_version(level).name} ({level})"
+    except KeyError:
+        return str(level)
+
+
+def _default_used(situation: Situation, records: BootstrapRecords) -> Trouble:
+    """The founding records are gone: what was chosen at format is not known any more, so all of it may be lost."""
+    where = situation.config.metadata_log_dir
+    wanted = BOOTSTRAP_CHECKPOINT if situation.release.layout < 4 else f"{FIRST_CHECKPOINT} with metadata records"
+    level = _name(records.levels[METADATA_VERSION])
+    subject = f"directory {where}"
+    losses = (
+        Loss(what="release", subject=subject, message=f"metadata.version becomes {level}, whatever was asked for."),
+        Loss(what="features", subject=subject, message="Every other feature stays at level 0."),
+        Loss(what="scram", subject=subject, message="Users given at format do not exist."),
+    )
+    return loses(
+        "missing-bootstrap-checkpoint",
+        subject,
+        f"There is no {wanted} in the metadata directory. If this node becomes the first leader of a new cluster, it"
+        f" sets metadata.version {level} and nothing else: no other feature, no SCRAM user.",
+        *(losses if has_a_vote(situation) else ()),
+        next_step=_REFORMAT,
+        default_metadata_version=records.levels[METADATA_VERSION],
+    )

@@ -1,0 +1,180 @@
+"""Whether the binary knows the feature levels and record types that it will find in the metadata.
+
+A controller replays every FeatureLevelRecord against the range it supports (`FeatureControlManager.replay`), and both
+roles build an image of it (`FeaturesDelta`); on a controller each failure ends the process. A broker alone stays up and
+asks the controllers in vain to be registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kafkactl.features.catalog.index import features_of
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.metadata.log.scan import FeatureChange
+from kafkactl.storage.verify.bootstrap import founding_records, no_metadata_version
+from kafkactl.storage.verify.log import SnapshotFacts
+from kafkactl.storage.verify.model import Phase, Situation, Trouble, file_subject, stops, warns
+from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty, replayed_changes
+
+_FIRST_JBOD_LEVEL = 17  # 3.7-IV2
+
+
+class Range(NamedTuple):
+    """Levels that a node supports, both ends included."""
+
+    lowest: int
+    highest: int
+
+    def __str__(self) -> str:
+        """As VersionRange prints itself."""
+        return str(self.lowest) if self.lowest == self.highest else f"{self.lowest}-{self.highest}"
+
+
+def feature_rules(situation: Situation) -> Iterator[Trouble]:
+    """Levels in the log, levels that a new cluster would be founded with, and what several directories need."""
+    if log_looks_empty(situation) and situation.is_controller:
+        yield from _founding_levels(situation)
+    else:
+        yield from _levels_in_log(situation)
+    yield from _several_directories(situation)
+
+
+def supported(situation: Situation, name: str) -> Range:
+    """The range that a controller of this release, so configured, supports of a feature."""
+    release, unstable = situation.release, situation.config.unstable_features
+    if name == METADATA_VERSION:
+        return Range(release.lowest_supported_level, release.testing_level if unstable else release.production_level)
+    facts = features_of(release).get(name)
+    if facts is None:
+        return Range(0, 0)
+    return Range(0, facts.latest_testing if unstable else facts.latest_production)
+
+
+def _unsupported(situation: Situation, changes: Iterable[FeatureChange]) -> FeatureChange | None:
+    for change in changes:
+        if change.name == KRAFT_VERSION and situation.rules.recorded_kraft_version_ignored:
+            continue
+        low, high = supported(situation, change.name)
+        if not low <= change.level <= high:
+            return change
+    return None
+
+
+def _levels_in_log(situation: Situation) -> Iterator[Trouble]:
+    """Every record is replayed, not only the last of each feature; a snapshot stands for all before it."""
+    snapshot = loaded_snapshot(situation)
+    since = 0 if snapshot is None else snapshot.offset
+    bad = _unsupported(situation, [one for one in situation.log.contents.features if one.offset >= since])
+    if bad is None:
+        return
+    yield from _stopped_by(situation, bad, f"metadata log in {situation.config.metadata_log_dir}")
+
+
+def snapshot_level_rules(situation: Situation) -> Iterator[Trouble]:
+    """Levels in the snapshot that is loaded before the log."""
+    snapshot = loaded_snapshot(situation)
+    if snapshot is None or snapshot.contents is None:
+        return
+    bad = _unsupported(situation, snapshot.contents.features)
+    if bad is not None:
+        yield from _stopped_by(situation, bad, file_subject(f"{situation.log.path}/{snapshot.name}"))
+    elif snapshot.is_first and snapshot.contents.features:
+        yield _only_here(situation, snapshot)
+
+
+def _only_here(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+    return warns(
+        "newer-checkpoint-taken-as-snapshot",
+        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        f"The disks were formatted for Kafka 4.4 or later. Kafka {situation.release.version_text} takes the 0-0"
+        " checkpoint for a snapshot, so its features never enter the metadata log: other nodes do not learn of them.",
+        next_step=f"Format again with `--kafka-version {situation.release.version_text}` before the first start.",
+    )
+
+
+def _stopped_by(situation: Situation, bad: FeatureChange, subject: str) -> Iterator[Trouble]:
+    if situation.is_controller:
+        yield _dies_of(situation, bad, subject, Phase.METADATA_REPLAY)
+    else:
+        yield _never_registers(situation, bad, subject)
+
+
+def _dies_of(situation: Situation, change: FeatureChange, subject: str, phase: Phase) -> Trouble:
+    low_high = supported(situation, change.name)
+    version = situation.release.version_text
+    return stops(
+        "unsupported-feature-level",
+        phase,
+        subject,
+        f"{change.name} is at level {change.level}; Kafka {version} supports {low_high}.",
+        says=_words(situation, change, low_high),
+        next_step="Start a release that supports this level; a level can only be lowered by a running cluster.",
+        feature=change.name,
+        level=change.level,
+        supported=[low_high.lowest, low_high.highest],
+        offset=change.offset,
+    )
+
+
+def _words(situation: Situation, change: FeatureChange, low_high: Range) -> str:
+    """What the node logs. The metadata loader meets a level without a name, the controller one out of range."""
+    nameless = change.name == METADATA_VERSION and not (
+        situation.release.lowest_supported_level <= change.level <= situation.release.testing_level
+    )
+    if nameless:
+        return no_metadata_version(situation, change.level)
+    return (
+        f"Tried to apply FeatureLevelRecord FeatureLevelRecord(name='{change.name}', featureLevel={change.level}),"
+        f" but this controller only supports versions {low_high}"
+    )
+
+
+def _never_registers(situation: Situation, change: FeatureChange, subject: str) -> Trouble:
+    low_high = supported(situation, change.name)
+    return stops(
+        "unsupported-feature-level",
+        Phase.WAITING_FOR_REGISTRATION,
+        subject,
+        f"{change.name} is at level {change.level}; Kafka {situation.release.version_text} supports {low_high}."
+        " The broker stays up and is never registered.",
+        says="Unable to register broker",
+        waits=True,
+        next_step="Start a release that supports this level.",
+        feature=change.name,
+        level=change.level,
+        supported=[low_high.lowest, low_high.highest],
+    )
+
+
+def _founding_levels(situation: Situation) -> Iterator[Trouble]:
+    records = founding_records(situation)
+    changes = [FeatureChange(offset=-1, name=name, level=level) for name, level in records.levels.items()]
+    bad = _unsupported(situation, changes)
+    if bad is not None:
+        yield _dies_of(situation, bad, f"records in {records.source}", Phase.CONTROLLER_ACTIVATION)
+
+
+def _several_directories(situation: Situation) -> Iterator[Trouble]:
+    """A broker with several directories under an old metadata.version logs an error and runs (3.7 on)."""
+    level = finalized_level(situation)
+    many = situation.is_broker and len(set(situation.config.log_dirs)) > 1
+    reports = many and situation.rules.reports_old_level_of_directories
+    if reports and level is not None and level < _FIRST_JBOD_LEVEL:
+        yield warns(
+            "several-directories-not-supported",
+            f"node {situation.config.node_id}",
+            f"metadata.version {level} does not support several log directories (3.7-IV2, level 17, does). The broker"
+            " logs an error and runs; a failed directory would not be reported.",
+            next_step="Upgrade metadata.version to 3.7 or later.",
+            metadata_version=level,
+        )
+
+
+def finalized_level(situation: Situation) -> int | None:
+    """The metadata.version in force after a start, as far as these disks tell."""
+    if log_looks_empty(situation):
+        return founding_records(situation).levels.get(METADATA_VERSION) if situation.is_controller else None
+    levels = {change.name: change.level for change in replayed_changes(situation)}
+    return levels.get(METADATA_VERSION)

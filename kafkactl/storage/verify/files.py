@@ -1,0 +1,189 @@
+"""The files in the folder of the metadata log, apart from snapshots: may they be opened, and do the small ones parse?
+
+Sources: `LogLoader`, `LogFileUtils`, `PartitionMetadataReadBuffer`, `LeaderEpochCheckpointFile`, `CheckpointFile`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+from kafkactl.protocol.text.java_text import parse_int
+from kafkactl.storage.model import FileRead
+from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from kafkactl.storage.verify.model import Phase, Situation, Trouble, file_subject, stops, warns
+from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
+
+_OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
+_NOT_UTF8 = "java.nio.charset.MalformedInputException"
+_COLON = re.compile(r":\s+", re.ASCII)
+
+
+def file_rules(situation: Situation) -> Iterator[Trouble]:
+    """What cannot be opened, is named otherwise, or does not parse."""
+    yield from _files_usable(situation)
+    yield from _file_names(situation)
+    yield from _small_files(situation)
+
+
+def _files_usable(situation: Situation) -> Iterator[Trouble]:
+    log = situation.log
+    if log.state == "unreadable":
+        yield stops(
+            "metadata-log-unreadable",
+            Phase.METADATA_DIRECTORY,
+            f"directory {log.path}",
+            f"The directory cannot be listed: {log.error}.",
+            says=f"{log.path}",
+            next_step="Give it to the user that runs Kafka.",
+        )
+    for name, words in log.passed_over:
+        yield warns(
+            "log-file-not-regular",
+            file_subject(f"{log.path}/{name}"),
+            f"The name is that of a segment, and there is {words}: a node starts without it.",
+            next_step="Find out who made it: Kafka makes regular files only. Then move it away.",
+        )
+    for name, error in log.unreadable:
+        yield stops(
+            "metadata-log-unreadable",
+            Phase.METADATA_LOG,
+            file_subject(f"{log.path}/{name}"),
+            f"The file cannot be opened as a node opens it: {error}.",
+            says=_open_words(f"{log.path}/{name}", error),
+            next_step="Give all files of the node to the user that runs Kafka.",
+        )
+
+
+def _open_words(path: str, error: str) -> str:
+    if error.endswith("to write"):
+        return f"java.nio.file.AccessDeniedException: {path}"
+    return f"Could not read file {path}"
+
+
+def _file_names(situation: Situation) -> Iterator[Trouble]:
+    """Segments, indexes and producer snapshots are named by an offset; a node parses the name of each such file."""
+    for entry in situation.metadata_directory.observed.metadata_log or ():
+        stem, dot, _ = entry.name.partition(".")
+        if entry.kind == "file" and dot and entry.name.endswith(_OFFSET_NAMED) and parse_int(stem, 64) is None:
+            yield stops(
+                "file-not-named-by-offset",
+                Phase.METADATA_LOG,
+                file_subject(f"{situation.log.path}/{entry.name}"),
+                "A file of this kind is named by an offset of 20 digits; this one is not.",
+                says=f'For input string: "{stem}"',
+                next_step="Move the file away.",
+            )
+
+
+def _small_files(situation: Situation) -> Iterator[Trouble]:
+    found = situation.log.small_files.get(PARTITION_METADATA)
+    if found is not None and found.content is not None:
+        yield from _partition_metadata(found)
+    found = situation.log.small_files.get(LEADER_EPOCH_CHECKPOINT)
+    if found is not None and found.content is not None:
+        yield from _leader_epochs(found)
+
+
+def _partition_metadata(found: FileRead) -> Iterator[Trouble]:
+    """Two lines, `version: 0` and `topic_id: …`; what stands before the colons is not looked at."""
+    problem = _partition_metadata_problem(found.content or b"")
+    if problem is not None:
+        yield stops(
+            "broken-partition-metadata",
+            Phase.METADATA_LOG,
+            file_subject(found.path),
+            "The file does not name the metadata topic.",
+            says=problem,
+            next_step="Remove the file; a node writes it again.",
+        )
+
+
+def _partition_metadata_problem(content: bytes) -> str | None:
+    """What a node says of the file (`PartitionMetadataReadBuffer`), None if it takes it."""
+    text = _utf8(content)
+    if text is None:
+        return _NOT_UTF8
+    fields = [_COLON.split(line) for line in text.splitlines()[:2]]
+    if any(len(field) != 2 for field in fields) or (fields and parse_int(fields[0][1]) is None):
+        return "Malformed line in"
+    if fields and parse_int(fields[0][1]) != 0:
+        return "Unrecognized version of partition metadata file"
+    if len(fields) < 2:  # the reader asks a line that is not there
+        return 'because "this.text" is null'
+    return _topic_id_problem(fields[1][1])
+
+
+def _topic_id_problem(text: str) -> str | None:
+    try:
+        topic_id = Uuid.parse(text)
+    except InputError:
+        return "java.lang.IllegalArgumentException"
+    if topic_id == METADATA_TOPIC_ID:
+        return None
+    return "Invalid topic ID" if topic_id == ZERO_UUID else f"log already contained topic ID {topic_id}"
+
+
+def _utf8(content: bytes) -> str | None:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _leader_epochs(found: FileRead) -> Iterator[Trouble]:
+    """Entries of epoch and offset (`LeaderEpochCheckpointFile`)."""
+    problem = checkpoint_problem(found.content or b"", parts=2)
+    if problem is not None:
+        yield stops(
+            "broken-leader-epoch-checkpoint",
+            Phase.METADATA_LOG,
+            file_subject(found.path),
+            f"The file is not one that a node can read: {problem.words}",
+            says=problem.words,
+            next_step="Remove the file; a node makes it again from the log.",
+        )
+
+
+# --- checkpoint files of text -----------------------------------------------------------------------------------------
+
+
+@frozen
+class CheckpointProblem:
+    """What a reader says of a checkpoint file of text. `is_io`: as an I/O error, which puts a directory offline."""
+
+    words: str
+    is_io: bool = True
+
+
+def checkpoint_problem(content: bytes, *, parts: int) -> CheckpointProblem | None:
+    """Read `0`, a count, then that many lines of `parts` words, numbers but for a topic's name (`CheckpointFile`).
+
+    An empty file and one that ends behind its version are none.
+    """
+    text = _utf8(content)
+    if text is None:
+        return CheckpointProblem(words=_NOT_UTF8)
+    lines = text.splitlines()
+    numbers = [parse_int(line) for line in lines[:2]]
+    if None in numbers:
+        return CheckpointProblem(words="Malformed line in checkpoint file")
+    if numbers and numbers[0] != 0:
+        return CheckpointProblem(words="Unrecognised version:")
+    return None if len(lines) < 2 else _entries_problem(lines[2:], numbers[1] or 0, parts)
+
+
+def _entries_problem(lines: list[str], count: int, parts: int) -> CheckpointProblem | None:
+    if count < 0:
+        return CheckpointProblem(words="Illegal Capacity", is_io=False)
+    for line in lines:
+        words = re.split(r"\s+", line, flags=re.ASCII)
+        if len(words) != parts:
+            return CheckpointProblem(words="Malformed line in checkpoint file")
+        if parse_int(words[-2]) is None or parse_int(words[-1], 64) is None:
+            return CheckpointProblem(words="java.lang.NumberFormatException: For input string", is_io=False)
+    if count != len(lines):
+        return CheckpointProblem(words=f"Expected [{count}] entries in checkpoint file")
+    return None

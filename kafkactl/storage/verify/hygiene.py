@@ -1,0 +1,104 @@
+"""What does not change a start and still wants a look: leftovers, owners, modes, readable secrets, unequal copies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kafkactl.metadata.log.scan import Contents, FoundBatch, walk_batches
+from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
+from kafkactl.storage.verify.model import Situation, Trouble, directory_subject, file_subject, tells, warns
+
+_LEFTOVER = re.compile(r".*\.(tmp|part|deleted|swap|cleaned)")
+_GROUP_OR_OTHER_READ = 0o044
+
+
+def hygiene_rules(situation: Situation) -> Iterator[Trouble]:
+    """All of them."""
+    yield from _leftovers(situation)
+    yield from _as_root(situation)
+    yield from _owners(situation)
+    yield from _readable_secrets(situation)
+    yield from _unequal_bootstrap(situation)
+
+
+def _leftovers(situation: Situation) -> Iterator[Trouble]:
+    for directory in situation.directories:
+        seen = directory.observed
+        names = [entry.name for entry in (*seen.entries, *(seen.metadata_log or ())) if entry.kind == "file"]
+        left = [name for name in names if _LEFTOVER.fullmatch(name)]
+        if left:
+            yield tells(
+                "leftover-files",
+                directory_subject(directory.path),
+                f"Something was interrupted here: {', '.join(left[:5])}.",
+                next_step="A node removes or ignores them.",
+                names=left,
+            )
+
+
+def _as_root(situation: Situation) -> Iterator[Trouble]:
+    """root may read and write everything, so nothing can be said of permissions; Kafka seldom runs as root."""
+    owners = sorted({one.observed.owner_uid for one in situation.directories})
+    if situation.observed.process_uid == 0 and any(owners):
+        yield tells(
+            "judged-as-root",
+            f"node {situation.config.node_id}",
+            f"verify runs as root, and the directories belong to user {', '.join(map(str, owners))}: what that user may"
+            " read and write was not judged.",
+            next_step="Run it as the user that runs Kafka.",
+            owners=owners,
+        )
+
+
+def _owners(situation: Situation) -> Iterator[Trouble]:
+    """Files of another owner than their directory: somebody formatted as root, most often."""
+    for directory in situation.directories:
+        seen = directory.observed
+        reads = [seen.meta_properties, seen.bootstrap_checkpoint, *seen.metadata_files.values()]
+        others = sorted({one.path for one in reads if one is not None and one.owner_uid != seen.owner_uid})
+        if others:
+            yield warns(
+                "files-of-another-owner",
+                directory_subject(directory.path),
+                f"The directory belongs to user {seen.owner_uid}, and some of its files do not: {', '.join(others)}.",
+                next_step="Give directory and files to the user that runs Kafka.",
+                files=others,
+            )
+
+
+def _readable_secrets(situation: Situation) -> Iterator[Trouble]:
+    for directory in situation.directories:
+        seen = directory.observed
+        for read in (seen.bootstrap_checkpoint, seen.metadata_files.get(FIRST_CHECKPOINT)):
+            if read is not None and read.mode & _GROUP_OR_OTHER_READ and _contents(read).scram:
+                yield warns(
+                    "readable-scram-credentials",
+                    file_subject(read.path),
+                    "The file holds SCRAM credentials (keys, not passwords), and others on this host may read it.",
+                    next_step=f"chmod 600 {read.path}",
+                    mode=oct(read.mode),
+                )
+
+
+def _contents(read: FileRead) -> Contents:
+    contents, data = Contents(), read.content or b""
+    for found in walk_batches([data], len(data), file=read.path, check_crc=False):
+        if isinstance(found, FoundBatch):
+            contents.add(found, file=read.path)
+    return contents
+
+
+def _unequal_bootstrap(situation: Situation) -> Iterator[Trouble]:
+    """A format writes the same file into every directory; only that of the metadata directory counts."""
+    reads = [(one, one.observed.bootstrap_checkpoint) for one in situation.directories]
+    found = {one.path: _contents(read) for one, read in reads if read is not None and read.content is not None}
+    kinds = {(tuple(sorted(one.levels.items())), tuple(sorted(one.scram))) for one in found.values()}
+    if len(kinds) > 1:
+        yield warns(
+            "bootstrap-checkpoints-differ",
+            f"node {situation.config.node_id}",
+            "The directories hold different founding records; only those of the metadata directory are used.",
+            next_step="Compare them with `kafkactl storage dump`.",
+            levels={path: one.levels for path, one in found.items()},
+        )

@@ -1,0 +1,123 @@
+"""What stands in `__cluster_metadata-0`, as a value: segments, snapshots, and the small files beside them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.scan import Contents, Stop
+from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
+
+PARTITION_METADATA = "partition.metadata"
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+SEGMENT_SUFFIX = ".log"
+
+# Offset and epoch (raft/.../Snapshots.java). Names with a further suffix (.part, .deleted) are removed at start.
+_SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+def parse_snapshot_name(name: str) -> tuple[int, int] | None:
+    """Offset and epoch of a snapshot's file name; None for any other name."""
+    match = _SNAPSHOT.fullmatch(name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+@frozen
+class SegmentFacts:
+    """One segment as a recovery reads it: `stop` says where it breaks off, `end_offset` is one behind what is left.
+
+    `out_of_range` is the first offset in it that its indexes cannot hold: below its base, or 2^31 and more above.
+    `gaps` are the first offsets that are missing before or in it, each as (first, one behind the last).
+    """
+
+    name: str
+    base_offset: int
+    size_bytes: int
+    first_offset: int | None
+    end_offset: int
+    stop: Stop | None = None
+    out_of_range: int | None = None
+    gaps: tuple[tuple[int, int], ...] = ()
+
+
+@frozen
+class SnapshotFacts:
+    """One snapshot. `contents` is None where it was not read; `error` says why it could not be.
+
+    `crc_problem` is the first wrong CRC; the batches behind it were read all the same.
+    """
+
+    name: str
+    offset: int
+    epoch: int
+    size_bytes: int
+    contents: Contents | None = None
+    stop: Stop | None = None
+    crc_problem: str | None = None
+    error: str | None = None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the 0-0 checkpoint that a format writes."""
+        return self.name == FIRST_CHECKPOINT
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ends too early: in the middle of a batch, or between two, before the footer."""
+        if self.contents is None or not self.contents.batches:
+            return False
+        return self.stop is not None or not self.contents.control.get("SNAPSHOT_FOOTER")
+
+
+@frozen
+class MetadataLogFacts:
+    """The metadata log of one node. `state`: missing, directory, not-a-directory or unreadable (`error` says why).
+
+    `contents` is the fold over all that a recovery would leave; `stop` and `dropped_segments` say what it would not.
+    `passed_over` are names of segments that are no regular files, each with what it is.
+    `unreadable` are files of the log that the system refuses to read or, opened as a node opens them, to write, each
+    with its words; `write_error` says why nothing can be made in the folder. `mixed_offsets` says that offsets do not
+    ascend, so that what a recovery would do is not known.
+    """
+
+    path: str
+    state: str
+    error: str | None = None
+    segments: tuple[SegmentFacts, ...] = ()
+    dropped_segments: tuple[str, ...] = ()
+    contents: Contents = field(default_factory=Contents)
+    snapshots: tuple[SnapshotFacts, ...] = ()
+    small_files: dict[str, FileRead] = field(default_factory=dict)
+    passed_over: tuple[tuple[str, str], ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
+    write_error: str | None = None
+    mixed_offsets: bool = False
+
+    @property
+    def damaged_segment(self) -> SegmentFacts | None:
+        """The segment at which a recovery would cut the log."""
+        return next((segment for segment in self.segments if segment.stop is not None), None)
+
+    @property
+    def latest_snapshot(self) -> SnapshotFacts | None:
+        """The snapshot with the highest offset and epoch: the only one that a start reads."""
+        return max(self.snapshots, key=lambda one: (one.offset, one.epoch), default=None)
+
+    @property
+    def first_checkpoint(self) -> SnapshotFacts | None:
+        """The 0-0 checkpoint."""
+        return next((one for one in self.snapshots if one.is_first), None)
+
+    @property
+    def start_offset(self) -> int:
+        """Where the log begins: the base offset of the first segment."""
+        return self.segments[0].base_offset if self.segments else 0
+
+    @property
+    def end_offset(self) -> int:
+        """One behind the last record that a recovery would leave."""
+        return self.segments[-1].end_offset if self.segments else 0
+
+
+NO_METADATA_LOG = MetadataLogFacts(path="", state="missing")

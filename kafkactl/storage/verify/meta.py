@@ -1,0 +1,274 @@
+"""What a start makes of the meta.properties of all directories: the first thing a node looks at, and often the last.
+
+3.7 and later sort directories into good, empty and error and check them together (`MetaPropertiesEnsemble`,
+`KafkaRaftServer.initializeLogDirs`). Up to 3.6 the files were read one by one and compared with each other
+(`BrokerMetadataCheckpoint`): 3.3 compares them word by word, 3.4 to 3.6 by what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kafkactl.errors import DecodeError
+from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.storage.meta_properties import parse_meta_properties
+from kafkactl.storage.model import DirectoryState, FileRead, ObservedDirectory
+from kafkactl.storage.verify.meta_before_37 import compared_with_each_other
+from kafkactl.storage.verify.meta_troubles import COPY_STEP, FORMAT_STEP, goes_offline, meta_path, not_formatted
+from kafkactl.storage.verify.model import (
+    DirectoryClass,
+    DirectoryFacts,
+    Phase,
+    Situation,
+    Trouble,
+    directory_subject,
+    file_subject,
+    stops,
+    tells,
+    warns,
+)
+
+
+def classify(observed: ObservedDirectory, release: Release) -> DirectoryFacts:
+    """How a node of this release sorts a directory. Up to 3.6 only an I/O error makes it an ERROR."""
+    read = observed.meta_properties
+    if read is None:
+        return _without_file(observed)
+    if read.content is None:
+        return DirectoryFacts(observed=observed, kind=DirectoryClass.ERROR, problem=read.error or "unreadable")
+    try:
+        properties: Mapping[str, str] = parse_properties(read.content, file=read.path).mapping
+    except DecodeError as error:
+        return DirectoryFacts(observed=observed, kind=DirectoryClass.ERROR, problem=error.reason)
+    try:
+        meta = parse_meta_properties(read.content, file=read.path)
+    except DecodeError as error:
+        kind = DirectoryClass.ERROR if release.meta_properties_compared else DirectoryClass.GOOD
+        return DirectoryFacts(observed=observed, kind=kind, properties=properties, problem=error.reason)
+    return DirectoryFacts(observed=observed, kind=DirectoryClass.GOOD, meta=meta, properties=properties)
+
+
+def _without_file(observed: ObservedDirectory) -> DirectoryFacts:
+    """No file is `empty`; where the directory itself cannot be looked into, it is an I/O error."""
+    empty = observed.state in (DirectoryState.MISSING, DirectoryState.DIRECTORY)
+    if observed.state is DirectoryState.NOT_A_DIRECTORY and (observed.error or "").startswith("a symbolic link"):
+        empty = True
+    kind = DirectoryClass.EMPTY if empty else DirectoryClass.ERROR
+    return DirectoryFacts(observed=observed, kind=kind, problem=None if empty else observed.error or "unreadable")
+
+
+def meta_rules(situation: Situation) -> Iterator[Trouble]:
+    """Everything about meta.properties, in the order in which the release checks it."""
+    if situation.release.meta_properties_compared:
+        yield from _checked_together(situation)
+    else:
+        yield from compared_with_each_other(situation)
+    yield from _remarks(situation)
+
+
+# --- 3.7 and later ------------------------------------------------------------------------------------------------
+
+
+def _checked_together(situation: Situation) -> Iterator[Trouble]:
+    good = [one for one in situation.directories if one.kind is DirectoryClass.GOOD]
+    if not good:
+        yield _nothing_readable(situation)
+    yield from _ids_agree(situation, good)
+    yield from _error_directories(situation)
+    yield from _unformatted(situation, good)
+    for directory in good:
+        yield from _incomplete(directory)
+        yield from _without_directory_id(situation, directory)
+
+
+def _nothing_readable(situation: Situation) -> Trouble:
+    return stops(
+        "node-not-formatted",
+        Phase.META_PROPERTIES,
+        f"node {situation.config.node_id}",
+        "No directory of the node has a meta.properties that can be read.",
+        says="No readable meta.properties files found.",
+        next_step=FORMAT_STEP,
+        directories=[one.path for one in situation.directories],
+    )
+
+
+def _ids_agree(situation: Situation, good: list[DirectoryFacts]) -> Iterator[Trouble]:
+    """Directories are visited in the order of their paths; the first cluster id counts, and the configured node id."""
+    cluster_id: str | None = None
+    seen: dict[bytes, str] = {}
+    for directory in good:
+        meta = directory.meta
+        assert meta is not None
+        if cluster_id is None:
+            cluster_id = meta.cluster_id
+        elif meta.cluster_id not in (None, cluster_id):
+            yield _other_cluster(directory, cluster_id, meta.cluster_id or "")
+        if meta.stored_id is not None and meta.stored_id != situation.config.node_id:
+            yield _other_node(directory, meta.stored_id, situation.config.node_id)
+        if meta.directory_id is not None:
+            yield from _directory_id_usable(situation, directory, seen)
+
+
+def _other_cluster(directory: DirectoryFacts, expected: str, found: str) -> Trouble:
+    path = meta_path(directory.path)
+    return stops(
+        "cluster-id-differs-between-directories",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The directory belongs to cluster {found!r}, another one of this node to {expected!r}.",
+        says=f"Invalid cluster.id in: {path}. Expected {expected}, but read {found}",
+        next_step="Find out whose disk this is before changing anything; a blank at the end of the id is enough.",
+        expected=expected,
+        found=found,
+    )
+
+
+def _other_node(directory: DirectoryFacts, stored: int, configured: int) -> Trouble:
+    path = meta_path(directory.path)
+    return stops(
+        "node-id-differs-from-configuration",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The directory belongs to node {stored}, the configuration says {configured}.",
+        says=f"Stored node id {stored} doesn't match previous node id {configured} in {path}",
+        next_step="Correct node.id in the configuration, or give the node its own disk back.",
+        configured=configured,
+        stored=stored,
+    )
+
+
+def _directory_id_usable(situation: Situation, directory: DirectoryFacts, seen: dict[bytes, str]) -> Iterator[Trouble]:
+    assert directory.meta is not None and directory.meta.directory_id is not None
+    directory_id = directory.meta.directory_id
+    subject = directory_subject(directory.path)
+    if directory_id.is_reserved:
+        word = situation.rules.reserved_word
+        yield stops(
+            "reserved-directory-id",
+            Phase.META_PROPERTIES,
+            subject,
+            f"The directory id {directory_id} is one of those that Kafka keeps for itself.",
+            says=f"Invalid {word} directory ID {directory_id} found in {directory.path}",
+            next_step="Take the directory.id line out (the node makes a new one) or format the directory again.",
+            directory_id=str(directory_id),
+        )
+    other = seen.setdefault(directory_id.raw, directory.path)
+    if other != directory.path:
+        yield stops(
+            "duplicate-directory-id",
+            Phase.META_PROPERTIES,
+            subject,
+            f"The directory has the id {directory_id}, and so has {other}.",
+            says=f"Duplicate directory ID Optional[{directory_id}] found. It was the ID of {other}, but also of"
+            f" {directory.path}",
+            next_step="One of them is a copy or a link. Remove it from log.dirs, or give it an id of its own.",
+            directory_id=str(directory_id),
+            other=other,
+        )
+
+
+def _error_directories(situation: Situation) -> Iterator[Trouble]:
+    for directory in situation.directories:
+        if directory.kind is not DirectoryClass.ERROR:
+            continue
+        if directory.path == situation.config.metadata_log_dir:
+            yield _metadata_directory_unreadable(directory)
+        else:
+            yield goes_offline(directory)
+
+
+def _metadata_directory_unreadable(directory: DirectoryFacts) -> Trouble:
+    return stops(
+        "unreadable-meta-properties",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The meta.properties of the metadata log directory cannot be used: {directory.problem}",
+        says=f"Encountered I/O error in metadata log directory {directory.path}. Cannot continue.",
+        next_step=COPY_STEP,
+        problem=directory.problem,
+    )
+
+
+def _unformatted(situation: Situation, good: list[DirectoryFacts]) -> Iterator[Trouble]:
+    """One empty directory stops the whole node, metadata directory or not."""
+    for directory in situation.directories:
+        if directory.kind is DirectoryClass.EMPTY and (good or not situation.release.meta_properties_compared):
+            yield not_formatted(directory)
+
+
+def _incomplete(directory: DirectoryFacts) -> Iterator[Trouble]:
+    """Only a version 0 file can lack an id and still be good; an empty file is one."""
+    assert directory.meta is not None
+    for value, word, words in (
+        (directory.meta.stored_id, "node ID", "node id"),
+        (directory.meta.cluster_id, "cluster ID", "cluster id"),
+    ):
+        if value is None:
+            yield stops(
+                "incomplete-meta-properties",
+                Phase.META_PROPERTIES,
+                directory_subject(directory.path),
+                f"The file is of version 0 and has no {words}.",
+                says=f"Error: {word} not found in {directory.path}",
+                next_step=COPY_STEP,
+            )
+            return
+
+
+def _without_directory_id(situation: Situation, directory: DirectoryFacts) -> Iterator[Trouble]:
+    assert directory.meta is not None
+    if directory.meta.directory_id is not None:
+        return
+    if not directory.observed.writable:
+        yield stops(
+            "meta-properties-not-writable",
+            Phase.META_PROPERTIES,
+            directory_subject(directory.path),
+            f"The node must write a directory.id into meta.properties and cannot: {directory.observed.write_error}.",
+            says=f"Error while writing meta.properties to {directory.path}",
+            next_step="Give the directory to the user that runs Kafka.",
+        )
+        return
+    yield tells(
+        "directory-id-will-be-made",
+        directory_subject(directory.path),
+        f"Kafka {situation.release.version_text} makes a directory.id and rewrites meta.properties.",
+        next_step="Nothing to do for a static quorum; a voter of a dynamic quorum is known by its directory id.",
+    )
+
+
+# --- what does not stop a node ----------------------------------------------------------------------------------------
+
+
+def _remarks(situation: Situation) -> Iterator[Trouble]:
+    for directory in situation.directories:
+        read = directory.observed.meta_properties
+        if directory.meta is not None and read is not None:
+            for warning in directory.meta.warnings:
+                yield Trouble(finding=warning.finding(read.path))
+            yield from _version_0(directory)
+            yield from _not_canonical(directory, read)
+
+
+def _version_0(directory: DirectoryFacts) -> Iterator[Trouble]:
+    assert directory.meta is not None
+    if directory.meta.version == 0 and directory.meta.stored_id is not None:
+        yield tells(
+            "meta-properties-of-zookeeper-mode",
+            directory_subject(directory.path),
+            "The meta.properties is of version 0, as ZooKeeper mode writes it. A KRaft node reads it and leaves it so.",
+        )
+
+
+def _not_canonical(directory: DirectoryFacts, read: FileRead) -> Iterator[Trouble]:
+    assert directory.meta is not None
+    text = (directory.properties or {}).get("directory.id")
+    if text is not None and directory.meta.directory_id is not None and text != str(directory.meta.directory_id):
+        yield warns(
+            "directory-id-not-canonical",
+            file_subject(read.path),
+            f"directory.id is written {text!r}; Kafka reads and shows it as {directory.meta.directory_id}.",
+            next_step="Nothing breaks; searches for the id will not find it.",
+        )

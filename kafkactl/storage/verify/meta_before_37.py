@@ -1,0 +1,141 @@
+"""meta.properties as 3.3 to 3.6 read them (`BrokerMetadataCheckpoint`): one by one, then compared with each other.
+
+3.3 compares them word by word, 3.4 to 3.6 by what they mean. An I/O error puts a directory offline; anything else that
+cannot be read ends the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kafkactl.protocol.text.java_text import parse_int
+from kafkactl.storage.verify.meta_troubles import COPY_STEP, goes_offline, not_formatted
+from kafkactl.storage.verify.model import (
+    DirectoryClass,
+    DirectoryFacts,
+    Phase,
+    Situation,
+    Trouble,
+    directory_subject,
+    stops,
+)
+
+
+def compared_with_each_other(situation: Situation) -> Iterator[Trouble]:
+    """Read one by one, compared, and only then checked against the configuration."""
+    for directory in situation.directories:
+        if directory.kind is DirectoryClass.EMPTY:
+            yield not_formatted(directory)
+        elif directory.kind is DirectoryClass.ERROR and _is_malformed(directory):
+            yield _malformed(directory)
+    good = [one for one in situation.directories if one.kind is DirectoryClass.GOOD]
+    word_by_word = situation.rules.meta_properties_compared_as_written
+    parsed = [one for one in good if word_by_word or _required(one.properties or {}) is None]
+    if len({_compared(one, word_by_word) for one in parsed}) > 1:
+        yield _inconsistent(good)
+    for directory in situation.directories:
+        if directory.kind is DirectoryClass.ERROR and not _is_malformed(directory):
+            yield _offline_or_fatal(situation, directory)
+    for directory in good:
+        complaint = _required(directory.properties or {})
+        if complaint is not None:
+            yield _cannot_be_used(directory, complaint)
+    for directory in good:
+        stored = _stored_id(directory.properties or {})
+        if stored is not None and stored != situation.config.node_id:
+            yield _other_node_before_37(directory, stored, situation.config.node_id)
+
+
+def _is_malformed(directory: DirectoryFacts) -> bool:
+    """A bad escape is no I/O error to Java, and no release up to 3.6 catches it."""
+    return (directory.problem or "").startswith("Malformed")
+
+
+def _malformed(directory: DirectoryFacts) -> Trouble:
+    return stops(
+        "unreadable-meta-properties",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The meta.properties cannot be read: {directory.problem}",
+        says="Malformed \\uxxxx encoding.",
+        next_step=COPY_STEP,
+    )
+
+
+def _compared(directory: DirectoryFacts, word_by_word: bool) -> tuple[object, ...]:
+    properties = directory.properties or {}
+    if word_by_word:
+        return tuple(sorted(properties.items()))
+    return properties.get("cluster.id"), _stored_id(properties)
+
+
+def _inconsistent(good: list[DirectoryFacts]) -> Trouble:
+    return stops(
+        "meta-properties-differ",
+        Phase.META_PROPERTIES,
+        "meta.properties",
+        "The directories of this node do not have the same meta.properties.",
+        says="BrokerMetadata is not consistent across log.dirs.",
+        next_step="Find out which directory does not belong to this node before changing anything.",
+        found={one.path: dict(one.properties or {}) for one in good},
+    )
+
+
+def _required(properties: Mapping[str, str]) -> str | None:
+    """Kafka's complaint about a file's content, None if it has all that is needed (`MetaProperties.parse`, 3.3-3.6)."""
+    if "cluster.id" not in properties:
+        return "Failed to find required property cluster.id."
+    for key in ("version", *_id_keys(properties)):
+        text = properties.get(key)
+        if text is not None and parse_int(text) is None:
+            return f'Failed to parse {key} property as an int: For input string: "{text}"'
+        if key == "version" and text is not None and parse_int(text) not in (0, 1):
+            return f"Expected version 0 or 1, but got version {parse_int(text)}"
+        if key != "version" and text is None:
+            return f"Failed to find required property {key}."
+    return None
+
+
+def _id_keys(properties: Mapping[str, str]) -> tuple[str, ...]:
+    return ("node.id",) if parse_int(properties.get("version", "0")) == 1 else ("broker.id",)
+
+
+def _stored_id(properties: Mapping[str, str]) -> int | None:
+    return parse_int(properties.get(_id_keys(properties)[0], ""))
+
+
+def _offline_or_fatal(situation: Situation, directory: DirectoryFacts) -> Trouble:
+    if directory.path != situation.config.metadata_log_dir:
+        return goes_offline(directory)
+    return stops(
+        "unreadable-meta-properties",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The meta.properties of the metadata log directory cannot be read: {directory.problem}",
+        says=f"Cannot start server since `meta.properties` could not be loaded from {directory.path}",
+        next_step=COPY_STEP,
+    )
+
+
+def _cannot_be_used(directory: DirectoryFacts, complaint: str) -> Trouble:
+    return stops(
+        "incomplete-meta-properties",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The meta.properties cannot be used: {complaint}",
+        says=complaint,
+        next_step=COPY_STEP,
+    )
+
+
+def _other_node_before_37(directory: DirectoryFacts, stored: int, configured: int) -> Trouble:
+    return stops(
+        "node-id-differs-from-configuration",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The directory belongs to node {stored}, the configuration says {configured}.",
+        says=f"Configured node.id `{configured}` doesn't match stored node.id `{stored}'",
+        next_step="Correct node.id in the configuration, or give the node its own disk back.",
+        configured=configured,
+        stored=stored,
+    )

@@ -1,0 +1,47 @@
+"""What releases say alike about a directory without a usable meta.properties."""
+
+from __future__ import annotations
+
+from kafkactl.storage.model import META_PROPERTIES, DirectoryState
+from kafkactl.storage.verify.model import DirectoryFacts, Loss, Phase, Trouble, directory_subject, loses, stops
+
+FORMAT_STEP = "Format the directory (`kafkactl storage format`, or `ensure`) or take it out of log.dirs."
+COPY_STEP = "Compare the file with the meta.properties of the node's other directories and repair it by hand."
+
+
+def meta_path(path: str) -> str:
+    """The path of a directory's meta.properties as it stands in Kafka's messages."""
+    return f"{path.rstrip('/') or '/'}/{META_PROPERTIES}"
+
+
+def goes_offline(directory: DirectoryFacts) -> Trouble:
+    """A data directory whose file cannot be used is left out, and the node runs without it."""
+    return loses(
+        "directory-goes-offline",
+        directory_subject(directory.path),
+        f"The node starts without this directory, for its meta.properties cannot be used: {directory.problem}",
+        Loss(
+            what="replicas",
+            subject=directory_subject(directory.path),
+            message="All replicas in this directory are offline until the node starts again with a file it can read.",
+        ),
+        next_step=COPY_STEP,
+        problem=directory.problem,
+    )
+
+
+def not_formatted(directory: DirectoryFacts) -> Trouble:
+    """One directory without the file ends the start of the whole node."""
+    seen = directory.observed
+    missing = seen.state is DirectoryState.MISSING
+    what = "does not exist" if missing else "has no meta.properties"
+    return stops(
+        "unformatted-directory",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The directory {what}.",
+        says=f"No `meta.properties` found in {directory.path} (have you run `kafka-storage.sh` to format the"
+        " directory?)",
+        next_step="Is the disk mounted? If it is, and new: " + FORMAT_STEP,
+        entries=[entry.name for entry in seen.entries[:10]],
+    )

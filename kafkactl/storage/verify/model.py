@@ -1,0 +1,280 @@
+"""The words of `verify`: what may happen to a node that is started on its disks, and what a rule looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from typing import Any
+
+from kafkactl.features.catalog.record_types import record_types_of
+from kafkactl.features.catalog.releases import Release
+from kafkactl.features.catalog.start_rules import StartRules, start_rules
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.quorum_state import QuorumStateFile
+from kafkactl.protocol.text.java_text import split_list
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.meta_properties import MetaProperties
+from kafkactl.storage.model import ObservedDirectory, ObservedNode
+from kafkactl.storage.verify.log import MetadataLogFacts
+
+
+class Phase(IntEnum):
+    """The steps of a start in the order in which a node takes them (KafkaRaftServer, SharedServer, BrokerServer)."""
+
+    CONFIG = 1
+    META_PROPERTIES = 2
+    METADATA_LOCATION = 3
+    BOOTSTRAP_CHECKPOINT = 4
+    METADATA_DIRECTORY = 5
+    METADATA_LOG = 6
+    QUORUM_STATE = 7
+    ELECTION = 8
+    LOG_DIRECTORIES = 9
+    WAITING_FOR_QUORUM = 10
+    METADATA_REPLAY = 11
+    CONTROLLER_ACTIVATION = 12
+    BROKER_LOGS = 13
+    WAITING_FOR_REGISTRATION = 14
+
+    @property
+    def word(self) -> str:
+        """The word of the answer: `waiting-for-quorum`."""
+        return self.name.lower().replace("_", "-")
+
+
+class DirectoryClass(IntEnum):
+    """How a node sorts its directories by their meta.properties (MetaPropertiesEnsemble.Loader)."""
+
+    GOOD = 1
+    EMPTY = 2
+    ERROR = 3
+
+    @property
+    def word(self) -> str:
+        """The word of the answer: `good`."""
+        return self.name.lower()
+
+
+# The line with which every release ends where an exception leaves the main thread; what stands below it varies.
+DIES = "Exiting Kafka due to fatal exception"
+# The line where it is thrown while the raft layer starts (3.3 had no such layer of its own).
+DIES_IN_RAFT = "Got exception while starting SharedServer"
+
+
+@frozen
+class Failure:
+    """Why a node does not start. `message` holds what stands in its log; `waits`: it does not end, nor say why."""
+
+    phase: Phase
+    message: str
+    waits: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the answer."""
+        return {"phase": self.phase.word, "message": self.message}
+
+
+@frozen
+class Loss:
+    """What a start would silently drop or make anew. `what` is a stable word."""
+
+    what: str
+    subject: str
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the answer."""
+        return {"what": self.what, "subject": self.subject, "message": self.message}
+
+
+@frozen
+class Trouble:
+    """What one rule has found: a finding, and what it means for the start.
+
+    `unknown` marks what cannot be told from the disks alone: the finding says what is missing.
+    """
+
+    finding: Finding
+    failure: Failure | None = None
+    losses: tuple[Loss, ...] = ()
+    unknown: bool = False
+
+
+@frozen
+class DirectoryFacts:
+    """A directory as the node will sort it; `meta` is None unless GOOD, `problem` is Kafka's complaint if ERROR.
+
+    `properties` are the raw pairs of the file, where it could be split into pairs at all.
+    """
+
+    observed: ObservedDirectory
+    kind: DirectoryClass
+    meta: MetaProperties | None = None
+    properties: Mapping[str, str] | None = None
+    problem: str | None = None
+
+    @property
+    def path(self) -> str:
+        """As written in the configuration."""
+        return self.observed.path
+
+
+@frozen
+class Situation:
+    """Everything a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them."""
+
+    config: NodeConfig
+    observed: ObservedNode
+    release: Release
+    log: MetadataLogFacts
+    directories: tuple[DirectoryFacts, ...]
+    quorum_state: QuorumStateFile | None = None
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether the node has the controller role."""
+        return "controller" in self.config.roles
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether the node has the broker role."""
+        return "broker" in self.config.roles
+
+    @property
+    def metadata_directory(self) -> DirectoryFacts:
+        """The directory of the metadata log."""
+        return self.directory(self.config.metadata_log_dir)
+
+    def directory(self, path: str) -> DirectoryFacts:
+        """The directory with this path. Raises KeyError."""
+        for directory in self.directories:
+            if directory.path == path:
+                return directory
+        raise KeyError(path)
+
+    @property
+    def dies_in_raft(self) -> str:
+        """What is logged when the raft layer cannot start, whatever the reason."""
+        return DIES_IN_RAFT if self.rules.names_raft_failure else DIES
+
+    @property
+    def takes_first_checkpoint_as_snapshot(self) -> bool:
+        """Whether a 0-0 checkpoint is loaded like any other snapshot: 3.6 to 4.2 do.
+
+        Before, nobody looks at it; 4.3 keeps it from the state machines, and 4.4 founds a cluster with it (KIP-1170).
+        """
+        return self.rules.first_checkpoint_is_snapshot
+
+    @property
+    def locks_metadata_directory(self) -> bool:
+        """Whether the metadata directory is locked for itself: it stands apart, or there is no broker (3.4 on)."""
+        separate = self.config.metadata_log_dir not in self.config.log_dirs
+        return self.rules.locks_metadata_directory and (separate or not self.is_broker)
+
+    @property
+    def log_dirs_as_written(self) -> tuple[str, ...]:
+        """log.dirs with a path that is named twice as often as the node keeps it: twice up to 4.1, once from 4.2 on."""
+        text = self.config.properties.get("log.dirs")
+        if text is None or not self.rules.keeps_repeated_log_dirs:
+            return self.config.log_dirs
+        return tuple(item for item in split_list(text) if item)
+
+    @property
+    def rules(self) -> StartRules:
+        """How the release starts, where releases differ."""
+        return start_rules(self.release)
+
+    @property
+    def release_record_types(self) -> Mapping[int, int]:
+        """The highest version of each record type that the release reads."""
+        return record_types_of(self.release)
+
+    def is_own(self, server: str) -> bool:
+        """Whether `host:port` is certainly a listener of this node."""
+        host, _, port = server.rpartition(":")
+        endpoints = (*self.config.listeners, *self.config.advertised_listeners)
+        return any(str(one.port) == port and _same_host(one.host, host.strip("[]")) for one in endpoints)
+
+    def may_be_own(self, server: str) -> bool:
+        """Whether `host:port` could be one: the port is, and the node listens under names that are not written."""
+        port = server.rpartition(":")[2]
+        return any(str(one.port) == port and one.host in _EVERY_HOST for one in self.config.listeners)
+
+
+_EVERY_HOST = ("", "0.0.0.0", "::", "0:0:0:0:0:0:0:0")  # read from a configuration, not bound
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "0:0:0:0:0:0:0:1")
+
+
+def _same_host(listener: str, host: str) -> bool:
+    here = listener in _EVERY_HOST or listener.lower() in _LOOPBACK
+    return listener.lower() == host.lower() or (here and host.lower() in _LOOPBACK)
+
+
+Rule = Callable[[Situation], Iterator[Trouble]]
+
+
+@frozen
+class Verification:
+    """The answer. `will_start` is None where the disks alone do not tell."""
+
+    will_start: bool | None
+    expected_failure: Failure | None
+    would_lose: tuple[Loss, ...]
+    directories: tuple[Mapping[str, Any], ...]
+    findings: tuple[Finding, ...]
+
+
+# --- making troubles ------------------------------------------------------------------------------------------------
+
+
+def stops(
+    id: str,
+    phase: Phase,
+    subject: str,
+    message: str,
+    *,
+    says: str,
+    next_step: str,
+    waits: bool = False,
+    **evidence: Any,
+) -> Trouble:
+    """A trouble that keeps the node from starting; `says` is what stands in the node's log."""
+    return Trouble(
+        finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence),
+        failure=Failure(phase=phase, message=says, waits=waits),
+    )
+
+
+def loses(id: str, subject: str, message: str, *losses: Loss, next_step: str, **evidence: Any) -> Trouble:
+    """A trouble that a start passes over in silence, with what is gone afterwards."""
+    return Trouble(
+        finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence), losses=losses
+    )
+
+
+def warns(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> Trouble:
+    """Something that does not change the start and that an operator should know."""
+    return Trouble(finding=finding(id, Severity.WARNING, subject, message, next_step=next_step, **evidence))
+
+
+def tells(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> Trouble:
+    """Something worth knowing that needs nothing done."""
+    return Trouble(finding=finding(id, Severity.INFO, subject, message, next_step=next_step, **evidence))
+
+
+def finding(
+    id: str, severity: Severity, subject: str, message: str, *, next_step: str = "", **evidence: Any
+) -> Finding:
+    """A finding with its evidence as keywords."""
+    return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=next_step)
+
+
+def directory_subject(path: str) -> str:
+    """How findings name a directory."""
+    return f"directory {path}"
+
+
+def file_subject(path: str) -> str:
+    """How findings name a file."""
+    return f"file {path}"

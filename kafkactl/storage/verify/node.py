@@ -1,0 +1,143 @@
+"""Will this node start on these disks, and what would it lose? A start played in the mind, from the files alone.
+
+The rules follow a node of the given release from the first file that it opens to the registration of the broker. Each
+says what it finds; the first in the order of a start that ends or blocks it is the expected failure. Other nodes are
+taken to be there and healthy; a finding says where the answer rests on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafkactl.features.catalog.releases import Release, known_releases
+from kafkactl.findings import Finding, Severity
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.model import QUORUM_STATE, ObservedNode
+from kafkactl.storage.verify.bootstrap import bootstrap_rules
+from kafkactl.storage.verify.features import feature_rules, snapshot_level_rules
+from kafkactl.storage.verify.files import file_rules
+from kafkactl.storage.verify.hygiene import hygiene_rules
+from kafkactl.storage.verify.log import MetadataLogFacts
+from kafkactl.storage.verify.losses import loss_rules
+from kafkactl.storage.verify.meta import classify, meta_rules
+from kafkactl.storage.verify.model import (
+    DirectoryFacts,
+    Failure,
+    Phase,
+    Rule,
+    Situation,
+    Trouble,
+    Verification,
+)
+from kafkactl.storage.verify.offline import offline_rules
+from kafkactl.storage.verify.places import place_rules
+from kafkactl.storage.verify.quorum_state import quorum_state_rules, read_quorum_state
+from kafkactl.storage.verify.recovery import offset_rules, recovery_rules
+from kafkactl.storage.verify.snapshots import snapshot_rules
+from kafkactl.storage.verify.voters import voter_rules
+
+RULES: tuple[Rule, ...] = (
+    meta_rules,
+    place_rules,
+    offline_rules,
+    bootstrap_rules,
+    offset_rules,
+    file_rules,
+    snapshot_rules,
+    snapshot_level_rules,
+    recovery_rules,
+    quorum_state_rules,
+    voter_rules,
+    feature_rules,
+    loss_rules,
+    hygiene_rules,
+)
+
+
+def verify_node(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> Verification:
+    """Predict the start of a node of `release` on the observed disks; `log` is its metadata directory's."""
+    if config.is_zookeeper_mode:
+        return _not_for_zookeeper_mode(config)
+    situation = situation_of(config, observed, release, log)
+    troubles = [trouble for rule in RULES for trouble in rule(situation)]
+    return _answer(situation, troubles, config.warnings)
+
+
+def verify_refused_config(findings: Iterable[Finding]) -> Verification:
+    """The answer where the configuration itself stops the node: the disks are not looked at."""
+    kept = tuple(findings)
+    first = next((one for one in kept if one.severity is Severity.BLOCKER), None)
+    failure = None if first is None else Failure(phase=Phase.CONFIG, message=first.message)
+    return Verification(will_start=False, expected_failure=failure, would_lose=(), directories=(), findings=kept)
+
+
+def _not_for_zookeeper_mode(config: NodeConfig) -> Verification:
+    found = Finding(
+        id="zookeeper-mode-not-verified",
+        severity=Severity.WARNING,
+        subject=config.file,
+        message="process.roles is empty: this is a broker in ZooKeeper mode, and verify plays starts of KRaft nodes.",
+        next_step="Nothing was checked.",
+    )
+    return Verification(
+        will_start=None, expected_failure=None, would_lose=(), directories=(), findings=(*config.warnings, found)
+    )
+
+
+def situation_of(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> Situation:
+    """What the rules look at; directories in the order of their paths, as a node visits them."""
+    directories = tuple(sorted((classify(one, release) for one in observed.directories), key=lambda facts: facts.path))
+    state = None
+    for facts in directories:
+        read = facts.observed.metadata_files.get(QUORUM_STATE)
+        if facts.path == config.metadata_log_dir and read is not None:
+            state, _ = read_quorum_state(read)
+    return Situation(
+        config=config, observed=observed, release=release, log=log, directories=directories, quorum_state=state
+    )
+
+
+def _answer(situation: Situation, troubles: list[Trouble], warnings: Iterable[Finding]) -> Verification:
+    failures = sorted((one.failure for one in troubles if one.failure is not None), key=lambda one: one.phase)
+    unknown = any(trouble.unknown for trouble in troubles)
+    will_start = False if failures else None if unknown else True
+    return Verification(
+        will_start=will_start,
+        expected_failure=failures[0] if failures else None,
+        would_lose=() if _ends_untouched(failures) else tuple(loss for one in troubles for loss in one.losses),
+        directories=tuple(_directory(situation, facts) for facts in situation.directories),
+        findings=(*warnings, *(trouble.finding for trouble in troubles)),
+    )
+
+
+def _ends_untouched(failures: Sequence[Failure]) -> bool:
+    """Whether the node is gone before it opens its metadata log: such a start drops nothing and makes nothing anew."""
+    return bool(failures) and failures[0].phase < Phase.METADATA_LOG
+
+
+def _directory(situation: Situation, facts: DirectoryFacts) -> Mapping[str, Any]:
+    meta = facts.meta
+    return {
+        "path": facts.path,
+        "role": "metadata" if facts.path == situation.config.metadata_log_dir else "data",
+        "state": facts.kind.word,
+        "version": None if meta is None else meta.version,
+        "cluster_id": None if meta is None else meta.cluster_id,
+        "node_id": None if meta is None else meta.stored_id,
+        "directory_id": None if meta is None or meta.directory_id is None else str(meta.directory_id),
+    }
+
+
+def releases_that_start(config: NodeConfig, observed: ObservedNode, log: MetadataLogFacts) -> list[str]:
+    """The known releases that would start on these disks and lose nothing, oldest first.
+
+    The configuration is taken as it is read for the release asked for: what another release would say of its keys is
+    not part of this answer.
+    """
+    found = []
+    for release in known_releases():
+        answer = verify_node(config, observed, release, log)
+        if answer.will_start and not answer.would_lose:
+            found.append(release.name)
+    return found

@@ -1,0 +1,112 @@
+"""Log directories that a broker gives up on its way up, and when that ends the broker.
+
+A directory with an I/O error goes offline (`LogDirFailureChannel`). A broker without any is ended, and since 3.7 one
+whose metadata log lies in a failed directory too (`LogManager`, `ReplicaManager.handleLogDirFailure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.storage.model import LOG_STARTS, NODE_LOCK, RECOVERY_POINTS, FileRead
+from kafkactl.storage.verify.files import checkpoint_problem
+from kafkactl.storage.verify.model import (
+    DirectoryClass,
+    DirectoryFacts,
+    Loss,
+    Phase,
+    Situation,
+    Trouble,
+    directory_subject,
+    loses,
+    stops,
+)
+from kafkactl.storage.verify.places import refusal
+
+_OWNER_STEP = "Give the directory to the user that runs Kafka (owner and mode), or mount it for writing."
+_FILE_STEP = "Remove the file; the broker then recovers every log in the directory from its start."
+
+
+def offline_rules(situation: Situation) -> Iterator[Trouble]:
+    """Directories that cannot be written, and offset checkpoints that cannot be read."""
+    if not situation.is_broker:
+        return
+    for path in situation.config.log_dirs:
+        directory = situation.directory(path)
+        if directory.kind is DirectoryClass.GOOD:
+            yield from _directory(situation, directory)
+
+
+def _directory(situation: Situation, directory: DirectoryFacts) -> Iterator[Trouble]:
+    seen = directory.observed
+    if not seen.writable:
+        missing = [name for name in (RECOVERY_POINTS, LOG_STARTS) if name not in seen.offset_checkpoints]
+        if missing:
+            yield _cannot_make(directory, missing[0])
+        else:
+            yield _given_up(situation, directory, f"it cannot be written: {seen.write_error}", NODE_LOCK, _OWNER_STEP)
+        return
+    for name, read in sorted(seen.offset_checkpoints.items()):
+        problem = _problem(read)
+        if problem is not None:
+            yield _given_up(situation, directory, f"{name} cannot be read: {problem}", name, _FILE_STEP)
+            return
+
+
+def _cannot_make(directory: DirectoryFacts, name: str) -> Trouble:
+    """The files are made at once where they are missing, and that error is caught by nobody."""
+    seen = directory.observed
+    return stops(
+        "directory-not-writable",
+        Phase.LOG_DIRECTORIES,
+        directory_subject(directory.path),
+        f"The broker cannot make {name} here: {seen.write_error}.",
+        says=f"{refusal(seen.write_error)}: {directory.path.rstrip('/')}/{name}",
+        next_step=_OWNER_STEP,
+        owner_uid=seen.owner_uid,
+        mode=oct(seen.mode),
+    )
+
+
+def _given_up(situation: Situation, directory: DirectoryFacts, why: str, name: str, step: str) -> Trouble:
+    subject = directory_subject(directory.path)
+    ending = _ending(situation, directory)
+    if ending is not None:
+        return stops(
+            "directory-goes-offline",
+            Phase.LOG_DIRECTORIES,
+            subject,
+            f"The broker gives this directory up, for {why}, and ends.",
+            says=ending,
+            next_step=step,
+            file=name,
+        )
+    loss = Loss(what="replicas", subject=subject, message="All replicas in this directory are offline.")
+    message = f"The broker starts without this directory, for {why}."
+    return loses("directory-goes-offline", subject, message, loss, next_step=step, file=name)
+
+
+def _ending(situation: Situation, directory: DirectoryFacts) -> str | None:
+    """What a broker says that ends with this directory; None if it goes on."""
+    others = [path for path in situation.config.log_dirs if path != directory.path]
+    live = [path for path in others if not gives_up(situation.directory(path))]
+    if not live:
+        return "Shutdown broker because all log dirs in"
+    if directory.path == situation.config.metadata_log_dir and situation.rules.stops_without_metadata_directory:
+        return f"Shutdown broker because the metadata log dir {directory.path} has failed"
+    return None
+
+
+def gives_up(directory: DirectoryFacts) -> bool:
+    """Whether a broker goes on without this directory."""
+    seen = directory.observed
+    broken = any(_problem(read) is not None for read in seen.offset_checkpoints.values())
+    return directory.kind is not DirectoryClass.GOOD or not seen.writable or broken
+
+
+def _problem(read: FileRead) -> str | None:
+    """An I/O error puts the directory offline; any other error of the reader makes a broker go on from offset 0."""
+    if read.content is None:
+        return read.error or "unreadable"
+    found = checkpoint_problem(read.content, parts=3)
+    return found.words if found is not None and found.is_io else None

@@ -1,0 +1,264 @@
+"""Where things lie and who may touch them: the metadata log's place, links, locks, foreign folders, permissions.
+
+Sources: `KafkaRaftServer.initializeLogDirs`, `KafkaRaftManager`, `LogManager`, `LocalLog.parseTopicPartitionName`.
+A node that is only a controller has no LogManager: it locks its metadata directory and looks at no other content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kafkactl.kafka_names import METADATA_LOG, METADATA_TOPIC
+from kafkactl.protocol.text.java_text import parse_int
+from kafkactl.storage.model import NODE_LOCK, DirectoryEntry
+from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
+from kafkactl.storage.verify.model import (
+    DirectoryClass,
+    DirectoryFacts,
+    Phase,
+    Situation,
+    Trouble,
+    directory_subject,
+    stops,
+)
+
+REMOTE_INDEX_CACHE = "remote-log-index-cache"
+_RETIRED = re.compile(r"\S+-\S+\.\S+-(delete|future|stray)", re.ASCII)
+
+
+def place_rules(situation: Situation) -> Iterator[Trouble]:
+    """All of them."""
+    yield from _unexpected_metadata_log(situation)
+    yield from _metadata_directory_usable(situation)
+    yield from _locked(situation)
+    if situation.is_broker:
+        yield from _same_place_twice(situation)
+        yield from _foreign_folders(situation)
+        yield from _same_partition_twice(situation)
+
+
+# --- the metadata log's place ---------------------------------------------------------------------------------------
+
+
+def _unexpected_metadata_log(situation: Situation) -> Iterator[Trouble]:
+    """A metadata log in a directory that is not the metadata log directory: log.dirs reordered, say."""
+    metadata_dir = situation.config.metadata_log_dir
+    for directory in situation.directories:
+        has_log = any(entry.name == METADATA_LOG for entry in directory.observed.entries)
+        if directory.path == metadata_dir or directory.kind is DirectoryClass.ERROR or not has_log:
+            continue
+        place = f"{directory.path.rstrip('/')}/{METADATA_LOG}"
+        yield stops(
+            "unexpected-metadata-location",
+            Phase.METADATA_LOCATION,
+            directory_subject(directory.path),
+            f"A metadata log lies here, but the configuration puts it into {metadata_dir}.",
+            says=f"Found unexpected metadata location in data directory `{place}` (the configured metadata directory"
+            f" is {metadata_dir}).",
+            next_step=f"Set metadata.log.dir={directory.path}, or restore the old order of log.dirs.",
+            metadata_log_dir=metadata_dir,
+        )
+
+
+def _metadata_directory_usable(situation: Situation) -> Iterator[Trouble]:
+    """`__cluster_metadata-0` is made if it is not there, and then written into."""
+    metadata_dir = situation.config.metadata_log_dir
+    place = f"{metadata_dir.rstrip('/')}/{METADATA_LOG}"
+    if situation.log.state == "not-a-directory":
+        yield stops(
+            "metadata-log-not-a-directory",
+            Phase.METADATA_DIRECTORY,
+            directory_subject(metadata_dir),
+            f"{METADATA_LOG} is not a directory.",
+            says=f"java.nio.file.FileAlreadyExistsException: {place}",
+            next_step="Find out what it is; move it away.",
+        )
+    else:
+        yield from _metadata_directory_not_writable(situation, place)
+
+
+def _metadata_directory_not_writable(situation: Situation, place: str) -> Iterator[Trouble]:
+    """The folder is made, the lock file is made, and the folder is written into, in this order."""
+    seen = situation.metadata_directory.observed
+    has_lock = any(entry.name == NODE_LOCK for entry in seen.entries)
+    refused = None
+    if situation.log.state == "missing" and not seen.writable:
+        refused = place
+    elif situation.locks_metadata_directory and not has_lock and not seen.writable:
+        refused = f"{situation.config.metadata_log_dir.rstrip('/')}/{NODE_LOCK}"
+    elif situation.log.state == "directory" and situation.log.write_error:
+        refused = _first_file_made(situation, place)
+    if refused is not None:
+        error = seen.write_error or situation.log.write_error
+        yield stops(
+            "directory-not-writable",
+            Phase.METADATA_DIRECTORY,
+            directory_subject(situation.config.metadata_log_dir),
+            f"The node cannot write here: {error}.",
+            says=f"{refusal(error)}: {refused}",
+            next_step="Give the directory to the user that runs Kafka (owner and mode), or mount it for writing.",
+            owner_uid=seen.owner_uid,
+            mode=oct(seen.mode),
+        )
+
+
+def _first_file_made(situation: Situation, place: str) -> str | None:
+    """What a node makes first in the folder; where that is there already, unreadable files end it before it writes."""
+    if LEADER_EPOCH_CHECKPOINT not in situation.log.small_files:
+        return f"{place}/{LEADER_EPOCH_CHECKPOINT}"
+    return None if situation.log.unreadable else f"{place}/"
+
+
+def refusal(error: str | None) -> str:
+    """The exception that Java makes of the system's refusal."""
+    denied = (error or "").startswith("Permission denied")
+    return "java.nio.file.AccessDeniedException" if denied else "java.nio.file.FileSystemException"
+
+
+# --- locks ------------------------------------------------------------------------------------------------------------
+
+
+def _locked(situation: Situation) -> Iterator[Trouble]:
+    """Which directories a node locks depends on its roles and on the release."""
+    for path in _locked_paths(situation):
+        seen = situation.directory(path).observed
+        if seen.locked_by_process:
+            holder = f" (process {seen.lock_holder_pid})" if seen.lock_holder_pid else ""
+            yield stops(
+                "directory-in-use",
+                Phase.LOG_DIRECTORIES,
+                directory_subject(path),
+                f"A running process holds the lock of this directory{holder}.",
+                says=f"Failed to acquire lock on file .lock in {_java_path(path)}. A Kafka instance in another"
+                " process or thread is using this directory.",
+                next_step="Stop the node that runs on these disks, or correct log.dirs.",
+                process_id=seen.lock_holder_pid,
+            )
+
+
+def _locked_paths(situation: Situation) -> list[str]:
+    config = situation.config
+    paths = list(config.log_dirs) if situation.is_broker else []
+    if situation.locks_metadata_directory:
+        paths.append(config.metadata_log_dir)
+    online = {one.path for one in situation.directories if one.kind is not DirectoryClass.ERROR}
+    return [path for path in dict.fromkeys(paths) if path in online]
+
+
+# --- log directories of a broker ------------------------------------------------------------------------------------
+
+
+def _same_place_twice(situation: Situation) -> Iterator[Trouble]:
+    """By real path; the very same text twice is dropped with a warning from 4.2 on (`ConfigDef.parseValue`)."""
+    seen: dict[str, str] = {}
+    for path in situation.log_dirs_as_written:
+        directory = situation.directory(path)
+        if directory.kind is DirectoryClass.ERROR:
+            continue
+        real_path = directory.observed.real_path
+        if real_path in seen:
+            yield stops(
+                "same-directory-twice",
+                Phase.LOG_DIRECTORIES,
+                directory_subject(path),
+                f"{path} and {seen[real_path]} are the same place ({real_path}).",
+                says=f"Duplicate log directory found: {', '.join(map(_java_path, situation.log_dirs_as_written))}",
+                next_step="Name every disk once in log.dirs.",
+                real_path=real_path,
+            )
+        seen.setdefault(real_path, path)
+
+
+def _java_path(path: str) -> str:
+    """A path as java.io.File prints it: no slash twice, none at the end."""
+    return re.sub("/+", "/", path).rstrip("/") or "/"
+
+
+def _foreign_folders(situation: Situation) -> Iterator[Trouble]:
+    for path in dict.fromkeys(situation.config.log_dirs):
+        directory = situation.directory(path)
+        if directory.kind is DirectoryClass.ERROR:
+            continue
+        for entry in directory.observed.entries:
+            if _is_folder(entry) and not _is_known_name(situation, entry.name):
+                yield _foreign(directory, entry)
+
+
+def _is_folder(entry: DirectoryEntry) -> bool:
+    """A folder, or a link to one."""
+    return entry.kind == "directory" or entry.links_to_directory
+
+
+def _foreign(directory: DirectoryFacts, entry: DirectoryEntry) -> Trouble:
+    remedy = "Use a subdirectory of the disk as the log directory." if entry.name == "lost+found" else "Move it away."
+    return stops(
+        "foreign-folder-in-log-directory",
+        Phase.BROKER_LOGS,
+        directory_subject(directory.path),
+        f"The folder {entry.name!r} is no topic partition, and a broker refuses to load a directory that holds one.",
+        says=f"'{entry.name}' is not in the form of topic-partition",
+        next_step=remedy,
+        name=entry.name,
+    )
+
+
+def _is_known_name(situation: Situation, name: str) -> bool:
+    if name == REMOTE_INDEX_CACHE:
+        return situation.rules.knows_remote_index_cache
+    return partition_of(name, stray_known=situation.rules.knows_stray_folders) is not None
+
+
+def partition_of(name: str, *, stray_known: bool = True) -> tuple[str, int] | None:
+    """Topic and partition of a folder in a log directory; None where a broker would not take it for one.
+
+    Besides `topic-partition` there are `topic-partition.id-delete`, `-future` and, since 3.6.1, `-stray`; the number is
+    read by Java's parseInt, so `t--1` and `t-+1` pass (`LocalLog.parseTopicPartitionName`).
+    """
+    if "-" not in name:
+        return None
+    suffixes = ("-delete", "-future", "-stray") if stray_known else ("-delete", "-future")
+    if name.endswith(suffixes):
+        if _RETIRED.fullmatch(name) is None:
+            return None
+        name = name[: name.rindex(".")]
+    topic, _, number = name.rpartition("-")
+    partition = parse_int(number) if number else None
+    return None if not topic or partition is None else (topic, partition)
+
+
+def _same_partition_twice(situation: Situation) -> Iterator[Trouble]:
+    """The same replica in two directories; a future replica beside the current one is the one exception."""
+    seen: dict[tuple[tuple[str, int], bool], str] = {}
+    for path in dict.fromkeys(situation.config.log_dirs):
+        directory = situation.directory(path)
+        entries = () if directory.kind is DirectoryClass.ERROR else directory.observed.entries
+        for entry in entries:
+            partition = partition_of(entry.name) if entry.kind == "directory" else None
+            if partition is None or partition[0] == METADATA_TOPIC or entry.name.endswith(("-delete", "-stray")):
+                continue
+            place = f"{path.rstrip('/')}/{entry.name}"
+            other = seen.setdefault((partition, entry.name.endswith("-future")), place)
+            if other != place and not _becomes_stray(situation, partition[0]):
+                yield _twice(directory, f"{partition[0]}-{partition[1]}", other, place)
+
+
+def _becomes_stray(situation: Situation, topic: str) -> bool:
+    """Since 3.7 a replica of a topic that is not in the metadata is set aside before it is counted (KAFKA-14616)."""
+    snapshot = situation.log.latest_snapshot
+    known = set(situation.log.contents.topics.values())
+    if snapshot is not None and snapshot.contents is not None:
+        known.update(snapshot.contents.topics.values())
+    return situation.rules.sets_strays_aside and topic not in known
+
+
+def _twice(directory: DirectoryFacts, partition: str, other: str, place: str) -> Trouble:
+    return stops(
+        "same-partition-twice",
+        Phase.BROKER_LOGS,
+        directory_subject(directory.path),
+        f"The partition {partition} lies in {other} and in {place}.",
+        says=f"Duplicate log directories for {partition} are found in both",
+        next_step="Keep the newer one; move the other out of the log directory.",
+        partition=partition,
+    )

@@ -1,0 +1,160 @@
+"""The file quorum-state: what a node remembers of elections, and how each release takes a file that is wrong.
+
+Up to 3.7 a file that cannot be read is thrown away, from 3.8 on it is fatal; what it says is compared with the voters
+up to 3.7 (`QuorumState.initialize`, `FileQuorumStateStore`, before 3.8 `FileBasedStateStore`). Data version 1 is known
+from 3.8 on; 3.7 refuses it, and those before look for the fields of 0 whatever the version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.errors import DecodeError
+from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
+from kafkactl.storage.model import QUORUM_STATE, FileRead
+from kafkactl.storage.verify.model import (
+    Phase,
+    Situation,
+    Trouble,
+    file_subject,
+    stops,
+    warns,
+)
+from kafkactl.storage.verify.voters import other_voters
+from kafkactl.values import ZERO_UUID
+
+_NO_FIELD = "unable to locate field"
+_UNKNOWN_VERSION = "Unknown data version of"
+
+
+def quorum_state_rules(situation: Situation) -> Iterator[Trouble]:
+    """Everything about the file."""
+    read = situation.metadata_directory.observed.metadata_files.get(QUORUM_STATE)
+    if read is None:
+        return
+    state, problem = read_quorum_state(read, any_version=situation.rules.reads_any_quorum_state)
+    if problem is not None:
+        yield from _broken_quorum_state(situation, read, problem)
+    elif state is not None:
+        yield from _quorum_state_content(situation, read, state)
+
+
+def read_quorum_state(
+    read: FileRead, *, any_version: bool = False
+) -> tuple[QuorumStateFile | None, DecodeError | None]:
+    """The state, or what is wrong with the file."""
+    if read.content is None:
+        return None, DecodeError(read.error or "unreadable", id="quorum-state-empty", offset=0, file=read.path)
+    try:
+        return decode_quorum_state(read.content, file=read.path, any_version=any_version), None
+    except DecodeError as error:
+        return None, error
+
+
+def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeError) -> Iterator[Trouble]:
+    """Up to 3.7 a file that cannot be read is thrown away; one that can, and is wrong, is fatal in every release."""
+    subject = file_subject(read.path)
+    io_problem = problem.id not in ("quorum-state-unknown-version", "quorum-state-invalid-field")
+    if io_problem and situation.rules.deletes_broken_quorum_state:
+        yield warns(
+            "quorum-state-thrown-away",
+            subject,
+            f"The file cannot be read ({problem.reason}); Kafka {situation.release.version_text} deletes it and forgets"
+            " whom it voted for.",
+            next_step="Nothing to do, unless another voter of the same cluster is being repaired too.",
+        )
+        return
+    words = f"Error while reading the Quorum status from the file {read.path}"
+    if problem.id == "quorum-state-unknown-version":
+        words = "is not within the min (0) and max" if situation.rules.quorum_state_range_named else _UNKNOWN_VERSION
+    elif not io_problem:
+        words = _NO_FIELD if "missing" in problem.reason else "QuorumStateData"
+    yield stops(
+        "broken-quorum-state",
+        Phase.QUORUM_STATE,
+        subject,
+        f"The file cannot be used: {problem.reason}",
+        says=words,
+        next_step="Move the file away if this node may forget whom it voted for (one voter at a time).",
+    )
+
+
+def _quorum_state_content(situation: Situation, read: FileRead, state: QuorumStateFile) -> Iterator[Trouble]:
+    configured = {voter.node_id for voter in situation.config.static_voters}
+    if situation.rules.quorum_state_decides:
+        yield from _foreign_leader(situation, read, state)
+        yield from _voted_alone(situation, read, state)
+    elif state.data_version > 0 and situation.rules.refuses_newer_quorum_state:
+        yield _newer_quorum_state(situation, read, state)
+    elif state.current_voters and set(state.current_voters) != configured:
+        yield stops(
+            "voters-differ-from-quorum-state",
+            Phase.QUORUM_STATE,
+            file_subject(read.path),
+            f"The file knows the voters {sorted(state.current_voters)}, the configuration names {sorted(configured)}.",
+            says="is different from the voter set read from the state file",
+            next_step="Restore controller.quorum.voters.",
+            stored=sorted(state.current_voters),
+            configured=sorted(configured),
+        )
+    elif state.voted_id >= 0 and situation.config.node_id in configured:
+        yield from _voted_alone(situation, read, state)
+    elif state.voted_id >= 0:
+        yield stops(
+            "voted-without-being-a-voter",
+            Phase.QUORUM_STATE,
+            file_subject(read.path),
+            "The file holds a vote, and the configuration does not make this node a voter.",
+            says="with a voted candidate, which indicates this node was previously",
+            next_step="Restore controller.quorum.voters.",
+        )
+
+
+def _newer_quorum_state(situation: Situation, read: FileRead, state: QuorumStateFile) -> Trouble:
+    return stops(
+        "broken-quorum-state",
+        Phase.QUORUM_STATE,
+        file_subject(read.path),
+        f"The file is of data version {state.data_version}; Kafka {situation.release.version_text} reads 0 only.",
+        says=_UNKNOWN_VERSION,
+        next_step="Start the release that wrote it; a dynamic quorum needs 3.9 or later.",
+        data_version=state.data_version,
+    )
+
+
+def _voted_alone(situation: Situation, read: FileRead, state: QuorumStateFile) -> Iterator[Trouble]:
+    """A node alone in its quorum that ended between its vote and its election cannot go on from there before 4.0."""
+    own = situation.config.node_id
+    meta = situation.metadata_directory.meta
+    directory = meta.directory_id if meta is not None else None
+    same_directory = state.voted_directory_id in (ZERO_UUID, directory)
+    stale = state.leader_epoch < (situation.log.contents.last_epoch or 0)
+    candidate = state.voted_id == own and state.leader_id != own and same_directory and not stale
+    if candidate and not other_voters(situation) and situation.rules.lone_candidate_dies:
+        yield stops(
+            "candidate-alone",
+            Phase.QUORUM_STATE,
+            file_subject(read.path),
+            f"The file says that this node has voted for itself in epoch {state.leader_epoch} and does not lead yet."
+            f" Kafka {situation.release.version_text} elects a lone candidate twice and dies of it.",
+            says="Cannot transition to Candidate since the local broker.id",
+            next_step="Move the file away: no other voter can have been promised anything. (Fixed in 4.0.)",
+            epoch=state.leader_epoch,
+        )
+
+
+def _foreign_leader(situation: Situation, read: FileRead, state: QuorumStateFile) -> Iterator[Trouble]:
+    """3.8 alone insists that the leader it remembers is a voter (KAFKA-16529 took that back)."""
+    voters = {situation.config.node_id, *other_voters(situation)}
+    stale = state.leader_epoch < (situation.log.contents.last_epoch or 0)
+    follows = state.leader_id >= 0 and state.leader_id not in voters and state.voted_id < 0
+    if follows and not stale and situation.rules.foreign_leader_refused:
+        yield stops(
+            "leader-is-no-voter",
+            Phase.QUORUM_STATE,
+            file_subject(read.path),
+            f"The file says that node {state.leader_id} leads, which is no voter of this configuration.",
+            says=f"Leader {state.leader_id} must be in the voter set",
+            next_step="Restore controller.quorum.voters, or move the file away.",
+            leader_id=state.leader_id,
+        )

@@ -1,0 +1,188 @@
+"""What a recovery makes of the segments of the metadata log, and whether what is left can be read.
+
+A node recovers that log from its first byte at every start (`KafkaMetadataLog.apply` gives recovery point 0), and cuts
+it at the first batch that is not whole (`LogSegment.recover`, `LogLoader.recoverLog`). It says so in a warning only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.metadata.log.scan import Contents, Stop
+from kafkactl.storage.verify.log import SegmentFacts
+from kafkactl.storage.verify.model import (
+    Loss,
+    Phase,
+    Situation,
+    Trouble,
+    file_subject,
+    loses,
+    stops,
+    tells,
+    warns,
+)
+from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty
+from kafkactl.storage.verify.voters import other_voters
+
+_FROM_OTHERS = "Start the other voters first: the node fetches from them what it lost."
+
+
+def recovery_rules(situation: Situation) -> Iterator[Trouble]:
+    """Damage, and records that do not decode."""
+    contents = situation.log.contents
+    damaged = situation.log.damaged_segment
+    if damaged is not None:
+        yield from _damage(situation, damaged)
+    yield from _gaps(situation)
+    if contents.unknown_control is not None or contents.undecodable is not None:
+        yield _undecodable(situation)
+    yield from _record_versions(situation)
+
+
+def offset_rules(situation: Situation) -> Iterator[Trouble]:
+    """Offsets lie outside the CRC, so recovery does not notice a wrong one unless it is out of the segment's range."""
+    for segment in situation.log.segments:
+        if segment.out_of_range is not None:
+            yield stops(
+                "segment-not-named-by-its-offset",
+                Phase.METADATA_LOG,
+                file_subject(f"{situation.log.path}/{segment.name}"),
+                f"The segment is named for offset {segment.base_offset} and holds offset {segment.out_of_range}.",
+                says="Split operation is only permitted for segments with overflow",
+                next_step="Was the file renamed? Give it its old name back.",
+                offset=segment.out_of_range,
+            )
+            return
+    if situation.log.mixed_offsets:
+        subject = f"metadata log in {situation.config.metadata_log_dir}"
+        found = warns(
+            "metadata-log-offsets-mixed",
+            subject,
+            "The offsets of the log do not ascend. The CRC does not cover them, so a recovery keeps such batches; what"
+            " a node makes of them is not known.",
+            next_step="Restore the log from another voter.",
+        )
+        yield Trouble(finding=found.finding, unknown=True)
+
+
+def _damage(situation: Situation, segment: SegmentFacts) -> Iterator[Trouble]:
+    """Where recovery will cut the log. What was behind is fetched again from other voters, if there are any."""
+    stop = segment.stop
+    assert stop is not None
+    subject = file_subject(f"{situation.log.path}/{segment.name}")
+    if stop.reason == "magic" and stop.crc_matches and 2 < (stop.magic or 0) < 128:
+        yield _future_magic(subject, stop)
+        return
+    message = (
+        f"The log is damaged at byte {stop.position} ({stop.message}). A start cuts it there: offset"
+        f" {segment.end_offset} and everything behind is thrown away, {stop.lost_bytes} bytes"
+        + (f" and {len(situation.log.dropped_segments)} later segments." if situation.log.dropped_segments else ".")
+    )
+    evidence = {"segment": segment.name, "position": stop.position, "end_offset": segment.end_offset}
+    if stop.zeros and not situation.log.dropped_segments:
+        yield tells("metadata-log-zero-tail", subject, message, next_step="Nothing to do: these are no records.")
+    elif not situation.is_controller or other_voters(situation):
+        yield warns("metadata-log-damaged", subject, message, next_step=_FROM_OTHERS, **evidence)
+    else:
+        yield loses(
+            "metadata-log-damaged",
+            subject,
+            message,
+            *_cut_losses(situation, segment, subject),
+            next_step="Restore the log from a backup before starting: no other node has these records.",
+            **evidence,
+        )
+
+
+def _cut_losses(situation: Situation, segment: SegmentFacts, subject: str) -> Iterator[Loss]:
+    if log_looks_empty(situation):
+        yield _whole_log(subject)
+    else:
+        text = f"All metadata changes from offset {segment.end_offset} on."
+        yield Loss(what="metadata-records", subject=subject, message=text)
+
+
+def _whole_log(subject: str) -> Loss:
+    text = (
+        "The controller takes what is left for a new cluster and founds one: topics, configurations, users and"
+        " registrations are gone, and brokers treat their replicas as strays."
+    )
+    return Loss(what="metadata-log", subject=subject, message=text)
+
+
+def _gaps(situation: Situation) -> Iterator[Trouble]:
+    """Nobody notices missing offsets: a start goes on behind them, and a follower fetches only from its end on."""
+    snapshot = loaded_snapshot(situation)
+    since = 0 if snapshot is None else snapshot.offset
+    gaps = [gap for segment in situation.log.segments for gap in segment.gaps if gap[1] > since]
+    if not gaps:
+        return
+    subject = f"metadata log in {situation.config.metadata_log_dir}"
+    first, behind = gaps[0]
+    text = f"All metadata changes from offset {max(first, since)} to {behind - 1}."
+    yield loses(
+        "metadata-log-gap",
+        subject,
+        f"The log goes from offset {first} to {behind}: a segment is missing. A start does not notice.",
+        Loss(what="metadata-records", subject=subject, message=text),
+        next_step="Restore the segment; if another voter has the log, empty this one and let the node fetch it all.",
+        gaps=[list(gap) for gap in gaps],
+    )
+
+
+def _future_magic(subject: str, stop: Stop) -> Trouble:
+    return stops(
+        "metadata-log-unreadable-batch",
+        Phase.METADATA_LOG,
+        subject,
+        f"The batch at byte {stop.position} has the magic {stop.magic}. Recovery keeps it, for the CRC does not cover"
+        " that byte, and reading it then fails.",
+        says=f"Invalid magic found in record: {stop.magic}",
+        next_step="Restore the log from another voter.",
+    )
+
+
+def _undecodable(situation: Situation) -> Trouble:
+    contents = situation.log.contents
+    problem = contents.undecodable.message if contents.undecodable else (contents.unknown_control or (0, ""))[1]
+    return stops(
+        "metadata-log-undecodable",
+        Phase.METADATA_LOG,
+        f"metadata log in {situation.config.metadata_log_dir}",
+        f"A record of the log does not decode although its CRC is right: {problem}",
+        says="Failed to deserialize record" if _is_plain_record(contents) else situation.dies_in_raft,
+        next_step="Was the log written by a newer Kafka? Start that release.",
+        problem=problem,
+    )
+
+
+def _is_plain_record(contents: Contents) -> bool:
+    broken = contents.undecodable
+    return broken is not None and not broken.control and not broken.whole_batch
+
+
+def _record_versions(situation: Situation) -> Iterator[Trouble]:
+    """The first record whose type or version is beyond this release; a broker alone dies of it too."""
+    kinds = sorted(situation.log.contents.first_offsets.items(), key=lambda item: item[1])
+    known = situation.release_record_types
+    for (api_key, version), offset in kinds:
+        if version > known.get(api_key, -1):
+            yield _unknown_record(situation, api_key, version, offset)
+            return
+
+
+def _unknown_record(situation: Situation, api_key: int, version: int, offset: int) -> Trouble:
+    is_known = api_key in situation.release_record_types
+    what = f"version {version} of record type {api_key}" if is_known else f"record type {api_key}"
+    return stops(
+        "record-of-newer-release",
+        Phase.METADATA_LOG if situation.rules.raft_reads_records else Phase.METADATA_REPLAY,
+        f"metadata log in {situation.config.metadata_log_dir}",
+        f"The record at offset {offset} is {what}, which Kafka {situation.release.version_text} does not know.",
+        says=f"Failed to deserialize record with type {api_key}" if is_known else f"Unknown metadata id {api_key}",
+        waits=situation.rules.waits_at_unknown_record,
+        next_step="Start the release that wrote the log, or a newer one.",
+        type=api_key,
+        version=version,
+        offset=offset,
+    )

@@ -1,0 +1,178 @@
+"""The snapshots in the folder of the metadata log, as a node opens them.
+
+From 3.8 on a node reads the newest snapshot and the whole log before anything else, for the voters in them
+(`KafkaRaftClient.initialize`, `KRaftControlRecordStateMachine`); before, both are read once there is a leader. A wrong
+CRC is fatal, a batch that is cut is the end of the file. Sources beside these: `KafkaMetadataLog`/`KafkaRaftLog`,
+`RecordsIterator`, `RecordsSnapshotReader`, `MetadataLoader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.metadata.log.scan import Contents, Stop
+from kafkactl.storage.verify.log import SnapshotFacts
+from kafkactl.storage.verify.model import (
+    DIES_IN_RAFT,
+    Loss,
+    Phase,
+    Situation,
+    Trouble,
+    file_subject,
+    loses,
+    stops,
+    warns,
+)
+from kafkactl.storage.verify.state import log_looks_empty
+from kafkactl.storage.verify.voters import other_voters
+
+
+def snapshot_rules(situation: Situation) -> Iterator[Trouble]:
+    """The newest snapshot: the only one that a start reads."""
+    snapshot = situation.log.latest_snapshot
+    start = situation.log.start_offset
+    if start > 0 and (snapshot is None or snapshot.offset < start):
+        yield stops(
+            "metadata-log-without-snapshot",
+            Phase.METADATA_LOG,
+            f"directory {situation.log.path}",
+            f"The log begins at offset {start}, and no snapshot holds what came before.",
+            says="Inconsistent snapshot state: there must be a snapshot at an offset larger",
+            next_step="Restore the missing segments or the snapshot, or let the node fetch all from other voters.",
+            start_offset=start,
+        )
+    if snapshot is None or not snapshot_is_read(situation):
+        return
+    if snapshot.error is not None:
+        yield _cannot_open(situation, snapshot)
+        return
+    fatal = _fatal_in_snapshot(snapshot) or _voters_at_minus_one(situation, snapshot)
+    if fatal is not None:
+        yield _broken_snapshot(situation, snapshot, fatal)
+    elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(situation, snapshot):
+        yield _empty_snapshot(situation, snapshot)
+    elif snapshot.is_cut or snapshot.stop is not None:
+        yield from _cut_snapshot(situation, snapshot)
+
+
+def snapshot_is_read(situation: Situation) -> bool:
+    """Up to 3.5 a snapshot is read only if the log begins behind offset 0 (`updateListenersProgress`)."""
+    return situation.rules.reads_every_snapshot or situation.log.start_offset > 0
+
+
+def _loader_needs_header(situation: Situation, snapshot: SnapshotFacts) -> bool:
+    """Up to 4.2 the metadata loader gets the 0-0 checkpoint too, and one without its first batch kills it."""
+    return not snapshot.is_first or situation.rules.loader_gets_first_checkpoint
+
+
+def _empty_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+    return stops(
+        "broken-checkpoint",
+        Phase.METADATA_REPLAY,
+        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        "Not one batch of the checkpoint is whole. It is passed over while voters are looked for, and kills the node"
+        " when there is a leader.",
+        says="java.util.NoSuchElementException: No value present",
+        next_step=_checkpoint_remedy(snapshot),
+        size_bytes=snapshot.size_bytes,
+    )
+
+
+def _cannot_open(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+    return stops(
+        "checkpoint-unreadable",
+        Phase.METADATA_LOG,
+        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        f"The checkpoint cannot be read: {snapshot.error}.",
+        says="Failed to read records into memory" if snapshot.error == "Is a directory" else snapshot.name,
+        next_step="Give the file to the user that runs Kafka; a checkpoint has the mode 0400.",
+    )
+
+
+def _fatal_in_snapshot(snapshot: SnapshotFacts) -> str | None:
+    """The words that a reader dies with; None for a file that it reads, or that is cut (`_cut_snapshot`)."""
+    assert snapshot.contents is not None
+    if snapshot.crc_problem is not None:
+        return "Record is corrupt (stored crc = "
+    return _fatal_content(snapshot.contents) or (None if snapshot.stop is None else _fatal_stop(snapshot.stop))
+
+
+def _voters_at_minus_one(situation: Situation, snapshot: SnapshotFacts) -> str | None:
+    """3.8 reads voters from snapshots already, and cannot file those of offset 0, whose last offset is -1."""
+    contents = snapshot.contents
+    has_control = contents is not None and (contents.kraft_version is not None or contents.voters is not None)
+    if snapshot.is_first and has_control and situation.rules.first_checkpoint_without_voters:
+        return "Next offset -1 must be greater than or equal to 0"
+    return None
+
+
+def _fatal_content(contents: Contents) -> str | None:
+    if contents.batches and contents.first_control != "SNAPSHOT_HEADER":
+        return "First control record is not a snapshot header"
+    if contents.unknown_control is not None:
+        return "Unknown control record type"
+    if contents.undecodable is not None:
+        broken = contents.undecodable
+        return DIES_IN_RAFT if broken.whole_batch or broken.control else "Failed to deserialize record"
+    return None
+
+
+def _fatal_stop(stop: Stop) -> str | None:
+    """`ByteBufferLogInputStream` looks at length and magic before it sees that the batch is cut."""
+    if stop.reason == "tiny" and stop.position == 0:
+        # The reader asks a file of less than 17 bytes for the size of its first batch and trips over the answer.
+        return 'Cannot invoke "java.lang.Integer.intValue()"'
+    if stop.reason == "length":
+        return f"Record size {stop.length} is less than the minimum record overhead"
+    if stop.reason in ("magic", "cut") and stop.magic not in (None, 0, 1, 2):
+        return f"Invalid magic found in record: {_signed(stop.magic)}"
+    known = {"magic": "DefaultRecordBatch expected by record type was", "crc": "is corrupt"}
+    return known.get(stop.reason)
+
+
+def _signed(magic: int | None) -> int:
+    return ((magic or 0) + 128) % 256 - 128
+
+
+def _broken_snapshot(situation: Situation, snapshot: SnapshotFacts, fatal: str) -> Trouble:
+    return stops(
+        "broken-checkpoint",
+        Phase.METADATA_LOG if situation.rules.raft_reads_records else Phase.METADATA_REPLAY,
+        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        "The checkpoint is damaged, and a starting node reads it.",
+        says=fatal,
+        next_step=_checkpoint_remedy(snapshot),
+        problem=snapshot.crc_problem or (snapshot.stop.message if snapshot.stop else None),
+    )
+
+
+def _checkpoint_remedy(snapshot: SnapshotFacts) -> str:
+    if snapshot.is_first:
+        return "If the node never started: `kafkactl storage unformat`, then format it again with the same arguments."
+    return "Restore the file from another voter, or let the node fetch everything from the other voters."
+
+
+def _cut_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Iterator[Trouble]:
+    """Nothing is lost if what is missing is the footer, or stands behind it."""
+    subject = file_subject(f"{situation.log.path}/{snapshot.name}")
+    stop, contents = snapshot.stop, snapshot.contents
+    assert contents is not None
+    where = "before its footer" if stop is None else f"at byte {stop.position} ({stop.message})"
+    message = f"The checkpoint is cut {where}. A node does not notice."
+    only_footer = bool(contents.control.get("SNAPSHOT_FOOTER")) or (stop is not None and stop.control)
+    levels_are_there = stop is None and bool(contents.features)
+    if only_footer or levels_are_there or snapshot.is_first:
+        yield warns("checkpoint-cut", subject, message, next_step=_checkpoint_remedy(snapshot))
+    else:
+        loss = _cut_loss(situation, subject)
+        yield loses("checkpoint-cut", subject, message, loss, next_step=_checkpoint_remedy(snapshot))
+
+
+def _cut_loss(situation: Situation, subject: str) -> Loss:
+    """A snapshot without its levels makes a lone controller found its cluster again."""
+    if situation.is_controller and log_looks_empty(situation) and not other_voters(situation):
+        text = (
+            "The controller finds no metadata.version and founds a new cluster: topics, configurations, users are gone."
+        )
+        return Loss(what="metadata-log", subject=subject, message=text)
+    return Loss(what="metadata-records", subject=subject, message="Records of the snapshot behind the cut are gone.")

@@ -1,0 +1,253 @@
+"""A change of a fake quorum over a network in which one thing goes wrong, and what must be true of it whatever that is.
+
+The law that is tested: no double effect, no hang, no guess. Effects are counted at the quorum. What the run says it did
+is what was done; `unknown` is said only where the request of a change itself was hit; and the same change, run again
+over a sound network, reaches the target with every effect there once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from kafkactl.adapters.files.clock import Deadline
+from kafkactl.adapters.files.journal import open_journal
+from kafkactl.adapters.kafka.client import Client, Limits
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.live_quorum import LiveQuorum
+from kafkactl.adapters.kafka.retries import Backoff
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import KafkactlError
+from kafkactl.features.change.outcome import overall
+from kafkactl.features.plan.request import FeatureRequest, Operation
+from kafkactl.findings import Outcome
+from kafkactl.operations.features import change_features
+from kafkactl.quorum.change.goals import reassignment
+from kafkactl.quorum.change.ports import Patience
+from kafkactl.quorum.change.run import carry_out
+from kafkactl.schema.definitions import message
+from tests.fakes.proxy import Fault
+from tests.fakes.quorum import FakeQuorum
+from tests.fakes.scaled_clock import ScaledClock
+
+LIMITS = Limits(timeout_ms=5_000, request_timeout_ms=600, backoff=Backoff(first_ms=5, rounds=3))
+PATIENT = Limits(timeout_ms=30_000, request_timeout_ms=10_000, backoff=Backoff(first_ms=5, rounds=3))
+SPEED = 10.0  # how much faster the waits of a reassignment pass
+HANGS_AFTER_S = 60.0
+CHANGES = frozenset({"UpdateFeatures", "AddRaftVoter", "RemoveRaftVoter"})
+READS = ("ApiVersions", "DescribeQuorum", "DescribeCluster", "DescribeConfigs", "Fetch")
+KEYS: dict[str, int] = {name: message(f"{name}Request").api_key or 0 for name in (*READS, *sorted(CHANGES))}
+NAMES = {key: name for name, key in KEYS.items()}
+
+
+class Quorum(Protocol):
+    """A quorum behind a network, fake or real."""
+
+    @property
+    def cluster_id(self) -> str: ...
+
+    @property
+    def addresses(self) -> list[Address]: ...
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run says: its outcome, the effects that it claims, those that it calls unknown, and what was raised."""
+
+    outcome: str
+    claimed: tuple[Any, ...] = ()
+    unknown: tuple[Any, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change to make: on which quorum, how, and what it takes to be done."""
+
+    name: str
+    quorum: dict[str, Any]
+    run: Callable[[Quorum, Path, Limits], Told]
+    effects: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fault in one request: the `at`-th of its kind, counted from 0."""
+
+    change: Change
+    request: str
+    at: int
+    fault: Fault
+
+    def __str__(self) -> str:
+        return f"{self.change.name}, {self.request} {self.at + 1}: {self.fault.name.lower()}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a case ended; `wrong` is what must not be."""
+
+    case: Case
+    outcome: str
+    again: str
+    seconds: float
+    struck: int
+    wrong: tuple[str, ...]
+
+
+# --- the changes ----------------------------------------------------------------------------------------------------
+
+
+def _client(quorum: Quorum, limits: Limits) -> Client:
+    return Client(quorum.addresses, Role.CONTROLLER, limits=limits, randomness=lambda: 0.5)
+
+
+def features_change(operation: Operation, **levels: int) -> Callable[[Quorum, Path, Limits], Told]:
+    request = FeatureRequest(
+        operation=operation, levels={name.replace("_", "."): level for name, level in levels.items()}
+    )
+
+    def run(quorum: Quorum, folder: Path, limits: Limits) -> Told:
+        with _client(quorum, limits) as client:
+            try:
+                done = change_features(
+                    client, request, deadline=Deadline.after(12_000, client.clock), tell=lambda text: None
+                )
+            except KafkactlError as error:
+                return Told(outcome=f"exit {error.exit_code}", error=error.id)
+        if not done.sent:
+            return Told(outcome=done.plan.outcome.value)
+        moved = {one.name: one.after for one in done.plan.changes} | dict(request.levels)
+        by = {
+            outcome: {one.name for one in done.resolved if one.outcome is outcome}
+            for outcome in (Outcome.DONE, Outcome.UNKNOWN)
+        }
+        return Told(
+            outcome=overall(done.resolved).value,
+            claimed=tuple(("level", name, moved[name]) for name in sorted(by[Outcome.DONE])),
+            unknown=tuple(("level", name, moved[name]) for name in sorted(by[Outcome.UNKNOWN])),
+        )
+
+    return run
+
+
+def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Callable[[Quorum, Path, Limits], Told]:
+    def run(quorum: Quorum, folder: Path, limits: Limits) -> Told:
+        journal = str(folder / "journal.jsonl")
+        goal = reassignment(target, overrides=overrides)
+        try:
+            with (
+                _client(quorum, limits) as client,
+                LiveQuorum(client, patience_ms=limits.request_timeout_ms) as world,
+                open_journal(journal, subject="quorum", cluster_id=quorum.cluster_id) as kept,
+            ):
+                done = carry_out(world, goal, kept, patience=Patience(), clock=ScaledClock(speed))
+        except KafkactlError as error:
+            return Told(outcome=f"exit {error.exit_code}", error=error.id)
+        by = {
+            state: tuple((one.action.value, one.id) for one in done.steps if one.state.value == state)
+            for state in ("done", "unknown")
+        }
+        return Told(
+            outcome=done.outcome.value,
+            claimed=tuple(one for one in by["done"] if one[0] != "wait"),
+            unknown=by["unknown"],
+        )
+
+    return run
+
+
+_UP = Change(
+    "levels raised in two steps",
+    {"controllers": 2, "voters": (1, 2), "metadata_version": 20},
+    features_change(Operation.UPGRADE, metadata_version=25, transaction_version=2),
+    (("level", "metadata.version", 25), ("level", "transaction.version", 2)),
+)
+_DOWN = Change(
+    "a level lowered",
+    {"controllers": 2, "voters": (1, 2), "metadata_version": 25},
+    features_change(Operation.DOWNGRADE, metadata_version=23),
+    (("level", "metadata.version", 23),),
+)
+_GROW = Change("one voter to three", {"controllers": 3}, reassignment_to("1,2,3"), (("add", 2), ("add", 3)))
+_REPLACE = Change(
+    "the leader replaced",
+    {"controllers": 4, "voters": (1, 2, 3)},
+    reassignment_to("2,3,4"),
+    (("add", 4), ("remove", 1)),
+)
+EVERY_CHANGE = (_UP, _DOWN, _GROW, _REPLACE)
+
+
+# --- cases ----------------------------------------------------------------------------------------------------------
+
+
+def requests_of(change: Change, folder: Path) -> Counter[str]:
+    """How many requests of each kind an undisturbed run makes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FakeQuorum(**change.quorum) as quorum:
+        told = change.run(quorum, folder, PATIENT)
+        assert (told.outcome, sorted(told.claimed)) == ("done", sorted(change.effects)), told
+        return Counter(NAMES[key] for key in quorum.network.passed if key in NAMES)
+
+
+def cases_of(change: Change, counted: Counter[str]) -> Iterable[Case]:
+    """Every fault in every request of a change; of the reads in the first, one in each phase between, and the last."""
+    for name, count in sorted(counted.items()):
+        places = range(count) if name in CHANGES else sorted({0, count // 4, count // 2, 3 * count // 4, count - 1})
+        for at in places:
+            for fault in Fault:
+                yield Case(change, name, at, fault)
+
+
+def play(case: Case, folder: Path) -> Ended:
+    """Run the change with the fault in its way, then again without; say what must not have been."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FakeQuorum(**case.change.quorum) as quorum:
+        quorum.network.arm(case.fault, KEYS[case.request], spare=case.at)
+        began = time.monotonic()
+        told = case.change.run(quorum, folder, LIMITS)
+        seconds = time.monotonic() - began
+        wrong = list(_wrong(case, told, effects_of(quorum)))
+        struck = quorum.network.struck
+        quorum.network.disarm()
+        again = case.change.run(quorum, folder, PATIENT)
+        effects = effects_of(quorum)
+        if again.outcome not in ("done", "nothing-to-do"):
+            wrong.append(f"run again it ended {again}")
+        if Counter(effects) != Counter(case.change.effects):
+            wrong.append(f"effects in the end: {effects}")
+        if seconds > HANGS_AFTER_S:
+            wrong.append(f"it took {seconds:.0f} s")
+    return Ended(case, told.outcome, again.outcome, seconds, struck, tuple(wrong))
+
+
+def effects_of(quorum: FakeQuorum) -> list[Any]:
+    """What was done there, one by one."""
+    found: list[Any] = []
+    for name, what in quorum.effects:
+        if name == "UpdateFeatures":
+            found += [("level", feature, level) for feature, level in what]
+        else:
+            found.append((name, what))
+    return found
+
+
+def _wrong(case: Case, told: Told, effects: list[Any]) -> Iterable[str]:
+    twice = [effect for effect, count in Counter(effects).items() if count > 1]
+    if twice:
+        yield f"done twice: {twice}"
+    if told.unknown and case.request not in CHANGES:
+        yield f"called unknown: {told.unknown}"
+    if missing := [one for one in told.claimed if one not in effects]:
+        yield f"claimed, and not done: {missing}"
+    if silent := [one for one in effects if one not in told.claimed and one not in told.unknown]:
+        yield f"done, and not told: {silent} ({told})"
+    if told.outcome == "done" and Counter(effects) != Counter(case.change.effects):
+        yield f"called done with {effects}"
+    if case.fault.answers and case.request in CHANGES and told.outcome != "done":
+        yield f"the answer came, and it ended {told}"

@@ -1,0 +1,81 @@
+"""Changes over a network that fails: one of each kind here, all of them in the campaign (docs/proof/faults.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.kafka.fault_cases import CHANGES, EVERY_CHANGE, Case, Change, Ended, cases_of, play, requests_of
+from tests.adapters.kafka.fault_proof import record_head
+from tests.fakes.proxy import Fault
+
+LEAST_CASES = 300
+_AT_ONCE = 4
+SAMPLE = {
+    "levels raised in two steps": (("UpdateFeatures", 2), ("Fetch", 0)),
+    "the leader replaced": (("RemoveRaftVoter", 0), ("AddRaftVoter", 0)),
+}
+
+
+def play_all(cases: Sequence[Case], folder: Path) -> list[Ended]:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(play, cases, [folder / str(number) for number in range(len(cases))]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [one for one in EVERY_CHANGE if one.name in SAMPLE], ids=lambda change: change.name)
+def test_a_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> None:
+    faults = (Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.RESET, Fault.AGAIN)
+    cases = [Case(change, name, at, fault) for name, at in SAMPLE[change.name] for fault in faults]
+    ended = play_all(cases, tmp_path)
+    assert [f"{one.case}: {one.wrong}" for one in ended if one.wrong] == []
+    assert {one.struck for one in ended} == {1}
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(7200)
+def test_every_change_over_every_failure_of_the_network(tmp_path: Path) -> None:
+    counted = {change.name: requests_of(change, tmp_path / change.name) for change in EVERY_CHANGE}
+    cases = [case for change in EVERY_CHANGE for case in cases_of(change, counted[change.name])]
+    ended = play_all(cases, tmp_path / "cases")
+    record_head(_proof(ended))
+    assert [f"{one.case}: {one.wrong}" for one in ended if one.wrong] == []
+    assert sum(one.struck for one in ended) >= LEAST_CASES
+
+
+def _proof(ended: Sequence[Ended]) -> str:
+    hit = [one for one in ended if one.struck]
+    wrong = [one for one in ended if one.wrong]
+    lines = [
+        "# Changes over a network that fails",
+        "",
+        "Written by the run of `make lab` (tests/adapters/kafka/test_change_faults.py).",
+        "",
+        f"{datetime.now(UTC):%Y-%m-%d}: {len(hit)} cases in which a fault struck, {len(wrong)} with a double effect, "
+        "an effect that was not told, a claim that was not true, an unknown that was known, or a second run that did "
+        f"not reach the target. The slowest took {max((one.seconds for one in ended), default=0):.0f} s.",
+        "",
+        "The quorum is played over real sockets (tests/fakes/quorum.py; tests/lab/quorum/test_fake_quorum.py compares "
+        "it with a real one), behind a proxy a node, in whose network one request meets one fault.",
+        "",
+        "| change | request | cases | done | failed | partly done | unknown | not begun | slowest, s |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for change in EVERY_CHANGE:
+        for name in sorted({one.case.request for one in hit if one.case.change is change}):
+            rows = [one for one in hit if one.case.change is change and one.case.request == name]
+            counted = Counter(one.outcome for one in rows)
+            known = [counted.pop(outcome, 0) for outcome in ("done", "failed", "partial", "unknown")]
+            figures = [*known, sum(counted.values())]
+            bold = f"**{name}**" if name in CHANGES else name
+            slowest = max(one.seconds for one in rows)
+            cells = " | ".join(map(str, [len(rows), *figures]))
+            lines.append(f"| {change.name} | {bold} | {cells} | {slowest:.1f} |")
+    lines += ["", "The faults:", "", *(f"- `{fault.name.lower()}`: {fault.value}" for fault in Fault), ""]
+    lines += [f"- wrong: {one.case}: {'; '.join(one.wrong)}" for one in wrong]
+    return "\n".join(lines)

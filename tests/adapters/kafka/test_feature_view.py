@@ -1,0 +1,161 @@
+"""The feature levels of a cluster as they are seen from outside, whole and in part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features, observe_levels
+from kafkactl.errors import UnreachableError
+from kafkactl.features.cluster.state import Role
+from tests.adapters.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster
+from tests.fakes.broker import SILENCE, FakeBroker, Raw
+
+OLD = {"metadata.version": (1, 21)}
+
+
+def seen(cluster: FakeCluster, listener: Listener = Listener.BROKER, *, with_log: bool = True) -> FeatureView:
+    with cluster.client(listener) as client:
+        return observe_features(client, with_log=with_log, patience_ms=1200)
+
+
+def ids(view: FeatureView) -> list[str]:
+    return [finding.id for finding in view.findings]
+
+
+@pytest.mark.parametrize("listener", list(Listener))
+@pytest.mark.parametrize("with_log", [True, False])
+def test_a_healthy_cluster_is_seen_whole_from_either_side(listener: Listener, with_log: bool) -> None:
+    view = seen(FakeCluster(), listener, with_log=with_log)
+    state = view.state
+    assert (state.cluster_id, state.active_controller, state.leader_epoch) == ("fake", 1, 3)
+    assert (dict(state.finalized), state.finalized_epoch, view.findings) == (LEVELS, 40, ())
+    members = [(one.name, one.answers) for one in state.members]
+    assert members == [("controller 1", True), ("controller 2", True), ("broker 11", True), ("broker 12", True)]
+    assert state.voter_ids == {1, 2}
+    read = with_log or listener is Listener.CONTROLLER
+    assert {one.registered for one in state.members} == {True if read else None}
+
+
+def test_who_is_registered_and_gone_is_asked_and_silent() -> None:
+    cluster = FakeCluster()
+    cluster.gone = {3: Listener.CONTROLLER, 13: Listener.BROKER}
+    cluster.registered |= {3: OLD, 13: OLD}
+    state = seen(cluster).state
+    assert [one.name for one in state.members if one.stale] == ["controller 3", "broker 13"]
+
+
+def test_a_node_that_hangs_costs_its_own_answer_only() -> None:
+    cluster = FakeCluster()
+    cluster.nodes[12].greeting = SILENCE
+    view = seen(cluster)
+    assert {one.name: one.answers for one in view.state.members if one.answers is not True} == {"broker 12": False}
+
+
+def test_a_listener_that_does_not_speak_with_us_leaves_its_node_unknown() -> None:
+    cluster = FakeCluster()
+    cluster.nodes[12].greeting = Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 20)
+    cluster.nodes[2].ranges = dict(cluster.nodes[11].ranges)  # a broker where a controller should be
+    view = seen(cluster)
+    unknown = {one.name: one.answers for one in view.state.members if one.answers is not True}
+    assert unknown == {"controller 2": None, "broker 12": None}
+    assert ids(view) == ["node-not-asked", "node-not-asked"]
+    assert not any(one.stale for one in view.state.members)
+
+
+def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    told = cluster._described
+
+    def inner_names(role: Listener) -> dict[str, Any]:
+        answer = told(role)
+        answer["Brokers"][1]["Host"] = "broker-12.inside.invalid"
+        return answer
+
+    monkeypatch.setattr(cluster, "_described", inner_names)
+    view = seen(cluster, with_log=False)
+    assert [one.answers for one in view.state.members if one.id == 12] == [None]
+    assert "broker-12.inside.invalid" in view.findings[0].message
+
+
+class TestNoPermission:
+    def test_for_the_log(self) -> None:
+        cluster = FakeCluster()
+        cluster.denied = {"Fetch"}
+        view = seen(cluster)
+        assert (ids(view), view.state.registrations) == (["metadata-log-not-read"], None)
+        assert "CLUSTER_AUTHORIZATION_FAILED" in (view.state.log_error or "")
+        assert len(view.state.members) == 4
+
+    def test_for_the_log_from_a_controller(self) -> None:
+        cluster = FakeCluster()
+        cluster.denied = {"Fetch"}
+        view = seen(cluster, Listener.CONTROLLER)
+        assert ids(view) == ["metadata-log-not-read", "brokers-not-known"]
+        assert {one.role for one in view.state.members} == {Role.CONTROLLER}
+
+    def test_for_the_quorum(self) -> None:
+        cluster = FakeCluster()
+        cluster.denied = {"DescribeQuorum"}
+        view = seen(cluster)
+        assert (view.state.active_controller, view.state.voters) == (None, None)
+        assert ids(view) == ["quorum-not-seen", "metadata-log-not-read"]
+        assert (dict(view.state.finalized), [one.id for one in view.state.members]) == (LEVELS, [11, 12])
+
+    def test_for_the_cluster(self) -> None:
+        cluster = FakeCluster()
+        cluster.denied = {"DescribeCluster"}
+        view = seen(cluster)
+        assert (view.state.cluster_id, ids(view)) == (None, ["cluster-not-seen"])
+        assert len(view.state.members) == 4
+
+    def test_for_the_cluster_of_a_controller(self) -> None:
+        """Brokers that the log names tell the cluster's id too."""
+        cluster = FakeCluster()
+        for node in cluster.of(Listener.CONTROLLER):
+            del node.ranges[60]
+        view = seen(cluster, Listener.CONTROLLER)
+        assert (view.state.cluster_id, ids(view)) == ("fake", [])
+
+
+def test_nobody_there_is_an_error() -> None:
+    with FakeBroker() as gone:
+        address = gone.address
+    with Client([address], Listener.BROKER, limits=LIMITS) as client, pytest.raises(UnreachableError) as caught:
+        observe_features(client)
+    assert caught.value.id == "connection-refused"
+
+
+def test_the_wrong_kind_of_port_is_an_error() -> None:
+    cluster = FakeCluster()
+    with cluster.client(Listener.CONTROLLER) as controllers:
+        wrong = Client(controllers.bootstrap, Listener.BROKER, limits=LIMITS)
+        with wrong, pytest.raises(UnreachableError) as caught:
+            observe_features(wrong)
+    assert caught.value.id == "wrong-endpoint-type"
+
+
+@pytest.mark.slow
+def test_levels_are_those_of_the_active_controller_else_of_who_read_furthest() -> None:
+    cluster = FakeCluster()
+    cluster.nodes[1].finalized = {"metadata.version": 30}
+    assert seen(cluster).state.finalized == {"metadata.version": 30}
+    cluster = FakeCluster()
+    cluster.nodes[1].greeting = SILENCE
+    assert seen(cluster).state.finalized == LEVELS
+
+
+def test_levels_again_after_a_change() -> None:
+    cluster = FakeCluster()
+    with cluster.client(Listener.BROKER) as client:
+        view = observe_features(client)
+        cluster.levels["metadata.version"] = 26
+        again = observe_levels(client, view)
+    assert again.state.level("metadata.version") == 26
+    assert again.state.registrations == view.state.registrations
+    fetched = [name for node in cluster.nodes.values() for name in node.names()].count("Fetch")
+    assert fetched == 1
+    assert set(RANGES) == {"metadata.version", "group.version", "kraft.version"}

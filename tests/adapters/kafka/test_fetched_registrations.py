@@ -1,0 +1,41 @@
+"""Registrations out of fetched batches: what real nodes wrote, and a snapshot that stands for all before it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.adapters.kafka import fetched_registrations
+from kafkactl.adapters.kafka.fetched_batches import FetchedPiece
+from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations, read_batches
+from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot
+from kafkactl.errors import DecodeError
+from kafkactl.metadata.log.registrations import RegistrationLog
+from tests.metadata.goldens import golden
+
+SEGMENT = golden("segment-4.4.0-standalone.log.bin")
+SNAPSHOT = golden("snapshot-4.4.0-standalone.checkpoint.bin")
+OTHER_SNAPSHOT = golden("first-4.3.1-14-voters.checkpoint.bin")
+
+
+def test_a_log_of_a_real_node():
+    log = RegistrationLog()
+    read_batches(log, SEGMENT)
+    found = log.registrations()
+    assert (set(found.controllers), set(found.brokers)) == ({1}, {1})
+    assert found.levels["metadata.version"] >= 30
+
+
+@pytest.mark.parametrize("parts", [(SNAPSHOT,), (OTHER_SNAPSHOT, SNAPSHOT)])
+def test_a_snapshot_stands_for_everything_before_it(monkeypatch, parts):
+    given = [FetchedPiece(base_offset=0, end_offset=9, data=SEGMENT)]
+    given += [FetchedSnapshot(end_offset=20, epoch=1, pieces=lambda one=one: [one]) for one in parts]
+    monkeypatch.setattr(fetched_registrations, "iterate_metadata_log", lambda client: iter(given))
+    log = RegistrationLog()
+    read_batches(log, SNAPSHOT)
+    assert fetch_registrations(None) == log.registrations()
+
+
+@pytest.mark.parametrize("data", [SEGMENT[:100], SEGMENT[:61] + b"\xff" * 40 + SEGMENT[101:]])
+def test_batches_that_are_none_are_an_error(data):
+    with pytest.raises(DecodeError):
+        read_batches(RegistrationLog(), data)

@@ -1,0 +1,394 @@
+"""The quorum as several nodes tell it: with a leader, without, in part, against each other, and from liars."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.quorum_view import QuorumObserver, observe_quorum
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import UnreachableError
+from kafkactl.quorum.health import check_health, is_broken
+from kafkactl.quorum.observation import DiskSeen
+from kafkactl.quorum.state import Mode, QuorumState
+from tests.adapters.kafka.quorum_nodes import (
+    CLUSTER_ID,
+    DENIED,
+    INVALID_REQUEST,
+    Quorum,
+    client_at,
+    directory,
+    quorum_body,
+    running,
+)
+from tests.fakes.broker import CLOSE, SILENCE, FakeBroker, Raw, Reply
+
+PATIENCE_MS = 400.0
+
+
+def look(quorum: Quorum, *ids: int, role: Role = Role.CONTROLLER, **changes) -> QuorumState:
+    return look_with(quorum.client(*ids, role=role), **changes)
+
+
+def look_at(*addresses: Address) -> QuorumState:
+    return look_with(client_at(*addresses))
+
+
+def look_with(client: Client, **changes) -> QuorumState:
+    with client:
+        return observe_quorum(client, patience_ms=PATIENCE_MS, **({"with_log": False} | changes))
+
+
+def ids(findings) -> set[str]:
+    return {finding.id for finding in findings}
+
+
+# --- with a leader --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [(1,), (2,), (1, 2, 3)])
+def test_any_controller_leads_to_the_leader_and_to_all_the_others(start):
+    with running(Quorum(observers=(11,))) as quorum:
+        state = look(quorum, *start)
+    assert (state.cluster_id, state.leader_id, state.leader_epoch, state.high_watermark) == (CLUSTER_ID, 2, 7, 995)
+    assert (state.mode, state.kraft_version, state.majority, state.tolerates) == (Mode.DYNAMIC, 1, 2, 1)
+    assert [(one.id, one.alive, one.directory_id) for one in state.voters] == [
+        (id, True, directory(id)) for id in (1, 2, 3)
+    ]
+    assert [one.id for one in state.observers] == [11]
+    assert {id: (node.answers, node.is_controller) for id, node in state.nodes.items()} == dict.fromkeys(
+        (1, 2, 3), (True, True)
+    )
+    assert {(probe.endpoint.port, probe.node_id) for probe in state.probes} == {
+        (at.port, id) for id, at in quorum.endpoints.items()
+    }
+    assert check_health(state) == ()
+
+
+def test_through_a_broker_the_controllers_are_asked_too():
+    with running(Quorum(), brokers=(21,)) as quorum:
+        state = look(quorum, role=Role.BROKER)
+    assert (state.leader_id, state.cluster_id, state.kraft_version) == (2, CLUSTER_ID, 1)
+    assert {id for id, node in state.nodes.items() if node.is_controller} == {1, 2, 3}
+    assert check_health(state) == ()
+
+
+def test_controllers_that_cannot_be_reached_leave_what_the_broker_says():
+    with running(Quorum(), brokers=(21,), down=(1, 2, 3)) as quorum:
+        broker = str(quorum.brokers[21].address)
+        state = look(quorum, role=Role.BROKER)
+    assert (state.leader_id, state.kraft_version, state.sources["kraft_version"]) == (2, 1, broker)
+    assert [voter.alive for voter in state.voters] == [None, True, None], "one look shows nobody fetch"
+    assert (state.nodes, state.probes) == ({}, ())
+    assert ids(check_health(state)) == {"controllers-out-of-reach"}
+
+
+def test_a_broker_that_is_away_is_no_reason_to_miss_controllers():
+    with running(Quorum(kraft_version=0, version=1), brokers=(21,)) as quorum:
+        broker = quorum.brokers[21].address
+        state = look_with(client_at(Address("127.0.0.1", 1), broker, role=Role.BROKER))
+    assert (state.leader_id, ids(check_health(state))) == (2, {"bootstrap-node-silent"})
+
+
+def test_combined_nodes_count_as_controllers():
+    with running(Quorum(observers=(4,)), brokers=(1, 2, 21)) as quorum:
+        state = look(quorum, role=Role.BROKER)
+    assert {id: node.is_controller for id, node in state.nodes.items()} == dict.fromkeys((1, 2, 3, 4), True)
+
+
+def test_a_dead_voter_is_told_by_the_leaders_clock():
+    with running(Quorum(ages_ms={3: 60_000}), down=(3,)) as quorum:
+        state = look(quorum, 1, 2)
+    assert [voter.alive for voter in state.voters] == [True, True, False]
+    assert (state.tolerates, state.nodes[3].answers) == (0, False)
+    found = check_health(state)
+    assert ids(found) == {"voter-is-dead"}
+    assert not is_broken(state, found)
+
+
+def test_the_leaders_fetch_timeout_says_how_long_a_voter_may_be_silent():
+    with running(Quorum(ages_ms={3: 9_000}, settings={"controller.quorum.fetch.timeout.ms": "5000"})) as quorum:
+        assert look(quorum).voters[2].alive is True
+        quorum.ages_ms = {3: 11_000}
+        assert look(quorum).voters[2].alive is False
+
+
+@pytest.mark.parametrize(("value", "expected"), [("true", True), ("false", False), (None, False)])
+def test_auto_join_is_read_where_it_is_told(value, expected):
+    settings = {} if value is None else {"controller.quorum.auto.join.enable": value}
+    with running(Quorum(settings=settings)) as quorum:
+        assert {node.auto_join for node in look(quorum).nodes.values()} == {expected}
+
+
+def test_before_3_9_the_quorum_is_static_and_names_no_directory():
+    with running(Quorum(kraft_version=0, version=1), brokers=(21,)) as quorum:
+        state = look(quorum, role=Role.BROKER)
+        direct = look(quorum)
+    assert (state.mode, state.kraft_version) == (direct.mode, direct.kraft_version) == (Mode.STATIC, 0)
+    assert {one.directory_id for one in state.voters} == {None}
+    assert state.nodes == {}  # nobody tells a broker of 3.8 where controllers are
+
+
+def test_directory_ids_in_a_static_quorum_are_not_shown():
+    quorum = Quorum(kraft_version=0)
+    shown = [quorum._replica(id, 2) | {"ReplicaDirectoryId": directory(id)} for id in (1, 2, 3)]
+    quorum.overrides[2, "DescribeQuorum"] = Reply(body=quorum_body(leader=2, epoch=7, voters=shown))
+    with running(quorum):
+        assert {one.directory_id for one in look(quorum, 2).voters} == {None}
+
+
+# --- the voter set against the world --------------------------------------------------------------------------------
+
+
+def test_a_port_where_nobody_listens_is_found():
+    with running(Quorum(endpoints={3: Address("127.0.0.1", 1)})) as quorum:
+        state = look(quorum)
+    found = check_health(state)
+    assert ids(found) == {"voter-endpoint-silent", "voter-endpoint-not-registered"}
+    assert {one.subject for one in found} == {"controller 3"}
+
+
+def test_a_port_where_another_controller_answers_is_found():
+    with running(Quorum()) as quorum:
+        quorum.endpoints[3] = quorum.endpoints[1]
+        found = check_health(look(quorum))
+    assert ids(found) == {"voter-endpoint-of-another", "voter-endpoint-not-registered"}
+    assert {one.subject for one in found} == {"controller 3"}
+
+
+def test_a_port_of_a_broker_in_the_voter_set_is_found():
+    with running(Quorum(), brokers=(21,)) as quorum:
+        quorum.endpoints[3] = quorum.brokers[21].address
+        assert "voter-endpoint-of-another" in ids(check_health(look(quorum)))
+
+
+def test_a_port_of_another_cluster_in_the_voter_set_is_found():
+    with running(Quorum()) as quorum, running(Quorum(cluster_id="AAAAAAAAAAAAAAAAAAAAEQ")) as other:
+        quorum.endpoints[3] = other.endpoints[3]
+        found = check_health(look(quorum))
+    assert "voter-endpoint-of-another" in ids(found)
+
+
+# --- without a leader -----------------------------------------------------------------------------------------------
+
+
+def test_without_a_leader_every_controller_is_asked_whom_it_follows():
+    with running(Quorum(leader_id=9, epoch=12), down=(3,)) as quorum:
+        state = look(quorum, 1)
+    assert (state.leader_id, state.leader_epoch, state.high_watermark) == (-1, 12, None)
+    assert {id: (node.answers, node.leader_id) for id, node in state.nodes.items()} == {
+        1: (True, 9), 2: (True, 9), 3: (False, None),
+    }  # fmt: skip
+    assert (state.voters, state.tolerates, state.to_dict()["majority"]) == ((), None, None)
+    found = check_health(state)
+    assert {"no-quorum-leader", "voters-not-known"} <= ids(found)
+    assert is_broken(state, found)
+
+
+def test_without_a_leader_a_static_quorum_has_its_configured_voters():
+    with running(Quorum(kraft_version=0, leader_id=9), down=(2, 3)) as quorum:
+        entries = ",".join(f"{id}@{at}" for id, at in quorum.endpoints.items())
+        quorum.settings["controller.quorum.voters"] = entries
+        state = look(quorum, 1)
+    assert [(one.id, one.alive) for one in state.voters] == [(1, True), (2, False), (3, False)]
+    assert (state.leader_id, state.majority, state.tolerates) == (-1, 2, -1)
+    assert state.sources["voters"] == "controller.quorum.voters"
+
+
+def test_without_a_leader_a_dynamic_quorum_has_the_voters_of_a_disk():
+    from kafkactl.metadata.log.voters import Voter
+
+    voters = tuple(Voter(node_id=id, directory_id=directory(id), endpoints=()) for id in (1, 2, 3))
+    disk = DiskSeen(path="/c1", node_id=1, cluster_id=CLUSTER_ID, directory_id=directory(1), voters=voters)
+    with running(Quorum(leader_id=9), down=(2, 3)) as quorum:
+        state = look(quorum, 1, disks=[disk])
+    assert [(one.id, one.alive) for one in state.voters] == [(1, True), (2, False), (3, False)]
+    assert (state.tolerates, state.sources["voters"]) == (-1, "the log in /c1")
+
+
+def test_a_broker_that_waits_for_a_leader_tells_where_the_controllers_are():
+    quorum = Quorum(leader_id=9, overrides={(21, "DescribeQuorum"): SILENCE})
+    with running(quorum, brokers=(21,), down=(3,)):
+        servers = ",".join(str(at) for at in quorum.endpoints.values())
+        quorum.settings["controller.quorum.bootstrap.servers"] = servers
+        state = look(quorum, role=Role.BROKER)
+    assert (state.leader_id, state.cluster_id) == (-1, CLUSTER_ID)
+    assert {id: node.answers for id, node in state.nodes.items() if id != 21} == {1: True, 2: True, 3: False}
+
+
+def test_controllers_configured_with_different_voters_are_told():
+    def configured(text):
+        def answer(asked):
+            if asked.body["Resources"][0]["ResourceName"] not in ("1", "2"):
+                return None
+            name = asked.body["Resources"][0]["ResourceName"]
+            configs = [{"Name": "controller.quorum.voters", "Value": text}]
+            return Reply(body={"Results": [{"ResourceType": 4, "ResourceName": name, "Configs": configs}]})
+
+        return answer
+
+    overrides = {
+        (1, "DescribeConfigs"): configured("1@a:1,2@b:1"), (2, "DescribeConfigs"): configured("1@a:1,3@c:1"),
+    }  # fmt: skip
+    with running(Quorum(kraft_version=0, overrides=overrides)) as quorum:
+        assert "configured-voters-differ" in ids(check_health(look(quorum)))
+
+
+# --- split answers --------------------------------------------------------------------------------------------------
+
+
+def test_of_two_leaders_the_one_of_the_newer_epoch_counts():
+    old = quorum_body(leader=1, epoch=6, voters=[Quorum()._replica(id, 2) for id in (1, 2, 3)])
+    with running(Quorum(overrides={(1, "DescribeQuorum"): Reply(body=old)})) as quorum:
+        state = look(quorum)
+    assert (state.leader_id, state.leader_epoch) == (2, 7)
+    assert ids(check_health(state)) == {"superseded-leader"}
+
+
+def test_controllers_of_two_clusters_are_not_mixed():
+    with running(Quorum()) as quorum, running(Quorum(cluster_id="AAAAAAAAAAAAAAAAAAAAEQ", epoch=99)) as other:
+        state = look_at(quorum.controllers[1].address, other.controllers[2].address)
+    assert (state.cluster_id, state.leader_epoch) == (CLUSTER_ID, 7)
+    assert "node-of-another-cluster" in ids(check_health(state))
+
+
+# --- in part --------------------------------------------------------------------------------------------------------
+
+
+def test_what_may_not_be_asked_is_unknown_and_told():
+    denied = {
+        "DescribeCluster": Reply(body={"ErrorCode": DENIED}),
+        "DescribeConfigs": Reply(body={"Results": [{"ErrorCode": DENIED, "ResourceType": 4, "ResourceName": "0"}]}),
+    }
+    overrides = {(id, name): reply for id in (1, 2, 3) for name, reply in denied.items()}
+    with running(Quorum(overrides=overrides)) as quorum:
+        state = look(quorum, 2)
+    assert (state.cluster_id, state.leader_id, state.tolerates) == (None, 2, None)
+    assert {node.auto_join for node in state.nodes.values()} == {None}
+    assert {probe.node_id for probe in state.probes} == {None}
+    found = [one for one in state.findings if one.id == "question-denied"]
+    assert {one.subject for one in found} == set(denied)
+    assert not is_broken(state, check_health(state))
+
+
+def test_nobody_leads_is_not_said_where_the_question_is_refused():
+    refusal = Reply(body=quorum_body(top=DENIED))
+    overrides = {(id, "DescribeQuorum"): refusal for id in (1, 2, 3)}
+    with running(Quorum(overrides=overrides)) as quorum, pytest.raises(UnreachableError) as caught:
+        look(quorum)
+    assert caught.value.id == "not-authorised"
+
+
+def test_a_leader_that_only_others_can_see_is_told():
+    with running(Quorum(epoch=12), down=(2,)) as quorum:
+        state = look(quorum, 1, 3)
+    assert state.leader_id == -1
+    (found,) = [one for one in state.findings if one.id == "leader-not-reached"]
+    assert (found.subject, found.evidence) == ("controller 2", {"leader_epoch": 12})
+
+
+def test_a_node_at_the_start_that_is_away_is_told_and_the_others_answer():
+    with running(Quorum()) as quorum:
+        state = look_at(Address("127.0.0.1", 1), quorum.controllers[1].address)
+    assert (state.leader_id, ids(state.findings)) == (2, {"bootstrap-node-silent"})
+
+
+def test_a_log_that_is_not_given_is_told():
+    with running(Quorum()) as quorum:
+        state = look_with(quorum.client(timeout_ms=1_000), with_log=True)
+    assert state.registrations is None
+    assert "metadata-log-not-read" in ids(state.findings)
+
+
+# --- bad ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("greeting", "error"),
+    [
+        (Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "not-kafka"),
+        (CLOSE, "connection-closed"),
+        (SILENCE, "connection-timed-out"),
+    ],
+)
+def test_a_port_that_speaks_no_kafka_is_unreachable(greeting, error):
+    with FakeBroker(greeting=greeting) as node, pytest.raises(UnreachableError) as caught:
+        look_at(node.address)
+    assert caught.value.id == error
+
+
+def test_disks_answer_where_no_node_does():
+    disk = DiskSeen(path="/c1", node_id=1, cluster_id=CLUSTER_ID, leader_epoch=3, static_voters=(1, 2), kraft_version=0)
+    with running(Quorum(), down=(1,)) as quorum:
+        state = look_with(client_at(quorum.endpoints[1]), disks=[disk])
+    assert (state.leader_id, state.leader_epoch, [one.id for one in state.voters]) == (-1, 3, [1, 2])
+
+
+def test_a_brokers_port_named_as_a_controllers_is_refused():
+    with running(Quorum(), brokers=(21,)) as quorum, pytest.raises(UnreachableError) as caught:
+        look_at(quorum.brokers[21].address)
+    assert caught.value.id == "wrong-endpoint-type"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Reply(body={"ErrorCode": 0, "Topics": [], "Nodes": []}),
+        Reply(body={"ErrorCode": 0, "Topics": [{"TopicName": "__cluster_metadata", "Partitions": []}], "Nodes": []}),
+        Reply(body=quorum_body(error=-1)),
+        Reply(body=quorum_body(error=3)),
+        Reply(cut=11),
+        Raw(b"\x00\x00\x00\x04\xff\xff\xff\xff"),
+        Raw(b"\x7f\xff\xff\xff"),
+        CLOSE,
+        SILENCE,
+    ],
+    ids=[
+        "no-topic",
+        "no-partition",
+        "unknown-error",
+        "unknown-topic",
+        "cut",
+        "correlation",
+        "huge",
+        "closed",
+        "silent",
+    ],
+)
+def test_a_leader_that_answers_nonsense_is_no_leader(answer):
+    with running(Quorum(overrides={(2, "DescribeQuorum"): answer})) as quorum:
+        state = look(quorum)
+    assert state.leader_id == -1
+    assert "controller-not-asked" in ids(state.findings)
+
+
+@pytest.mark.parametrize(
+    "words", ["", "expected  or empty", f"expected {2**80} or empty string", "Unexpected broker id, expected 3 or"]
+)
+def test_a_node_that_does_not_say_who_it_is_stays_nameless(words):
+    result = {"ErrorCode": INVALID_REQUEST, "ErrorMessage": words, "ResourceType": 4, "ResourceName": "0"}
+    override = {(2, "DescribeConfigs"): Reply(body={"Results": [result]})}
+    with running(Quorum(overrides=override)) as quorum:
+        state = look(quorum, 1)
+    assert state.leader_id == 2
+    assert [probe.node_id for probe in state.probes if probe.endpoint.port == quorum.endpoints[2].port] == [None]
+
+
+# --- again and again ------------------------------------------------------------------------------------------------
+
+
+def test_an_observer_keeps_its_connections_and_sees_what_changes():
+    with (
+        running(Quorum()) as quorum,
+        quorum.client() as client,
+        QuorumObserver(client, patience_ms=PATIENCE_MS) as observer,
+    ):
+        assert observer.look().leader_id == 2
+        quorum.leader_id, quorum.epoch = 3, 8
+        state = observer.look()
+        assert (state.leader_id, state.leader_epoch) == (3, 8)
+        assert {node.connections for node in quorum.controllers.values()} == {1}
+        quorum.controllers[1].hang_up()
+        assert observer.look().nodes[1].answers is True
+        assert quorum.controllers[1].connections == 2

@@ -1,0 +1,96 @@
+"""Reading a metadata log from disk: segments in order, the newest snapshot, what cannot be read."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from kafkactl.adapters.logs import metadata_log
+from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
+from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.schema.definitions import metadata_record
+from tests.storage.verify.nodes import write_log
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_log(tmp_path, {"metadata.version": 30, "group.version": 1}, batches=5)
+    return tmp_path / "__cluster_metadata-0"
+
+
+def noop(offset):
+    return encode_batch([(None, encode_record(metadata_record(20), 0, {}))], base_offset=offset, timestamp_ms=1)
+
+
+def segment(folder, base, content):
+    (folder / f"{base:020}.log").write_bytes(content)
+
+
+def test_one_segment(tmp_path, folder):
+    facts = scan_metadata_log(str(tmp_path))
+    assert (facts.state, facts.start_offset, facts.end_offset) == ("directory", 0, 6)
+    assert facts.contents.levels == {"metadata.version": 30, "group.version": 1}
+    assert facts.damaged_segment is None and facts.unreadable == ()
+
+
+def test_what_is_behind_damage_is_not_read(tmp_path, folder):
+    segment(folder, 6, noop(6) + b"broken")
+    segment(folder, 7, noop(7))
+    facts = scan_metadata_log(str(tmp_path))
+    assert [one.name for one in facts.segments][-1] == f"{6:020}.log"
+    assert facts.damaged_segment.base_offset == 6
+    assert (facts.dropped_segments, facts.end_offset) == ((f"{7:020}.log",), 7)
+
+
+def test_an_empty_last_segment(tmp_path, folder):
+    segment(folder, 6, b"")
+    assert scan_metadata_log(str(tmp_path)).end_offset == 6
+
+
+def test_offsets_out_of_range_and_mixed(tmp_path, folder):
+    segment(folder, 9, noop(4))
+    facts = scan_metadata_log(str(tmp_path))
+    assert (facts.segments[-1].out_of_range, facts.mixed_offsets) == (4, True)
+
+
+def test_only_the_first_and_the_newest_snapshot_are_read(tmp_path, folder):
+    names = [f"{offset:020}-{epoch:010}.checkpoint" for offset, epoch in ((0, 0), (2, 1), (4, 1))]
+    for name in names:
+        (folder / name).write_bytes(encode_first_checkpoint(now_ms=1))
+    (folder / f"{9:020}-{1:010}.checkpoint.part").write_bytes(b"")
+    facts = scan_metadata_log(str(tmp_path))
+    assert [(one.name, one.contents is not None) for one in facts.snapshots] == list(
+        zip(names, (True, False, True), strict=True)
+    )
+    assert facts.latest_snapshot.offset == 4 and facts.first_checkpoint.is_first
+
+
+def test_no_log_and_no_folder(tmp_path):
+    assert scan_metadata_log(str(tmp_path)).state == "missing"
+    assert scan_metadata_log("/nowhere/at/all").state == "missing"
+    assert scan_metadata_log("a\0b").state == "unreadable"
+    (tmp_path / "__cluster_metadata-0").write_text("x")
+    assert scan_metadata_log(str(tmp_path)).state == "not-a-directory"
+
+
+def test_a_snapshot_that_is_a_folder(tmp_path, folder):
+    (folder / f"{0:020}-{0:010}.checkpoint").mkdir()
+    assert scan_metadata_log(str(tmp_path)).first_checkpoint.error == "Is a directory"
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_by_a_piece(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(metadata_log, "PIECE_BYTES", 64 * 1024)
+    batches = b"".join(noop(6 + index) for index in range(1000))
+    with (folder / f"{6:020}.log").open("wb") as file:
+        for round in range(60):
+            file.write(b"".join(noop(6 + round * 1000 + index) for index in range(1000)) if round else batches)
+    tracemalloc.start()
+    facts = scan_metadata_log(str(tmp_path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert facts.end_offset == 60_006
+    assert peak < 2 * 1024 * 1024  # the segment has 4.4 MB

@@ -1,0 +1,182 @@
+"""What a path means: a metadata log, or one of the things that are mistaken for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.logs import source as log_source
+from kafkactl.adapters.logs.image import without_needless
+from kafkactl.adapters.logs.metadata_log import scan_log_folder
+from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, open_source, read_pieces
+from kafkactl.errors import KafkactlError
+from kafkactl.protocol.record_batch import encode_batch
+from tests.metadata.goldens import GOLDEN, golden
+
+SEGMENT_BYTES = golden("segment-4.4.0-standalone.log.bin")
+SNAPSHOT_BYTES = golden("snapshot-4.4.0-standalone.checkpoint.bin")
+USER_BYTES = encode_batch([(b"key", b"value")], base_offset=0, timestamp_ms=1)
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(KafkactlError) as caught:
+        open_source(str(path))
+    assert str(path) in caught.value.message
+    assert caught.value.next_step
+    return caught.value.id
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    log = tmp_path / "disk" / "__cluster_metadata-0"
+    log.mkdir(parents=True)
+    (tmp_path / "disk/meta.properties").write_text("version=1\ncluster.id=abc\nnode.id=1\n")
+    (log / "00000000000000000100.log").write_bytes(b"")
+    (log / "00000000000000000000.log").write_bytes(SEGMENT_BYTES)
+    (log / "00000000000000000000.index").write_bytes(b"x")
+    (log / "00000000000000000025-0000000001.checkpoint").write_bytes(SNAPSHOT_BYTES)
+    (log / "00000000000000000025-0000000001.checkpoint.deleted").write_bytes(b"x")
+    (log / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
+    (log / "quorum-state").write_text("{}")
+    return log
+
+
+def test_a_folder_and_the_log_directory_around_it(folder: Path):
+    found = open_source(str(folder))
+    assert [(one.kind, one.base_offset, one.epoch) for one in found.files(checkpoints=True)] == [
+        (CHECKPOINT, 25, 1), (SEGMENT, 0, None), (SEGMENT, 100, None),
+    ]  # fmt: skip
+    assert [one.kind for one in found.files(checkpoints=False)] == [SEGMENT, SEGMENT]
+    assert found.cluster_id == "abc"
+    around = open_source(str(folder.parent))
+    assert around.segments[0].name == found.segments[0].name == str(folder / "00000000000000000000.log")
+    assert b"".join(found.segments[0].pieces()) == SEGMENT_BYTES
+
+
+@pytest.mark.parametrize("name", ["00000000000000000050.log", "00000000000000000090-0000000001.checkpoint"])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (os.mkfifo, "a FIFO"),
+        (Path.mkdir, "a directory"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device"),
+        (lambda path: path.symlink_to("nowhere"), "a link that leads to no file"),
+        (lambda path: path.symlink_to(path.name), "a link that leads to no file"),
+    ],
+)
+def test_what_has_the_name_of_a_file_of_the_log_and_is_none(
+    make: Callable[[Path], None], words: str, name: str, folder: Path
+):
+    make(folder / name)
+    with pytest.raises(KafkactlError, match=words) as caught:
+        open_source(str(folder))
+    assert (caught.value.id, bool(caught.value.next_step)) == ("log-file-not-regular", True)
+    assert str(folder / name) in caught.value.message
+    if name.endswith(".log"):
+        assert scan_log_folder(str(folder)).passed_over == ((name, words),)
+
+
+def test_a_link_to_a_file_is_one(folder: Path):
+    (folder / "00000000000000000050.log").symlink_to("00000000000000000000.log")
+    assert len(open_source(str(folder)).segments) == 3
+    assert scan_log_folder(str(folder)).passed_over == ()
+
+
+def test_a_copy_under_another_name(folder: Path, tmp_path: Path):
+    folder.rename(tmp_path / "copy")
+    assert len(open_source(str(tmp_path / "copy")).segments) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("00000000000000000000.log", SEGMENT_BYTES, SEGMENT),
+        ("00000000000000000000.log", b"", SEGMENT),
+        ("00000000000000000000.log", bytes(100), SEGMENT),
+        ("00000000000000000025-0000000001.checkpoint", SNAPSHOT_BYTES, CHECKPOINT),
+        ("00000000000000000025-0000000001.checkpoint.deleted", SNAPSHOT_BYTES, CHECKPOINT),
+        ("00000000000000000025-0000000001-12345.checkpoint.part", SNAPSHOT_BYTES, CHECKPOINT),
+        ("bootstrap.checkpoint", b"", CHECKPOINT),
+        ("any", SEGMENT_BYTES, SEGMENT),
+        ("any", SNAPSHOT_BYTES, CHECKPOINT),
+    ],
+)
+def test_single_files(tmp_path: Path, name: str, content: bytes, kind: str):
+    path = tmp_path / name
+    path.write_bytes(content)
+    (file,) = open_source(str(path)).files(checkpoints=False)
+    assert (file.kind, file.name) == (kind, str(path))
+    assert b"".join(file.pieces()) == content
+
+
+def test_files_that_are_something_else(tmp_path: Path):
+    assert refusal(tmp_path / "missing") == "input-file-unreadable"
+    text = tmp_path / "notes.txt"
+    text.write_text("not a log")
+    assert refusal(text) == "not-a-log-file"
+    user = tmp_path / "00000000000000000000.log"
+    user.write_bytes(USER_BYTES)
+    assert refusal(user) == "not-a-metadata-log"
+
+
+def test_folders_that_are_something_else(tmp_path: Path, folder: Path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert refusal(empty) == "empty-folder"
+    (empty / "notes.txt").write_text("x")
+    assert refusal(empty) == "no-metadata-log"
+    broker = tmp_path / "broker"
+    (broker / "orders-0").mkdir(parents=True)
+    assert refusal(broker) == "no-metadata-log"
+    (broker / "orders-0/00000000000000000000.log").write_bytes(USER_BYTES)
+    assert refusal(broker / "orders-0") == "not-a-metadata-log"
+    (folder / "partition.metadata").write_text("version: 0\ntopic_id: Zr_hfrzTQXS4yN7fJKJL6A")
+    assert refusal(folder) == "not-a-metadata-log"
+
+
+def test_a_producers_log(tmp_path: Path):
+    data = bytearray(USER_BYTES)
+    data[43:51] = (7).to_bytes(8, "big")
+    user = tmp_path / "00000000000000000000.log"
+    user.write_bytes(bytes(data))
+    assert refusal(user) == "not-a-metadata-log"
+
+
+def test_reading_ends_at_the_size_that_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(log_source, "PIECE_BYTES", 10)
+    path = tmp_path / "growing"
+    path.write_bytes(b"a" * 25)
+    pieces = read_pieces(str(path))
+    first = next(pieces)
+    with path.open("ab") as file:
+        file.write(b"b" * 100)
+    assert first + b"".join(pieces) == b"a" * 25
+
+
+def test_a_file_that_went_away(folder: Path):
+    source = open_source(str(folder))
+    (folder / "00000000000000000000.log").unlink()
+    with pytest.raises(KafkactlError) as caught:
+        list(source.segments[0].pieces())
+    assert caught.value.id == "input-file-unreadable"
+
+
+def test_every_golden_is_taken_for_what_it_is():
+    for path in GOLDEN.glob("*.log.bin"):
+        assert open_source(str(path)).segments
+    for path in GOLDEN.glob("*.checkpoint.bin"):
+        assert open_source(str(path)).checkpoints
+
+
+@pytest.mark.parametrize(
+    ("begins", "left"), [(0, ["segment"]), (1, ["segment"]), (7, ["checkpoint", "segment"]), (None, ["checkpoint"])]
+)
+def test_a_live_log_needs_its_snapshot_only_where_its_beginning_is_gone(begins: int | None, left: list[str]) -> None:
+    def file(kind: str, offset: int) -> LogFile:
+        return LogFile(name="f", kind=kind, base_offset=offset, pieces=list)
+
+    files = [file(CHECKPOINT, 40), *([] if begins is None else [file(SEGMENT, begins)])]
+    assert [one.kind for one in without_needless(files)] == left

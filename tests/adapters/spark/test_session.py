@@ -1,0 +1,114 @@
+"""How Spark's driver and its Python workers are started; the rest needs a JVM, and is tested in tests/dryrun."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark import SparkConf
+
+from kafkactl.adapters.spark import daemon as spark_daemon
+from kafkactl.adapters.spark import session as sessions
+
+ROOT = Path(__file__).parents[3]
+ZIP = Path(pyspark.__file__).parent / "python" / "lib" / "pyspark.zip"
+
+
+@pytest.fixture(autouse=True)
+def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of Spark's settings, with nothing in it."""
+    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    return tmp_path
+
+
+def jvm_options() -> str:
+    return dict(sessions._of_the_jvm().getAll()).get("spark.driver.defaultJavaOptions", "")
+
+
+def test_the_jvm_is_told_to_start_quickly(settings: Path) -> None:
+    (settings / "spark-defaults.conf").write_text(
+        "# spark.driver.extraJavaOptions -XX:+UseZGC\nspark.driver.memory 2g\n"
+    )
+    assert "TieredStopAtLevel=1" in jvm_options()
+
+
+@pytest.mark.parametrize(
+    "file, text",
+    [
+        ("spark-defaults.conf", "spark.driver.extraJavaOptions -XX:+UseZGC"),
+        ("spark-defaults.conf", "spark.driver.defaultJavaOptions=-Dx=y"),
+        ("spark-env.sh", 'export SPARK_SUBMIT_OPTS="-XX:+UseG1GC"'),
+    ],
+)
+def test_the_jvm_of_a_file_of_settings_is_left_alone(settings: Path, file: str, text: str) -> None:
+    (settings / file).write_text(f"{text}\n")
+    assert not jvm_options()
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("PYSPARK_SUBMIT_ARGS", "--driver-java-options -XX:+UseG1GC pyspark-shell"),
+        ("SPARK_SUBMIT_OPTS", "-XX:+UseG1GC"),
+        ("JAVA_TOOL_OPTIONS", "-Xlog:gc"),
+        ("JDK_JAVA_OPTIONS", "-Xlog:gc"),
+    ],
+)
+def test_the_jvm_of_the_environment_is_left_alone(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert not jvm_options()
+
+
+def daemon(monkeypatch: pytest.MonkeyPatch, **settings: str) -> str | None:
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name.replace("_", "."), value)
+    sessions._set_python(conf)
+    return conf.get("spark.python.daemon.module", None)
+
+
+def test_whose_daemon_starts_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = spark_daemon.__name__
+    assert [daemon(monkeypatch, spark_master=one) for one in ("local", "local[2]", "local[*]")] == [ours] * 3
+    assert daemon(monkeypatch, spark_master="spark://host:7077") is None
+    assert daemon(monkeypatch, spark_master="local[2]", spark_pyspark_python="/usr/bin/python3") is None
+    assert daemon(monkeypatch, spark_master="local[2]", spark_executorEnv_PYTHONPATH="/mine") is None
+    assert daemon(monkeypatch, spark_master="local[2]", spark_python_daemon_module="mine") == "mine"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert daemon(monkeypatch, spark_master="local[2]") is None
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python3")
+    assert daemon(monkeypatch, spark_master="local[2]") is None
+
+
+@pytest.mark.parametrize("module", [spark_daemon.WORKER, "pyspark.sql.worker.create_data_source"])
+def test_the_daemon_forks_without_threads_and_takes_what_is_installed(module: str) -> None:
+    code = f"""if True:
+        import os, sys, threading
+        sys.path.insert(0, {str(ZIP)!r})
+        from kafkactl.adapters.spark import daemon as spark_daemon
+        sys.path[:] = spark_daemon.installed(sys.path)
+        import pyspark.daemon
+        def manager():
+            assert threading.active_count() == 1
+            if os.path.isdir("/proc/self/task"):
+                assert len(os.listdir("/proc/self/task")) == 1
+            loaded = {{"kafkactl.dryrun.engine.spark.read", "pyspark.worker", "pyarrow"}} & set(sys.modules)
+            print(".zip" in pyspark.__file__, *sorted(loaded))
+        pyspark.daemon.manager = manager
+        spark_daemon.main([{module!r}])
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    loaded = ["kafkactl.dryrun.engine.spark.read", "pyspark.worker"] if module == spark_daemon.WORKER else []
+    assert run.stdout.split() == ["False", *loaded]

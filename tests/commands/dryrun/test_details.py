@@ -1,0 +1,155 @@
+"""`--details DIR`: whole tables as Parquet, or nothing."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from bench.log_generator import Expected, Shape
+from bench.make_metadata_log import write_log
+from kafkactl.adapters.files import detail_files
+from kafkactl.adapters.logs.source import open_source
+from kafkactl.dryrun.engine.local import load
+from kafkactl.metadata.image.json import image_json
+from tests.conftest import Run
+
+Kafkactl = Callable[..., Run]
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Expected]:
+    folder = tmp_path_factory.mktemp("generated") / "log"
+    return folder / "__cluster_metadata-0", write_log(folder, Shape(records=9_000, partitions=2_500, brokers=5))
+
+
+def rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = parquet.read_table(folder / f"{name}.parquet").to_pylist()
+    return found
+
+
+def test_the_state_is_that_of_the_image(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+    log, expected = generated
+    run = kafkactl("dryrun", "replay", log, "--details", tmp_path / "out", "-o", "json")
+    assert (run.code, run.json["details"]) == (0, str(tmp_path / "out"))
+    source = open_source(str(log))
+    image = image_json(load(source.segments, source.checkpoints).image)
+    partitions = rows(tmp_path / "out", "partitions")
+    there = [(topic, one) for topic in image["topics"] for one in topic["partitions"]]
+    assert len(partitions) == len(there) == expected.state["partition_count"]
+    for row, (topic, one) in zip(partitions, there, strict=True):
+        assert [row["topic"], row["topic_id"]] == [topic["name"], topic["topicId"]]
+        told = (row["partition"], row["replicas"], row["isr"], row["leader"], row["partition_epoch"], row["elr"])
+        names = ("partitionId", "replicas", "isr", "leader", "partitionEpoch", "eligibleLeaderReplicas")
+        assert told == tuple(one[name] for name in names)
+        assert row["directories"] == one["directories"]
+    for part, key in (("brokers", "brokerId"), ("controllers", "controllerId"), ("acls", "id"), ("scram", "name")):
+        column = {"brokerId": "broker_id", "controllerId": "controller_id", "id": "id", "name": "name"}[key]
+        assert [row[column] for row in rows(tmp_path / "out", part)] == [one[key] for one in image[part]]
+    assert {row["type"]: row["count"] for row in rows(tmp_path / "out", "counts")} == expected.by_type
+    state = {row["name"]: row["value"] for row in rows(tmp_path / "out", "state")}
+    assert state["image_sha256"] == run.json["effects"]["image_sha256"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_no_secret_is_in_a_table(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+    kafkactl("dryrun", "replay", generated[0], "--details", tmp_path / "out")
+    names = parquet.read_schema(tmp_path / "out" / "scram.parquet").names
+    assert rows(tmp_path / "out", "scram") and names == ["name", "mechanism", "iterations"]
+    hidden = kafkactl(
+        "dryrun", "alter-config", generated[0], "--entity", "cluster", "--set", "ssl.key.password=geheim",
+        "--details", tmp_path / "change",
+    )  # fmt: skip
+    assert hidden.code == 0
+    assert "geheim" not in rows(tmp_path / "change", "records")[0]["data"]
+
+
+@pytest.mark.slow
+def test_all_changes_and_all_records(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+    asked = ["broker-loss", generated[0], "--brokers", "1,2", "--records", "--details", tmp_path / "out", "-o", "json"]
+    run = kafkactl("dryrun", *asked)
+    effects = run.json["effects"]
+    changes, records = rows(tmp_path / "out", "changes"), rows(tmp_path / "out", "records")
+    assert len(changes) == effects["changes_total"] > len(effects["changes"]) == 1_000
+    assert [(one["topic"], one["partition"]) for one in changes] == sorted(
+        (one["topic"], one["partition"]) for one in changes
+    )
+    by_name = {(one["topic"], one["partition"]): one for one in changes}
+    for one in effects["changes"]:
+        row = by_name[one["topic"], one["partition"]]
+        assert {name: row[name] for name in one} == one
+    assert [{**one, "data": json.loads(one["data"])} for one in records] == [
+        {name: value for name, value in one.items() if name != "kind"} for one in effects["records_appended"]["records"]
+    ]
+    # again into the same folder, and the same bytes
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert kafkactl("dryrun", *asked).code == run.code
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+@pytest.mark.slow
+def test_a_report_has_a_folder_for_each_scenario(
+    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path
+) -> None:
+    run = kafkactl("dryrun", "report", generated[0], "--details", tmp_path / "out", "-o", "json")
+    folders = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert folders == [f"{at}-{one['scenario']}" for at, one in enumerate(run.json["predictions"], start=1)]
+    assert rows(tmp_path / "out" / "1-replay", "topics")
+    assert kafkactl("dryrun", "report", generated[0], "--details", tmp_path / "out").code == run.code
+
+
+def test_a_folder_for_each_cluster(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log").symlink_to(generated[0])
+        os.link(generated[0] / f"{0:020d}.log", tmp_path / name / f"{0:020d}.log")
+    asked = ["replay", tmp_path / "a", tmp_path / "b", "--cluster-of", "/([ab])$", "--details", tmp_path / "out"]
+    for _ in range(2):
+        assert kafkactl("dryrun", *asked).code == 0
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "b"]
+
+
+def test_a_folder_that_holds_something_else(
+    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.doc").touch()
+    run = kafkactl("dryrun", "replay", generated[0], "--details", tmp_path, "-o", "json")
+    assert (run.code, run.error["id"]) == (3, "details-folder-not-ours")
+    for place in (tmp_path / "thesis.doc", tmp_path / "no" / "where"):
+        run = kafkactl("dryrun", "replay", generated[0], "--details", place, "-o", "json")
+        assert (run.code, run.error["id"]) == (1, "details-not-written")
+
+
+def test_a_full_disk_leaves_nothing_half(
+    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old.parquet").write_bytes(b"PAR1")
+    syncs = []
+
+    def fsync(descriptor: int) -> None:
+        syncs.append(descriptor)
+        if len(syncs) == 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(detail_files.os, "fsync", fsync)
+    run = kafkactl("dryrun", "replay", generated[0], "--details", tmp_path / "out", "-o", "json")
+    assert (run.code, run.error["id"], run.stdout) == (1, "details-not-written", "")
+    assert "No space left" in run.error["message"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["old.parquet"]
+
+
+def test_without_pyarrow(
+    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detail_files, "find_spec", lambda name: None)
+    run = kafkactl("dryrun", "replay", generated[0], "--details", tmp_path / "out", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "details-need-extra")
+    assert "-py3-none-any.whl[dryrun]'" in run.error["next_step"]

@@ -1,0 +1,132 @@
+"""`--html FILE` of every scenario, and `kafkactl dryrun report`."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+from kafkactl.adapters.files import whole_file
+from tests.commands.captured import unpacked
+from tests.conftest import Run
+from tests.metadata.goldens import golden
+
+Kafkactl = Callable[..., Run]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("generated") / "log"
+    write_log(folder, Shape(records=2_000, partitions=100, brokers=4))
+    return folder / "__cluster_metadata-0"
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        ["replay"],
+        ["restart"],
+        ["growth"],
+        ["controllers", "--lose", "1000"],
+        ["broker-loss", "--brokers", "1,2"],
+        ["broker-loss", "--worst", "2"],
+        ["rolling-restart"],
+        ["unregister-broker", "--broker", "77"],
+        ["elect-leaders", "--topic", "nobody"],
+        ["alter-config", "--entity", "cluster", "--set", "min.insync.replicas=2"],
+        ["features", "--upgrade", "metadata.version=30"],
+    ],
+    ids=" ".join,
+)
+def test_every_scenario_can_be_a_page(kafkactl: Kafkactl, log: Path, tmp_path: Path, scenario: list[str]) -> None:
+    page = tmp_path / "page.html"
+    name, *options = scenario
+    run = kafkactl("dryrun", name, log, *options, "--html", page, "-o", "json")
+    assert run.code in (0, 3, 7) and str(page) in run.stderr
+    text = page.read_text(encoding="utf-8")
+    assert f"<strong>{run.json['verdict']}</strong>" in text
+    assert all(f"<code>{one['id']}</code>" in text for one in run.json["findings"])
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_the_report_plays_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    run = kafkactl("dryrun", "report", log, "--html", page, "-o", "json")
+    played = [one["scenario"] for one in run.json["predictions"]]
+    assert played == [
+        "replay", "restart", "growth", "controllers", "rolling-restart", "elect-leaders", "broker-loss", "broker-loss",
+    ]  # fmt: skip
+    alone = kafkactl("dryrun", "broker-loss", log, "--worst", 2, "-o", "json").json
+    assert run.json["predictions"][-1] == {name: alone[name] for name in run.json["predictions"][-1]}
+    assert (run.code, run.json["verdict"]) == (7, "unavailable")
+    assert page.read_text(encoding="utf-8").count("<section id=") == 8 + 2
+    shown = kafkactl("dryrun", "report", log).stdout
+    assert "report: unavailable" in shown and "broker-loss worst 2" in shown and "--html" in shown
+
+
+def test_a_log_without_brokers_has_a_report(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    segment = tmp_path / "00000000000000000000.log"
+    segment.write_bytes(golden("segment-4.4.0-standalone.log.bin"))
+    run = kafkactl("dryrun", "report", segment, "--html", tmp_path / "page.html", "-o", "json")
+    assert "broker-loss" not in [one["scenario"] for one in run.json["predictions"]]
+
+
+def test_where_all_brokers_are_down_nothing_is_left_out(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    """A rolling restart brings them back first; there is nobody left to lose."""
+    log = unpacked("4.4.0", tmp_path)
+    run = kafkactl("dryrun", "report", log, "-o", "json")
+    played = {one["scenario"]: one["verdict"] for one in run.json["predictions"]}
+    assert list(played)[-2:] == ["rolling-restart", "elect-leaders"]
+    alone = kafkactl("dryrun", "rolling-restart", log, "-o", "json")
+    assert played["rolling-restart"] == alone.json["verdict"] == run.json["verdict"] == "unavailable"
+    assert (run.code, alone.code) == (7, 7)
+
+
+def test_an_earlier_report_is_replaced_and_nothing_else(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    page, other = tmp_path / "page.html", tmp_path / "server.properties"
+    assert kafkactl("dryrun", "growth", log, "--html", page).code == 0
+    before = page.read_bytes()
+    assert kafkactl("dryrun", "growth", log, "--days", 9, "--html", page).code == 0
+    assert page.read_bytes() != before
+    other.write_text("node.id=1\n")
+    for wrong in (other, tmp_path):
+        run = kafkactl("dryrun", "growth", log, "--html", wrong, "-o", "json")
+        assert (run.code, run.error["id"], run.stdout) == (3, "not-a-report-file", "")
+    assert other.read_text() == "node.id=1\n"
+
+
+def test_a_folder_that_is_not_there(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+    run = kafkactl("dryrun", "growth", log, "--html", tmp_path / "none" / "page.html", "-o", "json")
+    assert (run.code, run.error["id"]) == (1, "report-not-written")
+
+
+def test_a_full_disk_leaves_the_earlier_report_whole(
+    kafkactl: Kafkactl, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.html"
+    kafkactl("dryrun", "growth", log, "--html", page)
+    before = page.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(whole_file.os, "fsync", full)
+    run = kafkactl("dryrun", "replay", log, "--html", page, "-o", "json")
+    assert (run.code, run.error["id"]) == (1, "report-not-written")
+    assert "No space left" in run.error["message"]
+    assert page.read_bytes() == before and list(tmp_path.iterdir()) == [page]
+
+
+def test_without_jinja2_the_extra_is_named(
+    kafkactl: Kafkactl, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    run = kafkactl("dryrun", "growth", log, "--html", tmp_path / "page.html", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "reports-not-installed")
+    assert "whl[dryrun]" in run.error["next_step"]
+    assert kafkactl("dryrun", "growth", log).code == 0

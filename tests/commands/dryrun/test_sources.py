@@ -1,0 +1,242 @@
+"""Which sources of `kafkactl dryrun` are one cluster: replicas are folded once and compared, clusters answered each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.log_generator import LogGenerator, Shape
+from bench.make_metadata_log import write_log
+from kafkactl.operations import dryrun as dryrun_sources
+from tests.conftest import Run
+
+Kafkactl = Callable[..., Run]
+SEGMENT = f"{0:020d}.log"
+IDS = "MkU3OEVBNTcwNTJENDM2Qg", "5L6g3nShT-eMCtK--X86sw"
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of two clusters, `a` and `b`, without meta.properties."""
+    folder = tmp_path_factory.mktemp("logs")
+    for seed, name in enumerate("ab"):
+        write_log(folder / name, Shape(records=1_500, partitions=100, brokers=4, seed=seed))
+    return folder
+
+
+def node(logs: Path, name: str, to: Path, cluster_id: str | None = None) -> Path:
+    """A copy of a log, with the cluster id beside it."""
+    shutil.copytree(logs / name, to)
+    if cluster_id is not None:
+        (to / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
+    return to / "__cluster_metadata-0"
+
+
+def ends(log: Path) -> list[int]:
+    """Where batches end."""
+    data, found = (log / SEGMENT).read_bytes(), [0]
+    while found[-1] < len(data):
+        found.append(found[-1] + 12 + int.from_bytes(data[found[-1] + 8 : found[-1] + 12], "big"))
+    return found[1:]
+
+
+def asked(kafkactl: Kafkactl, *arguments: object) -> tuple[int, dict[str, Any]]:
+    run = kafkactl("dryrun", "replay", *arguments, "-o", "json")
+    assert run.stdout, run.stderr
+    return run.code, run.json
+
+
+def found_ids(answer: dict[str, Any]) -> set[str]:
+    return {one["id"] for one in answer["findings"]}
+
+
+@pytest.mark.parametrize("words", [("dryrun", "replay"), ("log", "verify"), ("dryrun", "replay", "--from-cluster")])
+def test_a_source_or_a_live_cluster_has_to_be_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+    run = kafkactl(*words, "-o", "json")
+    assert run.code == 2
+    assert run.error["id"] == ("bootstrap-missing" if "--from-cluster" in words else "wrong-usage")
+
+
+def test_one_id_is_one_cluster(kafkactl: Kafkactl, logs: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    cut = ends(two)[len(ends(two)) // 2]
+    (two / SEGMENT).write_bytes((two / SEGMENT).read_bytes()[:cut])
+    loads = []
+    real = dryrun_sources.load
+    monkeypatch.setattr(dryrun_sources, "load", lambda *a, **k: loads.append(a) or real(*a, **k))
+    code, answer = asked(kafkactl, two, one.parent)
+    assert (code, len(loads)) == (0, 1)
+    assert answer["kind"] == "dryrun.prediction"
+    assert answer["source"]["cluster_id"] == IDS[0]
+    assert [replica["is_replayed"] for replica in answer["source"]["replicas"]] == [False, True]
+    assert answer["source"]["replicas"][1]["end_offset"] == answer["source"]["last_offset"] + 1
+    _, alone = asked(kafkactl, one)
+    assert answer["effects"] == alone["effects"]
+    assert alone["source"]["replicas"] == []
+
+
+def test_what_two_voters_hold_is_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    _, both = asked(kafkactl, one, two)
+    assert both["source"]["committed_offset"] == both["source"]["last_offset"]
+    # the same disk by another path is no second voter
+    _, once = asked(kafkactl, one, one.parent)
+    assert once["source"]["committed_offset"] is None
+    # half of it, and nothing of the newest epoch
+    (two / SEGMENT).write_bytes((two / SEGMENT).read_bytes()[: ends(two)[len(ends(two)) // 2]])
+    assert asked(kafkactl, one, two)[1]["source"]["committed_offset"] is None
+
+
+def test_replicas_that_went_their_own_way(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    one = node(logs, "a", tmp_path / "1", IDS[0])
+    other = node(logs, "b", tmp_path / "2", IDS[0])
+    code, answer = asked(kafkactl, one, other)
+    assert "committed-log-diverged" in found_ids(answer)
+    assert (code, answer["verdict"]) == (6, "unknown")
+    loss = kafkactl("dryrun", "controllers", one, other, "-o", "json").json
+    assert "committed-log-diverged" in found_ids(loss)
+
+
+def test_a_tail_that_was_never_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    data = bytearray((two / SEGMENT).read_bytes()[: ends(two)[-40]])
+    last = ends(two)[-41]
+    epoch = int.from_bytes(data[last + 12 : last + 16], "big")
+    data[last + 12 : last + 16] = (epoch - 1).to_bytes(4, "big")  # the epoch is not under the CRC
+    (two / SEGMENT).write_bytes(data)
+    code, answer = asked(kafkactl, one, two)
+    (told,) = [finding for finding in answer["findings"] if finding["id"] == "uncommitted-tail"]
+    assert (code, told["severity"], told["evidence"]["other"]) == (0, "warning", str(one))
+
+
+def test_the_whole_one_of_two_is_replayed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    data = bytearray((one / SEGMENT).read_bytes())
+    data[len(data) // 2] ^= 1
+    (one / SEGMENT).write_bytes(data)
+    code, answer = asked(kafkactl, one, two)
+    assert (code, found_ids(answer)) == (0, {"replica-not-whole"} | found_ids(asked(kafkactl, two)[1]))
+
+
+def test_one_that_cannot_begin_is_compared_only(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    generator = LogGenerator(Shape(records=1_500, partitions=100, brokers=4, seed=0))
+    batches = list(generator.batches())
+    two = tmp_path / "2" / "__cluster_metadata-0"
+    two.mkdir(parents=True)
+    base = int.from_bytes(batches[5][:8], "big")
+    (two / f"{base:020d}.log").write_bytes(b"".join(batches[5:]))
+    one = node(logs, "a", tmp_path / "1", IDS[0])
+    _, answer = asked(kafkactl, two, one, "--same-cluster")
+    assert "replica-begins-late" in found_ids(answer)
+    assert [replica["is_replayed"] for replica in answer["source"]["replicas"]] == [False, True]
+
+
+def test_different_ids_are_different_clusters(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
+    code, answer = asked(kafkactl, *places)
+    assert (code, answer["kind"], answer["verdict"], answer["failed"]) == (0, "dryrun.predictions", "ok", [])
+    for one, place in zip(answer["predictions"], places, strict=True):
+        assert one == asked(kafkactl, place)[1]
+    lines = kafkactl("dryrun", "replay", *places, "-o", "jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == answer["predictions"]
+    page = kafkactl("dryrun", "replay", *places).stdout
+    assert page.startswith("2 clusters: ok") and all(id in page for id in IDS)
+
+
+def test_one_cluster_without_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    one = node(logs, "a", tmp_path / "1", IDS[0])
+    late = node(logs, "b", tmp_path / "2", IDS[1])
+    (late / SEGMENT).rename(late / f"{7:020d}.log")
+    code, answer = asked(kafkactl, late, one)
+    (failed,) = answer["failed"]
+    assert (code, len(answer["predictions"])) == (5, 1)
+    assert (failed["cluster_id"], failed["error"]["id"]) == (IDS[1], "log-begins-late")
+    run = kafkactl("dryrun", "replay", late, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "log-begins-late")
+
+
+def test_no_cluster_with_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    """One object on stderr, and nothing beside it."""
+    places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
+    run = kafkactl("dryrun", "broker-loss", *places, "--brokers", "99", "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (2, "", "unknown-broker")
+    assert all(f"{id}: broker 99 is not registered" in run.error["message"] for id in IDS)
+
+
+def test_names_by_a_pattern(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    places = [node(logs, "a", tmp_path / "prod" / str(number)) for number in (1, 2)]
+    places.append(node(logs, "b", tmp_path / "test" / "1"))
+    _, answer = asked(kafkactl, *places, "--cluster-of", r"/(prod|test)/\d")
+    assert [one["source"]["cluster"] for one in answer["predictions"]] == ["prod", "test"]
+    assert [len(one["source"]["paths"]) for one in answer["predictions"]] == [2, 1]
+    assert not any("cluster-id-not-known" in found_ids(one) for one in answer["predictions"])
+
+
+@pytest.mark.parametrize(
+    "ids, pattern, error",
+    [
+        ((None, None), "(", "invalid-cluster-pattern"),
+        ((None, None), "nowhere", "cluster-not-named"),
+        ((IDS[0], IDS[1]), "node", "several-clusters"),
+        ((IDS[0], IDS[0]), r"node-\w", "cluster-named-twice"),
+    ],
+)
+def test_a_pattern_that_does_not_fit(
+    kafkactl: Kafkactl, logs: Path, tmp_path: Path, ids: tuple[str | None, str | None], pattern: str, error: str
+) -> None:
+    places = [
+        node(logs, name, tmp_path / f"node-{at}", id) for at, (name, id) in enumerate(zip("ab", ids, strict=True))
+    ]
+    run = kafkactl("dryrun", "replay", *places, "--cluster-of", pattern, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, error)
+
+
+def test_without_ids_each_source_is_a_cluster_and_that_is_told(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    places = [node(logs, name, tmp_path / name) for name in "ab"]
+    _, answer = asked(kafkactl, *places)
+    assert all("cluster-id-not-known" in found_ids(one) for one in answer["predictions"])
+    assert "cluster-id-not-known" not in found_ids(asked(kafkactl, places[0])[1])
+
+
+def test_said_to_be_one_cluster_with_two_ids(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    places = [node(logs, "a", tmp_path / str(at), id) for at, id in enumerate(IDS)]
+    code, answer = asked(kafkactl, *places, "--same-cluster")
+    (told,) = [one for one in answer["findings"] if one["id"] == "several-clusters"]
+    assert (code, told["severity"], answer["source"]["cluster_id"]) == (0, "warning", None)
+
+
+def test_files_of_a_folder_are_one_log(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    write_log(tmp_path / "log", Shape(records=1_500, partitions=100, brokers=4, segment_bytes=20_000))
+    folder = tmp_path / "log" / "__cluster_metadata-0"
+    files = sorted(folder.glob("*.log"), reverse=True)
+    assert len(files) > 2
+    _, answer = asked(kafkactl, *files)
+    assert answer["effects"] == asked(kafkactl, folder)[1]["effects"]
+    assert answer["source"]["paths"] == [str(file) for file in files]
+
+
+def test_a_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+    places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
+    run = kafkactl("dryrun", "report", *places, "--html", tmp_path / "page.html", "-o", "json")
+    assert run.json["kind"] == "dryrun.reports"
+    assert [one["html"] for one in run.json["reports"]] == [str(tmp_path / f"page-{id}.html") for id in IDS]
+    assert all(Path(one["html"]).read_bytes() for one in run.json["reports"])
+
+
+def test_a_context_may_name_the_spark_master(
+    kafkactl: Kafkactl, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts = tmp_path / "config.toml"
+    contexts.write_text('current = "big"\n[contexts.big]\nspark_master = "spark://nowhere"\n[contexts.small]\n')
+    contexts.chmod(0o600)
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(contexts))
+    run = kafkactl("dryrun", "replay", logs / "a", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "invalid-spark-master")
+    for more in (["--engine", "local"], ["--context", "small"]):
+        assert kafkactl("dryrun", "replay", logs / "a", *more, "-o", "json").json["engine"] == "local"
+    assert kafkactl("dryrun", "replay", logs / "a", "--context", "none", "-o", "json").error["id"] == "unknown-context"

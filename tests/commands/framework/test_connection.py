@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.adapters.files.contexts import contexts_file
+from kafkactl.commands.framework.connection import ConnectionArguments
+from kafkactl.commands.framework.lazy_group import Entry
+from kafkactl.commands.main import COMMANDS
+from tests.conftest import Run
+from tests.fakes.broker import Asked, FakeBroker, Reply
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+Live = Callable[..., Run]
+
+
+@pytest.fixture
+def live(kafkactl: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Live:
+    """Run `kafkactl live ARGS -o json`; contexts stand in `tmp_path / "config.toml"`."""
+    monkeypatch.setitem(COMMANDS, "live", Entry("tests.commands.live_sample", "command", "A sample."))
+    monkeypatch.setattr("tests.conftest.check_answer", lambda text: None)
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "config.toml"))
+    return lambda *arguments: kafkactl("live", *arguments, "-o", "json")
+
+
+def contexts(folder: Path, text: str) -> None:
+    (folder / "config.toml").write_text(text)
+    (folder / "config.toml").chmod(0o600)
+
+
+def said(run: Run) -> dict[str, Any]:
+    assert run.code == 0, run.stderr
+    return {name: run.json[name] for name in ConnectionArguments._fields if run.json[name] is not None}
+
+
+def test_options_before_and_after_the_verb(live: Live) -> None:
+    expected = {"bootstrap_server": "a:1", "command_config": "f"}
+    assert said(live("look", "--bootstrap-server", "a:1", "--command-config", "f")) == expected
+    assert said(live("--bootstrap-server", "a:1", "--command-config=f", "look")) == expected
+    assert said(live("--bootstrap-server", "a:1", "look", "--command-config", "f")) == expected
+    assert said(live("look")) == {}
+
+
+def test_the_option_behind_the_verb_is_nearer(live: Live) -> None:
+    assert said(live("--context", "one", "look", "--context", "two")) == {"context": "two"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "environment", "expected"),
+    [
+        ([], {"BOOTSTRAP_SERVER": "e:1"}, {"bootstrap_server": "e:1"}),
+        (["--bootstrap-server", "a:1"], {"BOOTSTRAP_SERVER": "e:1"}, {"bootstrap_server": "a:1"}),
+        (["--bootstrap-controller", "a:1"], {"BOOTSTRAP_SERVER": "e:1"}, {"bootstrap_controller": "a:1"}),
+        (["--bootstrap-server", "a:1"], {"CONTEXT": "prod"}, {"bootstrap_server": "a:1"}),
+        (
+            ["--bootstrap-server", "a:1"],
+            {"COMMAND_CONFIG": "e.properties"},
+            {"bootstrap_server": "a:1", "command_config": "e.properties"},
+        ),
+        (["--context", "x"], {"COMMAND_CONFIG": "e", "BOOTSTRAP_SERVER": "e:1", "CONTEXT": "y"}, {"context": "x"}),
+        ([], {"CONTEXT": "y", "COMMAND_CONFIG": "e"}, {"context": "y", "command_config": "e"}),
+    ],
+)
+@pytest.mark.parametrize("before", [True, False])
+def test_what_is_typed_wins_over_the_environment(
+    live: Live,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: list[str],
+    environment: dict[str, str],
+    expected: dict[str, str],
+    before: bool,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(f"KAFKACTL_{name}", value)
+    assert said(live(*typed, "look") if before else live("look", *typed)) == expected
+
+
+class TestWhichClusterIsMeant:
+    def test_nobody_named(self, live: Live) -> None:
+        run = live("look", "--open", "yes")
+        assert (run.code, run.error["id"]) == (2, "bootstrap-missing")
+        assert "--bootstrap-server" in run.error["next_step"] and "kafkactl config set" in run.error["next_step"]
+
+    def test_both_named(self, live: Live) -> None:
+        run = live("--bootstrap-server", "a:1", "look", "--bootstrap-controller", "b:1", "--open", "yes")
+        assert (run.code, run.error["id"]) == (2, "bootstrap-twice")
+
+    def test_the_current_context(self, live: Live, tmp_path: Path) -> None:
+        contexts(tmp_path, 'current = "p"\n[contexts.p]\nbootstrap_controller = "c:3"\n')
+        run = live("look", "--open", "yes")
+        assert (run.json["bootstrap"], run.json["role"]) == (["c:3"], "controller")
+
+    def test_nodes_that_are_named_leave_the_current_context_aside(self, live: Live, tmp_path: Path) -> None:
+        contexts(tmp_path, 'current = "p"\n[contexts.p]\nbootstrap_controller = "c:3"\ncommand_config = "missing"\n')
+        run = live("look", "--open", "yes", "--bootstrap-server", "a:1")
+        assert (run.json["bootstrap"], run.json["role"]) == (["a:1"], "broker")
+
+    def test_a_context_that_is_named_goes_with_other_nodes_of_its_cluster(self, live: Live, tmp_path: Path) -> None:
+        contexts(tmp_path, '[contexts.p]\nbootstrap_controller = "c:3"\ncommand_config = "p.properties"\n')
+        (tmp_path / "p.properties").write_text("security.protocol=NONE\n")
+        run = live("look", "--open", "yes", "--context", "p", "--bootstrap-server", "a:1")
+        assert run.error["id"] == "invalid-client-property"  # so the context's file was read
+
+    def test_an_unknown_context(self, live: Live, tmp_path: Path) -> None:
+        contexts(tmp_path, '[contexts.p]\nbootstrap_server = "c:3"\n')
+        run = live("look", "--open", "yes", "--context", "q")
+        assert (run.code, run.error["id"]) == (2, "unknown-context")
+        assert "it has p" in run.error["message"]
+
+    def test_what_kafkactl_does_not_do_with_the_file_is_told(self, live: Live, tmp_path: Path) -> None:
+        (tmp_path / "p.properties").write_text("security.protocol=PLAINTEXT\nunheard.of=1\n")
+        run = live("look", "--open", "yes", "--bootstrap-server", "a:1", "--command-config", tmp_path / "p.properties")
+        assert run.code == 0
+        assert "unheard.of" in run.stderr
+
+
+class TestGuard:
+    @pytest.fixture
+    def node(self) -> Any:
+        def script(asked: Asked) -> Reply | None:
+            body = {"ClusterId": CLUSTER_ID, "ControllerId": 1, "Brokers": []}
+            return Reply(body=body) if asked.name == "DescribeCluster" else None
+
+        with FakeBroker(script) as node:
+            yield node
+
+    def test_the_cluster_of_the_context(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
+        contexts(tmp_path, f'[contexts.p]\nbootstrap_server = "{node.address}"\ncluster_id = "{CLUSTER_ID}"\n')
+        assert live("look", "--open", "guard", "--context", "p").code == 0
+
+    def test_another_cluster(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
+        contexts(tmp_path, f'current="p"\n[contexts.p]\nbootstrap_server = "{node.address}"\ncluster_id = "other"\n')
+        run = live("look", "--open", "guard")
+        assert (run.code, run.error["id"]) == (3, "cluster-id-mismatch")
+        assert CLUSTER_ID in run.error["message"] and "other" in run.error["message"]
+
+    def test_a_context_that_is_named_guards_other_addresses_too(
+        self, live: Live, tmp_path: Path, node: FakeBroker
+    ) -> None:
+        contexts(tmp_path, '[contexts.p]\nbootstrap_server = "nobody:1"\ncluster_id = "other"\n')
+        run = live("look", "--open", "guard", "--context", "p", "--bootstrap-server", node.address)
+        assert run.error["id"] == "cluster-id-mismatch"
+
+    def test_nothing_to_hold_it_against(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
+        contexts(tmp_path, f'current="p"\n[contexts.p]\nbootstrap_server = "{node.address}"\n')
+        assert live("look", "--open", "guard").code == 0
+        assert node.names() == []
+
+
+def test_where_the_file_is() -> None:
+    assert contexts_file({"KAFKACTL_CONFIG": "/a/b.toml", "XDG_CONFIG_HOME": "/x"}) == Path("/a/b.toml")
+    assert contexts_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/kafkactl/config.toml")
+    assert contexts_file({}) == Path.home() / ".config" / "kafkactl" / "config.toml"

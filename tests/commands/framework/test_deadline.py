@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+
+from kafkactl.commands.framework.deadline import deadline, ends_clean, paused, stop_clock
+from kafkactl.errors import UnknownOutcomeError
+
+
+def test_it_ends_what_takes_too_long_and_restores_the_handler():
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(UnknownOutcomeError) as caught, deadline(20):
+        time.sleep(5)
+    assert caught.value.id == "timed-out"
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_sigterm_ends_it_as_ctrl_c_does_and_restores_the_handler():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), ends_clean():
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(5)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_clock_stands_still_while_somebody_thinks():
+    with deadline(100):
+        with paused():
+            time.sleep(0.2)
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+
+
+def test_nothing_is_cut_off_once_the_answer_is_known():
+    with deadline(20):
+        stop_clock()
+        time.sleep(0.05)
+
+
+def test_outside_the_main_thread_there_is_no_limit():
+    done = []
+
+    def work() -> None:
+        with deadline(10):
+            time.sleep(0.03)
+        done.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [True]

@@ -1,0 +1,45 @@
+"""An error with several reasons tells them all, to people and to scripts."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.commands.framework.failure import report
+from kafkactl.commands.framework.settings import Settings
+from kafkactl.errors import UnreachableError
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """A configuration that Kafka refuses for four reasons."""
+    file = tmp_path / "server.properties"
+    file.write_text("process.roles=controllr\nnode.id=-3\nlisteners=PLAINTEXT\nlog.dirs=\n")
+    return str(file)
+
+
+def test_a_refused_configuration_lists_every_reason_in_json(kafkactl, broken):
+    answer = kafkactl("storage", "format", "-t", "abc", "-c", broken, "-o", "json")
+    error = answer.error
+    assert (answer.code, error["exit_code"], error["id"]) == (2, 2, "invalid-config-value")
+    assert [finding["evidence"]["key"] for finding in error["findings"]] == [
+        "process.roles",
+        "node.id",
+        "controller.listener.names",
+        "log.dirs",
+    ]
+
+
+def test_a_refused_configuration_lists_every_reason_for_people(kafkactl, broken):
+    answer = kafkactl("storage", "format", "-t", "abc", "-c", broken)
+    assert answer.stderr.count("\n  also") == 3
+    assert "line 2" not in answer.stdout
+    assert "Invalid value -3 for configuration node.id" in answer.stderr
+
+
+def test_words_of_a_server_do_not_move_the_cursor(capsys):
+    """An authorization server's reason, say, ends up in the error block."""
+    error = UnreachableError("refused: \x1b[2Jall is well", id="authentication-failed", cause="a\x07\nb")
+    for output in ("table", "json"):
+        assert report(error, Settings(output=output)) == 4
+        told = capsys.readouterr().err
+        assert "all is well" in told and "\x1b" not in told and "\x07" not in told

@@ -1,0 +1,139 @@
+"""`kafkactl migrate check` on saved observations: what is shown, what is answered, what the exit code says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafkactl.migration.zktree.znode import encode_znodes
+from tests.migration.observations import TIME_MS, World, migration, world
+
+OPEN_AT_M0 = ("C-30", "C-40", "C-41", "C-42")
+
+
+def saved(place: Path, seen: World) -> Path:
+    """A folder as somebody else's observer may have written it: no logs, no answers on the wire."""
+    observation = seen.observation()
+    nodes = [
+        {
+            "id": one.id,
+            "role": one.role.value,
+            "alive": one.alive,
+            "kafka_version": one.kafka_version,
+            "mode": None if one.mode is None else one.mode.value,
+            "config": one.config_text,
+            "meta_properties": one.meta_properties and dict(one.meta_properties),
+            "api_versions": None,
+            "describe_quorum": None,
+            "metrics": None,
+        }
+        for one in observation.nodes
+    ]
+    told = {"kind": "migrate.observation", "schema_version": 1, "time_ms": TIME_MS, "nodes": nodes,
+            "zookeeper": {"connect": observation.connect, "chroot": observation.chroot}}  # fmt: skip
+    place.mkdir()
+    (place / "observation.json").write_text(json.dumps(told))
+    if observation.tree is not None:
+        (place / "zk.jsonl.gz").write_bytes(encode_znodes(observation.tree.znodes.values()))
+    return place
+
+
+@pytest.fixture
+def check(kafkactl, tmp_path):
+    def run(seen: World, *words: str):
+        return kafkactl("migrate", "check", "--observation", saved(tmp_path / "seen", seen), *words)
+
+    return run
+
+
+def test_a_healthy_cluster_ends_with_zero_and_open_questions(check):
+    run = check(world("M0"), "-o", "json")
+    assert run.code == 0
+    assert run.json["kind"] == "migrate.check"
+    assert (run.json["state"], run.json["passes"], run.json["open"]) == ("M0", False, list(OPEN_AT_M0))
+    assert run.json["counts"] == {"blocker": 0, "warning": 0, "unknown": 4, "info": 0}
+
+
+def test_all_accepted_passes(check):
+    run = check(world("M0"), "-o", "json", *(f"--accept={number}" for number in OPEN_AT_M0))
+    assert (run.code, run.json["passes"], run.json["open"]) == (0, True, [])
+    assert run.json["accepted"] == list(OPEN_AT_M0)
+
+
+def test_a_danger_ends_with_seven_and_says_all_of_it(check):
+    seen = world("M0").znode("/migration", migration(133)).file(2, "inter.broker.protocol.version", "3.7")
+    run = check(seen, "-o", "json")
+    assert run.code == 7
+    found = {one["id"]: one for one in run.json["findings"] if one["severity"] == "blocker"}
+    assert {"stale-migration-znode", "inter-broker-protocol-differs"} <= set(found)
+    assert found["stale-migration-znode"]["evidence"]["check"] == "C-58"
+
+
+def test_a_blocker_is_not_accepted(check):
+    run = check(world("M0").znode("/migration", migration(133)), "--accept", "C-58", "-o", "json")
+    assert run.code == 7
+
+
+def test_people_read_what_stops_first_and_what_to_do(check):
+    text = check(world("M0").znode("/migration", migration(133))).stdout
+    assert text.index("Stops the migration") < text.index("stale-migration-znode  C-58  /migration")
+    assert text.index("stale-migration-znode") < text.index("Unknown: the observation does not tell")
+    assert "--accept C-30 --accept C-40 --accept C-41 --accept C-42" in text
+    assert "Do not go on" in text
+
+
+def test_what_could_not_be_seen_stays_open_when_all_questions_are_accepted(kafkactl, tmp_path):
+    place = saved(tmp_path / "seen", world("M0"))
+    (place / "metadata" / "3001").mkdir(parents=True)
+    words = [f"--accept={number}" for number in OPEN_AT_M0]
+    run = kafkactl("migrate", "check", "--observation", place, "-o", "json", *words)
+    unread = "X-SEENc@metadata-log-of-controller-3001"
+    assert (run.json["passes"], run.json["open"]) == (False, [f"observed-log-unreadable@{unread.partition('@')[2]}"])
+    run = kafkactl("migrate", "check", "--observation", place, "-o", "json", *words, "--accept", unread)
+    assert (run.json["passes"], run.json["open"]) == (True, [])
+
+
+@pytest.mark.parametrize("word", ["X-SEEN", "check-unknown"])
+def test_a_word_for_several_findings_is_refused(check, word):
+    run = check(world("M0"), "--accept", word)
+    assert run.code == 2
+    assert "several findings" in run.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "run", "finalize"])
+def test_no_help_recommends_to_accept_something(kafkactl, command):
+    run = kafkactl("migrate", command, "--help")
+    assert run.code == 0
+    assert "--accept C-" not in run.stdout
+
+
+def test_a_misspelt_check_is_refused(check):
+    run = check(world("M0"), "--accept", "c41")
+    assert run.code == 2
+    assert "C-41" in run.stderr
+
+
+def test_nothing_but_a_tree_is_enough(kafkactl, tmp_path):
+    place = saved(tmp_path / "seen", world("M0"))
+    (place / "observation.json").unlink()
+    run = kafkactl("migrate", "check", "--observation", place, "-o", "json")
+    assert run.code == 0
+    assert "C-04" not in {one["evidence"]["check"] for one in run.json["findings"] if one["severity"] == "blocker"}
+
+
+def test_neither_cluster_nor_observation(kafkactl):
+    assert kafkactl("migrate", "check").code == 2
+
+
+@pytest.mark.parametrize("state", ["M0", "M6"])
+@pytest.mark.parametrize("verb", ["check", "status", "plan", "compare"])
+def test_without_zookeeper_no_answer_is_a_success(kafkactl, tmp_path, verb: str, state: str):
+    """A script that goes on behind `&&` must not pass."""
+    folder = saved(tmp_path / "seen", world(state).but(has_tree=False))
+    run = kafkactl("migrate", verb, "--observation", folder, "-o", "json")
+    assert run.code != 0
+    if verb == "check":
+        assert run.json["passes"] is False
+        assert run.code == 7 or (run.code, run.json["too_little_seen"]) == (6, True)

@@ -1,0 +1,133 @@
+"""Files that are edited between two phases, and the folder of `migrate render`: what the commands do with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkactl.commands.migrate import check as migrate_check
+from kafkactl.commands.migrate import render as migrate_render
+from kafkactl.commands.migrate import status as migrate_status
+from kafkactl.migration.render.facts import node_file
+from tests.commands.migrate.test_drive import ACCEPTED, migrate  # noqa: F401  # a fixture
+from tests.fakes.migrating_cluster import FakeCluster
+
+EDIT = "num.io.threads=5\n"
+
+
+@pytest.fixture
+def edited(migrate) -> FakeCluster:  # noqa: F811
+    """At M6 broker 2 was given more threads by hand."""
+    cluster = FakeCluster()
+    assert migrate(cluster, "run", "--yes", "--until", "M6", *ACCEPTED).code == 0
+    cluster.nodes[2].file = (cluster.nodes[2].file or "") + EDIT
+    return cluster
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "--yes"), ("run", "--dry-run"), ("rollback", "--yes"), ("rollback", "--dry-run")]
+)
+def test_an_edited_file_is_not_overwritten_unasked(migrate, edited: FakeCluster, words) -> None:  # noqa: F811
+    before = {id: one.file for id, one in edited.nodes.items()}
+    run = migrate(edited, *words, *(ACCEPTED if words[0] == "run" else ()))
+    found = [one for one in run.json["findings"] if one["id"] == "config-edited-by-hand"]
+    assert (run.code, [one["subject"] for one in found]) == (3, ["broker 2"])
+    assert "num.io.threads (absent) -> 5" in found[0]["message"] and "--hand-edits carry" in found[0]["next_step"]
+    assert "+num.io.threads=5" in found[0]["evidence"]["diff"]
+    assert {id: one.file for id, one in edited.nodes.items()} == before
+
+
+def test_an_edit_is_carried_forward(migrate, edited: FakeCluster) -> None:  # noqa: F811
+    run = migrate(edited, "run", "--yes", "--hand-edits", "carry", *ACCEPTED)
+    assert (run.code, run.json["state"]) == (0, "M8"), run.json["findings"]
+    assert {id for id, one in edited.nodes.items() if EDIT in (one.file or "")} == {2}
+    assert migrate(edited, "rollback", "--yes").code == 0
+    assert {id for id, one in edited.nodes.items() if EDIT in (one.file or "")} == {2}
+
+
+def test_an_edit_is_overwritten_where_that_is_asked_for(migrate, edited: FakeCluster, tmp_path: Path) -> None:  # noqa: F811
+    run = migrate(edited, "run", "--yes", "--hand-edits", "overwrite", *ACCEPTED)
+    assert (run.code, run.json["state"]) == (0, "M8"), run.json["findings"]
+    assert not any(EDIT in (one.file or "") for one in edited.nodes.values())
+    kept = next(one for one in (tmp_path / "journal").iterdir() if one.is_dir())
+    texts = [one.read_bytes() for one in kept.iterdir()]
+    assert any(EDIT.encode() in one and b"migration.enable" in one for one in texts)
+
+
+def test_check_and_render_see_the_edit_as_run_does(migrate, edited: FakeCluster, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.setattr(migrate_check, "open_observation", lambda _: edited.observe())
+    run = migrate(edited, "check", *ACCEPTED)
+    found = {one["id"]: one for one in run.json["findings"]}
+    assert (run.code, found["config-edited-by-hand"]["subject"]) == (7, "broker 2")
+    files = tuple(
+        node_file(one.id, one.role, (one.file or "").encode(), file=f"{one.id}") for one in edited.nodes.values()
+    )
+    monkeypatch.setattr(migrate_render, "_files", lambda _: (files, []))
+    run = migrate(edited, "render", "--dry-run")
+    assert (run.code, next(one["id"] for one in run.json["findings"] if one["subject"] == "broker 2")) == (
+        0,
+        "config-edited-by-hand",
+    )
+    changes = {(one["id"], one["phase"]): one for one in run.json["files"]}
+    assert "process.roles" in changes[2, "kraft"]["set"] and changes[2, "original"]["sha256"] is not None
+
+
+def test_status_sees_the_edit_as_run_does(migrate, edited: FakeCluster, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.setattr(migrate_status, "open_observation", lambda _: edited.observe())
+    run = migrate(edited, "status")
+    found = [one["subject"] for one in run.json["gates"] if one["id"] == "config-edited-by-hand"]
+    assert (run.code, run.json["state"], found) == (7, "M6", ["broker 2"])
+    assert "num.io.threads (absent) -> 5" in migrate(edited, "status", output="table").stdout
+    edited.nodes[2].file = (edited.nodes[2].file or "").removesuffix(EDIT)
+    assert "config-edited-by-hand" not in migrate(edited, "status").stdout
+
+
+def folder_of(cluster: FakeCluster, migrate, monkeypatch, place: Path) -> Path:  # noqa: F811
+    files = tuple(
+        node_file(one.id, one.role, (one.file or "").encode(), file=f"{one.id}") for one in cluster.nodes.values()
+    )
+    monkeypatch.setattr(migrate_render, "_files", lambda _: (files, []))
+    assert migrate(cluster, "render", "--out", place).code == 0
+    return place
+
+
+def test_the_folder_of_render_is_used_when_it_is_named(migrate, monkeypatch, tmp_path: Path) -> None:  # noqa: F811
+    cluster = FakeCluster()
+    folder = folder_of(cluster, migrate, monkeypatch, tmp_path / "rendered")
+    for phase in ("migration", "kraft"):
+        path = folder / f"broker-2/{phase}.properties"
+        path.write_text(path.read_text() + EDIT)
+    run = migrate(cluster, "run", "--yes", "--until", "M6", "--rendered", folder, *ACCEPTED)
+    assert run.code == 0, run.json["findings"]
+    assert EDIT in (cluster.nodes[2].file or "")
+    assert str(folder) in run.stderr and "num.io.threads" in run.stderr
+    run = migrate(cluster, "run", "--yes", *ACCEPTED)  # the journal remembers the folder
+    assert (run.code, run.json["state"]) == (0, "M8"), run.json["findings"]
+    assert EDIT in (cluster.nodes[2].file or "") and "process.roles" in (cluster.nodes[2].file or "")
+
+
+@pytest.mark.parametrize(
+    ("change", "id"),
+    [
+        (lambda text: text.replace("zookeeper.metadata.migration.enable=true\n", ""), "rendered-file-contradicts"),
+        (None, "rendered-file-missing"),
+    ],
+)
+def test_a_folder_that_contradicts_the_phase_is_refused(migrate, monkeypatch, tmp_path: Path, change, id: str) -> None:  # noqa: F811
+    cluster = FakeCluster()
+    folder = folder_of(cluster, migrate, monkeypatch, tmp_path / "rendered")
+    path = folder / "broker-2/migration.properties"
+    if change is None:
+        path.unlink()
+    else:
+        path.write_text(change(path.read_text()))
+    for words in (("--yes",), ("--dry-run",)):
+        run = migrate(cluster, "run", *words, "--rendered", folder, *ACCEPTED)
+        assert (run.code, id in {one["id"] for one in run.json["findings"]}) == (3, True), run.json["findings"]
+    assert not any(one.formatted for one in cluster.controllers)
+
+
+def test_run_says_where_its_files_come_from(migrate) -> None:  # noqa: F811
+    run = migrate(FakeCluster(), "run", "--yes", "--until", "M3", *ACCEPTED)
+    assert "rendered from the nodes' own files" in run.stderr and "--rendered DIR" in run.stderr

@@ -1,0 +1,275 @@
+"""`kafkactl migrate status`, `plan` and `rollback` on saved observations."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration.journal import open_migration_journal
+from kafkactl.commands.migrate.page import board_page
+from kafkactl.commands.migrate.status import _Earlier
+from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering.page import Page
+from kafkactl.frozen import changed
+from kafkactl.migration.observed.driver_lock import Holder, LockSeen
+from tests.migration.plan.test_rollback import WAYS
+from tests.migration.saved_folder import save
+from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
+from tests.migration.zk_trees import CLUSTER_ID
+
+_M4, _M6, _M8 = (HEALTHY[name] for name in ("M4", "M6", "M8"))
+
+
+@pytest.fixture
+def migrate(kafkactl, tmp_path):
+    def run(verb: str, seen: Seen, *words: str):
+        folder = tmp_path / "seen"
+        if not folder.exists():
+            save(folder, seen.observation())
+        return kafkactl("migrate", verb, "--observation", str(folder), *words)
+
+    return run
+
+
+# --- status ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in HEALTHY if name != "M10"])
+def test_a_saved_observation_is_in_the_state_that_it_shows(migrate, name: str) -> None:
+    run = migrate("status", HEALTHY[name], "-o", "json")
+    assert (run.json["kind"], run.json["state"], run.json["observed"]["state"]) == ("migrate.status", name, name)
+    assert run.json["why"]
+    assert (run.json["journal"], run.json["agrees"]) == (None, None)
+
+
+def test_the_witnesses_stand_side_by_side(migrate) -> None:
+    seen = migrate("status", _M4, "-o", "json").json["observed"]
+    first, second = seen["brokers"][:2]
+    assert first == {"id": 1, "alive": True, "mode": "migrating", "file": "migrating", "znode": True,
+                     "registered": True, "migrating": True, "fenced": False, "tag": True, "observer": True}  # fmt: skip
+    assert (second["mode"], second["registered"], second["tag"], second["observer"]) == ("zk", False, False, False)
+    assert seen["controller"] == {"held_by": "zookeeper", "id": 1, "kraft_epoch": None, "ephemeral": True}
+    assert seen["zk_migration_state"] == "PRE_MIGRATION"
+
+
+_HOLDER = Holder(user="ann", host="ops1", pid=7, since_ms=1_700_000_000_000, journal="/j.jsonl", file="1:2")
+
+
+@pytest.mark.parametrize(
+    ("lock", "words"),
+    [
+        (LockSeen(holder=_HOLDER), "held by ann@ops1 (process 7) since 2023-11-14 22:13:20 UTC"),
+        (LockSeen(holder=None), "free: no driver is at work"),
+        (None, None),
+    ],
+)
+def test_who_holds_the_lock_of_the_driver(kafkactl, tmp_path, lock: LockSeen | None, words: str | None) -> None:
+    save(tmp_path / "seen", changed(_M4.observation(), lock=lock))
+    asked = ("migrate", "status", "--observation", str(tmp_path / "seen"))
+    found = kafkactl(*asked, "-o", "json").json["driver_lock"]
+    if lock is None:
+        assert found is None
+        return
+    assert found["holder"] == (None if lock.holder is None else lock.holder.to_table())
+    assert found["words"].startswith(words)
+    assert words in kafkactl(*asked, "-o", "table").stdout
+
+
+def test_the_gate_and_what_is_next(migrate) -> None:
+    answer = migrate("status", _M4, "-o", "json").json
+    assert ("broker-not-entered", "broker 2") in [(one["id"], one["subject"]) for one in answer["gates"]]
+    assert (answer["next_action"]["action"], answer["next_action"]["target"]) == ("put-config", "broker 2")
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "action"),
+    [
+        (_M4.but(migration=133), "stale-migration", "stop-controllers"),
+        (_M6.but(controllers={3001: False}), "lost-quorum", "start-node"),
+        (_M6.but(holder="zk"), "split-brain", "stop-controllers"),
+        (_M6.but(controllers={3001: False}, holder="zk"), "incomplete-rollback", "delete-migration-znode"),
+    ],
+)
+def test_what_is_broken_has_a_name_an_exit_code_and_a_next_action(migrate, seen: Seen, state: str, action: str) -> None:
+    run = migrate("status", seen, "-o", "json")
+    assert (run.code, run.json["state"], run.json["next_action"]["action"]) == (7, state, action)
+    assert run.json["findings"][0]["id"] == state
+
+
+def test_people_see_both_sides_and_what_comes_next(migrate, tmp_path: Path) -> None:
+    _journal(tmp_path / "journal.jsonl", "M3")
+    text = migrate("status", _M4, "--journal", str(tmp_path / "journal.jsonl")).stdout
+    for word in (
+        "M4: brokers are entering",
+        "JOURNAL",
+        "put-config broker 3",
+        "Next: put-config broker 2",
+        "PRE_MIGRATION",
+    ):
+        assert word in text
+
+
+def _journal(path: Path, state: str, *, goal: str = "run") -> None:
+    with open_migration_journal(str(path), cluster_id=CLUSTER_ID, identity={"zookeeper": "zk", "nodes": []}) as journal:
+        journal.begin(goal, {"zookeeper": "zk", "nodes": []})
+        journal.state(state, {})
+        journal.intent("put-config", "broker 3", {})
+
+
+def test_the_journal_stands_beside_what_was_observed(migrate, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    _journal(path, "M3")
+    answer = migrate("status", _M4, "--journal", str(path), "-o", "json").json
+    assert answer["journal"] == {
+        "file": str(path), "state": "M3", "goal": "run", "pending": "put-config broker 3", "outcome": None,
+    }  # fmt: skip
+    assert answer["agrees"] is False
+
+
+def test_what_is_next_is_on_the_way_that_was_begun(migrate, tmp_path: Path) -> None:
+    """A rollback that was left says how to go on with it, not how to go forward again."""
+    for goal, action in (("run", "put-config"), ("rollback", "stop-controllers")):
+        path = tmp_path / f"{goal}.jsonl"
+        _journal(path, "M4", goal=goal)
+        answer = migrate("status", _M4, "--journal", str(path), "-o", "json").json
+        assert answer["next_action"]["action"] == action
+
+
+def test_a_saved_observation_does_not_move(migrate) -> None:
+    assert migrate("status", _M4, "--watch").code == 2
+
+
+def test_a_look_is_compared_with_one_in_the_same_state_ten_seconds_before_it() -> None:
+    """Looks may be a second apart: then the one before says nothing about a gate that is to be seen twice."""
+    earlier = _Earlier()
+    first = _M4.observation()
+
+    def compared(after_s: int, state: str) -> int | None:
+        now = changed(first, time_ms=first.time_ms + after_s * 1000)
+        found = earlier.before(now, state)
+        return None if found is None else (found.time_ms - first.time_ms) // 1000
+
+    assert [compared(after, "M4") for after in range(10)] == [None, *[0] * 9]
+    assert [compared(after, "M4") for after in (10, 11, 19, 20, 29, 30)] == [0, 0, 0, 10, 10, 20]
+    assert [compared(after, "M4L") for after in (31, 32, 40, 41, 42)] == [30, 31, 31, 31, 31]
+
+
+def test_the_board_begins_with_what_calls_for_somebody(migrate, tmp_path: Path) -> None:
+    _journal(tmp_path / "journal.jsonl", "M3")
+    answer = migrate("status", _M4, "--journal", str(tmp_path / "journal.jsonl"), "-o", "json").json
+    page = Page()
+    board_page(page, answer)
+    lines = plain.render(page, color=False).splitlines()
+    clock = time.strftime("%H:%M:%S", time.localtime(answer["time_ms"] / 1000))
+    assert lines[0].startswith("M4: brokers are entering")
+    assert lines[1].startswith(clock)
+    assert lines[2] == "the journal says M3; under way: put-config broker 3"
+    assert lines[3] == ""  # what is next is under way already
+    assert lines[4].startswith("✖ ")
+    assert any(line.startswith("! broker 2: it has not entered the migration") for line in lines)
+    assert all(len(line) < 150 for line in lines)
+    table = next(at for at, line in enumerate(lines) if line.startswith("BROKER"))
+    assert table > next(at for at, line in enumerate(lines) if line.startswith("CONTROLLER"))
+
+
+# --- plan -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_goes_to_the_end_and_predicts_the_copy(migrate) -> None:
+    run = migrate("plan", HEALTHY["M3"], "-o", "json")
+    answer = run.json
+    assert (run.code, answer["kind"], answer["outcome"]) == (0, "migrate.plan", "planned")
+    assert answer["restarts"] == {"brokers": 6, "controllers": 1}
+    assert answer["prediction"]["by_type"] == {"PartitionRecord": 1, "TopicRecord": 1, "ZkMigrationStateRecord": 1}
+    assert [one["target"] for one in answer["steps"] if one["barrier"] == "last-broker"] == ["broker 1"] * 3
+
+
+@pytest.mark.parametrize("version", ["3.4.1", "3.3.2"])
+def test_a_release_whose_copy_is_not_known_has_a_plan_all_the_same(migrate, version: str) -> None:
+    run = migrate("plan", HEALTHY["M3"].but(version=version), "-o", "json")
+    assert run.json["prediction"]["outcome"] == "not-known"
+    assert "migration-release-unknown" in [one["id"] for one in run.json["findings"]]
+
+
+def test_behind_the_copy_nothing_is_predicted(migrate) -> None:
+    assert migrate("plan", _M6, "-o", "json").json["prediction"] is None
+
+
+def test_what_is_broken_has_no_way_forward(migrate) -> None:
+    run = migrate("plan", _M6.but(holder="zk"), "-o", "json")
+    assert (run.code, run.json["outcome"], run.json["steps"]) == (3, "refused", [])
+
+
+def test_people_read_the_plan(migrate) -> None:
+    text = migrate("plan", HEALTHY["M4L"]).stdout
+    for word in ("planned: from M4L", "restart-node broker 3 (migration)", "done", "wait-copy", "no way back"):
+        assert word in text
+
+
+# --- rollback -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_way_back_is_the_same_from_a_saved_folder(migrate, name: str) -> None:
+    seen, expected = WAYS[name]
+    run = migrate("rollback", seen, "--dry-run", "-o", "json")
+    answer = run.json
+    assert (run.code, answer["kind"], answer["outcome"]) == (0, "migrate.rollback", "planned")
+    pending = [one for one in answer["steps"] if one["state"] == "pending"]
+    assert [
+        one["action"] if one["node_id"] is None else f"{one['action']} {one['node_id']}" for one in pending
+    ] == expected
+    assert all(set(one) >= {"number", "action", "target", "gate", "state"} for one in answer["steps"])
+
+
+@pytest.mark.parametrize(
+    ("seen", "code", "outcome", "id"),
+    [
+        (HEALTHY["M0"], 0, "nothing-to-do", None),
+        (HEALTHY["M11"], 3, "refused", "migration-finalized"),
+        (_M8.but(meta_version={2: "1"}), 3, "refused", "broker-disk-of-kraft"),
+        (_M6.but(end=900, migration_age_ms=300_000), 3, "refused", "zookeeper-behind-kraft"),
+    ],
+)
+def test_how_a_way_back_ends(migrate, seen: Seen, code: int, outcome: str, id: str | None) -> None:
+    run = migrate("rollback", seen, "--dry-run", "-o", "json")
+    assert (run.code, run.json["outcome"]) == (code, outcome)
+    assert id is None or run.json["findings"][0]["id"] == id
+
+
+def test_a_loss_is_accepted_by_name_and_only_a_loss(migrate) -> None:
+    seen = _M6.but(end=900, migration_age_ms=300_000)
+    assert migrate("rollback", seen, "--dry-run", "--accept", "zookeeper-behind-kraft").code == 0
+    assert migrate("rollback", seen, "--dry-run", "--accept", "migration-finalized").code == 2
+
+
+def test_people_read_the_way_back(migrate) -> None:
+    text = migrate("rollback", _M6.but(modes={1: MIG, 2: MIG, 3: ZK}), "--dry-run").stdout
+    for word in ("planned: from M6", "stop-controllers", "delete-controller-znode /controller", "nobody decides"):
+        assert word in text
+
+
+def test_an_observation_of_which_little_is_left_is_still_answered(migrate, tmp_path: Path) -> None:
+    folder = save(tmp_path / "seen", _M6.observation())
+    told = json.loads((folder / "observation.json").read_text())
+    told["nodes"] = [{"id": one["id"], "role": one["role"]} for one in told["nodes"]]
+    (folder / "observation.json").write_text(json.dumps(told))
+    assert migrate("status", _M6, "-o", "json").json["state"] == "M6"
+    assert migrate("rollback", _M6, "--dry-run", "-o", "json").json["outcome"] == "planned"
+
+
+@pytest.mark.parametrize("words", [("plan",), ("rollback", "--dry-run")])
+def test_beside_a_way_that_is_open_nothing_blocks(migrate, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A log of which some bytes are damaged is told, and neither way needs them."""
+    folder = save(tmp_path / "seen", _M6.observation())
+    (log,) = (folder / "metadata").rglob("*.log")
+    content = bytearray(log.read_bytes())
+    content[len(content) // 4] ^= 0xFF
+    log.write_bytes(content)
+    answer = migrate(words[0], _M6, *words[1:], "-o", "json").json
+    assert answer["outcome"] == "planned"
+    assert answer["findings"]
+    assert "blocker" not in [one["severity"] for one in answer["findings"]]

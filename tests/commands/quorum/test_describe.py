@@ -1,0 +1,253 @@
+"""`kafkactl quorum describe` as a command: its answer in every form, its exit codes, its lines."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkactl.commands.models.quorum import QuorumDescribe
+from kafkactl.commands.quorum.describe import answer_of
+from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
+from kafkactl.commands.quorum.page import kafka_page, quorum_page
+from kafkactl.commands.rendering.output import plain_values
+from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.rendering.plain import render
+from kafkactl.commands.rendering.terminal import show
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.protocol.codec import decode_message, encode_message
+from kafkactl.quorum.health import check_health
+from kafkactl.quorum.observation import quorum_answer, quorum_state
+from kafkactl.quorum.state import NodeFacts
+from kafkactl.schema.definitions import response
+from tests.adapters.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
+from tests.fakes.broker import FakeBroker, Raw
+from tests.protocol.random_messages import random_message
+
+
+@pytest.fixture
+def describe(kafkactl):
+    """Run `quorum describe` against the controllers of a quorum, or its brokers."""
+
+    def run(quorum, *words, brokers=False):
+        nodes = quorum.brokers if brokers else quorum.controllers
+        addresses = ",".join(str(one.address) for one in nodes.values())
+        option = "--bootstrap-server" if brokers else "--bootstrap-controller"
+        return kafkactl("quorum", option, addresses, "describe", *words)
+
+    return run
+
+
+def test_a_healthy_quorum(describe):
+    with running(Quorum(observers=(11,))) as quorum:
+        run = describe(quorum, "-o", "json")
+        port = quorum.endpoints[1].port
+    assert (run.code, run.stderr) == (0, "")
+    told = run.json
+    assert (told["kind"], told["cluster_id"], told["mode"], told["kraft_version"]) == (
+        "quorum.describe", CLUSTER_ID, "dynamic", 1,
+    )  # fmt: skip
+    assert (told["leader_id"], told["leader_epoch"], told["high_watermark"]) == (2, 7, 995)
+    assert (told["majority"], told["tolerates"], told["findings"], told["disks"]) == (2, 1, [], [])
+    assert told["voters"][0] == {
+        "id": 1,
+        "directory_id": str(directory(1)),
+        "endpoints": [{"listener": "CONTROLLER", "host": "127.0.0.1", "port": port}],
+        "log_end_offset": 1_000,
+        "lag": 0,
+        "last_fetch_timestamp_ms": 1_700_000_000_000 - 100,
+        "last_caught_up_timestamp_ms": 1_700_000_000_000 - 100,
+        "alive": True,
+        "evidence": "answers, and fetched 100 ms before",
+    }
+    assert [one["id"] for one in told["observers"]] == [11]
+
+
+def test_the_page_for_people(describe):
+    with running(Quorum(ages_ms={3: 60_000}), down=()) as quorum:
+        run = describe(quorum)
+    assert run.code == 0
+    assert run.stdout.startswith("Controller 2 leads; the quorum survives no failure\n")
+    assert "voters          3, majority 2, alive 2\n" in run.stdout
+    assert "3     voter   no     1000     0    60 s ago    60 s ago" in run.stdout
+    assert "! warning  voter-is-dead  controller 3" in run.stdout
+
+
+def test_the_same_answer_in_every_form(describe):
+    with running(Quorum()) as quorum:
+        lines = describe(quorum, "-o", "jsonl")
+        yaml = describe(quorum, "-o", "yaml")
+    assert json.loads(lines.stdout)["leader_id"] == 2
+    assert lines.stdout.count("\n") == 1
+    assert yaml.stdout.startswith("---\nkind: quorum.describe\n")
+
+
+def test_the_lines_of_kafkas_tool(describe):
+    with running(Quorum(observers=(11,), ages_ms={1: 450})) as quorum:
+        status = describe(quorum, "--status")
+        ports = {id: at.port for id, at in quorum.endpoints.items()}
+        table = describe(quorum, "--replication")
+        human = describe(quorum, "--replication", "--human-readable")
+    voters = ", ".join(
+        f'{{"id": {id}, "directoryId": "{directory(id)}", "endpoints": ["CONTROLLER://127.0.0.1:{port}"]}}'
+        for id, port in ports.items()
+    )
+    assert status.stdout == (
+        f"ClusterId:              {CLUSTER_ID}\n"
+        "LeaderId:               2\n"
+        "LeaderEpoch:            7\n"
+        "HighWatermark:          995\n"
+        "MaxFollowerLag:         0\n"
+        "MaxFollowerLagTimeMs:   450\n"
+        f"CurrentVoters:          [{voters}]\n"
+        f'CurrentObservers:       [{{"id": 11, "directoryId": "{directory(11)}"}}]\n'
+    )
+    rows = [line.split("\t") for line in table.stdout.splitlines()]
+    assert [row[0].strip() for row in rows] == ["NodeId", "2", "1", "3", "11"]
+    assert [row[6].strip() for row in rows] == ["Status", "Leader", "Follower", "Follower", "Observer"]
+    assert {len(line.expandtabs(1)) for line in table.stdout.splitlines()} == {len(table.stdout.splitlines()[0])}
+    assert " ms ago" in human.stdout
+
+
+def test_what_nobody_knows_is_minus_one_in_kafkas_words():
+    voter = dict.fromkeys(("log_end_offset", "lag", "last_fetch_timestamp_ms", "last_caught_up_timestamp_ms"))
+    voter |= {"id": 1, "directory_id": None, "endpoints": []}
+    answer = {
+        "cluster_id": None, "leader_id": -1, "leader_epoch": None, "high_watermark": None, "voters": [voter],
+        "observers": [],
+    }  # fmt: skip
+    assert [line.split(":", 1)[1].strip() for line in status_lines(answer)] == [
+        "", "-1", "-1", "-1", "-1", "-1", '[{"id": 1}]', "[]",
+    ]  # fmt: skip
+    row = [cell.strip() for cell in replication_lines(answer)[1].split("\t")]
+    assert row == ["1", "A" * 22, "-1", "-1", "-1", "-1", "Follower", ""]
+
+
+def test_a_leader_that_is_being_removed_is_shown_as_the_leader():
+    replica = {"directory_id": None, "endpoints": [], "log_end_offset": 5, "lag": 0}
+    replica |= {"last_fetch_timestamp_ms": 9, "last_caught_up_timestamp_ms": 9, "alive": True}
+    answer = {"leader_id": 1, "voters": [replica | {"id": 2}], "observers": [replica | {"id": 1}]}
+    assert [line.split("\t")[6].strip() for line in replication_lines(answer)] == ["Status", "Leader", "Follower"]
+
+
+# --- not healthy ----------------------------------------------------------------------------------------------------
+
+
+def test_without_a_leader_it_answers_and_ends_with_7(describe):
+    with running(Quorum(leader_id=9), down=()) as quorum:
+        run = describe(quorum, "-o", "json")
+        page = describe(quorum)
+    assert (run.code, page.code, run.json["leader_id"]) == (7, 7, -1)
+    assert [(one["id"], one["answers"], one["leader_id"]) for one in run.json["nodes"]] == [
+        (1, True, 9), (2, True, 9), (3, True, 9),
+    ]  # fmt: skip
+    assert page.stdout.startswith("Nobody leads the quorum\n")
+
+
+def test_a_quorum_that_lost_its_majority_ends_with_7(describe):
+    with running(Quorum(ages_ms={1: 60_000, 3: 60_000})) as quorum:
+        run = describe(quorum, "-o", "json")
+    assert (run.code, run.json["tolerates"]) == (7, -1)
+    assert "majority-lost" in {one["id"] for one in run.json["findings"]}
+
+
+def test_a_port_that_speaks_no_kafka_is_4(kafkactl):
+    with FakeBroker(greeting=Raw(b"SSH-2.0-OpenSSH_9.6\r\n")) as other:
+        run = kafkactl("quorum", "describe", "--bootstrap-controller", other.address, "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (4, "", "not-kafka")
+
+
+def test_a_brokers_port_is_4(kafkactl):
+    with running(Quorum(), brokers=(21,)) as quorum:
+        run = kafkactl("quorum", "describe", "--bootstrap-controller", quorum.brokers[21].address, "-o", "json")
+    assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--status", "--replication"),
+        ("--human-readable",),
+        ("--status", "--human-readable"),
+        ("--interval", "0s"),
+        ("--watch", "--interval", "-1"),
+    ],
+)
+def test_words_that_do_not_fit(kafkactl, words):
+    assert kafkactl("quorum", "describe", "--bootstrap-controller", "localhost:1", *words).code == 2
+
+
+def test_nobody_to_ask_is_a_usage_error(kafkactl, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    run = kafkactl("quorum", "describe", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "bootstrap-missing")
+
+
+def test_disks_alone(kafkactl, tmp_path):
+    run = kafkactl("quorum", "describe", "--log-dir", tmp_path, "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "log-dir-unreadable")
+    log = tmp_path / "__cluster_metadata-0"
+    log.mkdir()
+    (log / "quorum-state").write_text('{"leaderId":2,"leaderEpoch":4,"votedId":-1,"appliedOffset":0,"currentVoters":'
+                                      '[{"voterId":1},{"voterId":2}],"clusterId":"","data_version":0}')  # fmt: skip
+    run = kafkactl("quorum", "describe", "--log-dir", tmp_path, "-o", "json")
+    assert (run.code, run.json["leader_id"], run.json["leader_epoch"]) == (7, -1, 4)
+    assert [(one["id"], one["alive"]) for one in run.json["voters"]] == [(1, None), (2, None)]
+    assert {one["id"] for one in run.json["findings"]} == {"only-disks-read", "disk-not-read"}
+    assert kafkactl("quorum", "describe", "--log-dir", tmp_path).stdout.startswith("What the disks say")
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_the_page_fits_a_terminal(describe, monkeypatch, columns):
+    import io
+
+    monkeypatch.setenv("COLUMNS", columns)
+    with running(Quorum(leader_id=2, observers=(11, 12), ages_ms={3: 60_000}), down=(3,)) as quorum:
+        quorum.controllers.pop(3)
+        answer = describe(quorum, "-o", "json").json
+    page, screen = Page(), io.StringIO()
+    quorum_page(page, answer)
+    show(page, screen, color=False)
+    assert max(map(len, screen.getvalue().splitlines())) <= int(columns)
+    assert str(directory(1)) in screen.getvalue()
+
+
+# --- any answer -----------------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32), version=st.integers(0, 2))
+def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
+    """Ids twice, times before the epoch, endpoints without names, no voters: told as it came, and never a crash."""
+    spec = response(55)
+    body = random_message(random.Random(seed), spec, version)
+    body["ErrorCode"] = 0
+    partition = random_partition(random.Random(seed), spec, version)
+    body["Topics"] = [{"TopicName": "__cluster_metadata", "Partitions": [partition]}]
+    decoded, _ = decode_message(spec, version, encode_message(spec, version, body))
+    answer = quorum_answer(decoded, version=version, asked="controller 1")
+    versions = NodeVersions(
+        version=4, requests={}, supported={}, finalized={"kraft.version": 1}, finalized_epoch=3,
+        zookeeper_migration_ready=False,
+    )  # fmt: skip
+    nodes = (NodeFacts(id=answer.leader_id, answers=True, is_controller=True, versions=versions),)
+    state = quorum_state(cluster_id=CLUSTER_ID, answers=[answer], nodes=nodes)
+    payload = plain_values({**answer_of(state, (), ()), "findings": check_health(state)})
+    QuorumDescribe.model_validate({"kind": "quorum.describe", "schema_version": 1, **payload})
+    page = Page()
+    quorum_page(page, payload)
+    kafka_page(page, payload, replication=True, human_readable=True)
+    kafka_page(page, payload, replication=False, human_readable=False)
+    assert render(page, color=False)
+    assert len(state.voters) == len(partition["CurrentVoters"])
+
+
+def random_partition(rng, spec, version):
+    """A partition of the answer without error, by the definition of its fields."""
+    while True:
+        topics = random_message(rng, spec, version)["Topics"]
+        partitions = [one for topic in topics for one in topic["Partitions"]]
+        if partitions:
+            return partitions[0] | {"ErrorCode": 0}

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering.page import Findings, Page, Word
+from kafkactl.commands.rendering.terminal import fitted
+from kafkactl.findings import Finding, blocker, note
+
+
+@pytest.mark.parametrize(
+    ("widths", "available", "expected"),
+    [
+        ([5, 40, 22], 80, [5, 40, 22]),
+        ([5, 40, 22], 60, [5, 33, 22]),
+        ([5, 40, 22], 40, [5, 17, 17]),
+        ([5, 40, 22], 2, [1, 1, 1]),
+        ([], 10, []),
+    ],
+)
+def test_the_widest_columns_give_way_first(widths, available, expected):
+    assert fitted(widths, available) == expected
+
+
+def test_rows_of_groups_line_up_over_all_groups():
+    page = Page()
+    page.groups([("node 1", [("data", "/a"), ("metadata", None)]), (Word("node 2", "bad"), [("data", "/bbbb")])])
+    assert plain.render(page, color=False) == "node 1\n  data      /a\n  metadata  -\nnode 2\n  data      /bbbb\n"
+
+
+def test_blocks_are_set_apart_and_empty_ones_leave_nothing():
+    page = Page()
+    page.heading("Title")
+    page.table(("a", "b"), [])
+    page.fields([("gone", None)])
+    page.findings([])
+    page.groups([])
+    page.line("one")
+    page.line("two")
+    assert plain.render(page, color=False) == "Title\n\none\ntwo\n"
+
+
+def test_colour_does_not_move_columns():
+    page = Page()
+    page.table(("name", "n"), [(Word("x", "good"), 1), ("long", 22)])
+    colored = plain.render(page, color=True)
+    assert "\x1b[32mx\x1b[0m     1" in colored
+    assert plain.render(page, color=False) == "NAME  N\nx     1\nlong  22\n"
+
+
+def test_what_others_say_cannot_steer_the_terminal():
+    page = Page()
+    evil = "a\x1b[2Jb\rc\x9bd\x7f"
+    page.heading(evil)
+    page.line(Word(evil))
+    page.fields([("host", evil)])
+    page.table(("host",), [(evil,)])
+    page.findings(
+        [{"id": "x", "severity": "info", "subject": evil, "message": evil, "next_step": evil, "evidence": {}}]
+    )
+    text = plain.render(page, color=False)
+    assert text.count(r"a\x1b[2Jb\x0dc\x9bd\x7f") == 7
+    assert not any(sign in text for sign in "\x1b\r\x9b\x7f")
+    page = Page()
+    page.table(("path", "n"), [("n\udcff", 1)])  # a byte of a file name that is no text
+    assert plain.render(page, color=False) == "PATH   N\nn\\xff  1\n"
+    page = Page()
+    page.line("a tab\tand a line\n\u2714 done")  # nothing of others begins a line
+    assert plain.render(page, color=False) == "a tab\\tand a line\\n\u2714 done\n"
+
+
+def test_the_same_of_several_subjects_is_one_finding():
+    def found(id: int, text: str) -> Finding:
+        return blocker("no-flag", f"controller {id}", text.format(id), f"Start controller {id}.")
+
+    page = Page()
+    page.findings(
+        [
+            found(1, "controller {} lacks it"),
+            found(12, "controller {} lacks it"),
+            found(3, "another thing of controller {}"),
+            blocker("no-flag", "quorum", "controller 1 lacks it", "Start controller 1."),
+        ]
+    )
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    assert [(one["subject"], one["message"]) for one in block.findings] == [
+        ("controllers 1, 12", "controllers 1, 12 lacks it"),
+        ("controller 3", "another thing of controller 3"),
+        ("quorum", "controller 1 lacks it"),
+    ]
+
+
+def test_many_subjects_are_cut_in_the_middle_of_no_sentence():
+    page = Page()
+    page.findings([blocker("down", f"broker {id}", "it does not answer", "") for id in range(20)])
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    assert block.findings[0]["subject"].endswith("10, 11 and 8 more")
+
+
+def test_nodes_that_differ_in_their_address_alone_are_one_finding():
+    page = Page()
+    page.findings(
+        [note("silent", f"controller {id}", f"nothing listens on 127.0.0.1:{9000 + id}", "") for id in (1, 2, 3)]
+    )
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    assert [(one["subject"], one["message"]) for one in block.findings] == [
+        ("controllers 1, 2, 3", "nothing listens on 127.0.0.1:9001 (controller 1; the others alike)")
+    ]
+
+
+def test_directories_of_one_finding_are_listed_once():
+    page = Page()
+    page.findings([blocker("x", f"directory /{name}", f"already: directory /{name}; go on", "") for name in "abc"])
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    assert [(one["subject"], one["message"]) for one in block.findings] == [
+        ("directories /a, /b, /c", "already: directories /a, /b, /c; go on")
+    ]
+
+
+def test_tabs_of_kafkas_own_lines_stay_and_nothing_else_does():
+    page = Page()
+    page.tabbed("Feature: a\x1b[2J\tEpoch: 3\nforged")
+    page.line("topic\twith a tab")
+    assert plain.render(page, color=False) == "Feature: a\\x1b[2J\tEpoch: 3\\nforged\ntopic\\twith a tab\n"

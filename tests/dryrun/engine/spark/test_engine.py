@@ -1,0 +1,171 @@
+"""What the Spark engine does beside Spark: the same values as the local engine, whatever stretches it is read in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+from kafkactl.adapters.files.detail_files import write_details
+from kafkactl.adapters.logs.source import LogSource, open_source
+from kafkactl.dryrun.detail_tables import state_tables
+from kafkactl.dryrun.engine.local import Loaded, load
+from kafkactl.dryrun.engine.spark import engine as spark_engine
+from kafkactl.dryrun.engine.spark.engine import load_logs
+from kafkactl.dryrun.engine.spark.plan import ClusterLog
+from kafkactl.errors import FailedError, InputError
+from kafkactl.metadata.image.json import image_sha256
+from tests.dryrun.engine.spark.in_process import CONTEXT, jobs_in_process
+from tests.dryrun.odd_logs import (
+    ABORT,
+    BEGIN,
+    CASES,
+    CLEAR_ALL,
+    END,
+    LEVEL,
+    change,
+    damaged,
+    encoded,
+    generated,
+    partition,
+    topic,
+)  # fmt: skip
+
+
+def log_of(folder: Path, name: str, data: bytes) -> LogSource:
+    log = folder / name.replace(" ", "-") / "__cluster_metadata-0"
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.log").write_bytes(data)
+    return open_source(str(log))
+
+
+def cluster(log: LogSource, at: int | None = None) -> ClusterLog:
+    return ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at)
+
+
+def same(log: LogSource, found: object, at: int | None = None) -> bool:
+    ours = load(log.segments, log.checkpoints, at=at)
+    assert isinstance(found, Loaded), found
+    assert {name for name in ours.__annotations__ if getattr(ours, name) != getattr(found, name)} == set(), log.name
+    return image_sha256(ours.image) == image_sha256(found.image)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "few, split_bytes, piece_bytes", [(0, 700, 300), (1 << 30, 1_500, None), (1 << 30, 1 << 20, 900)]
+)
+def test_stretches_and_pieces_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int, split_bytes: int, piece_bytes: int | None
+) -> None:
+    monkeypatch.setattr(spark_engine, "_FEW_STRETCHES", few)
+    logs = [log_of(tmp_path, name, encoded(batches)) for name, batches in CASES.items()]
+    logs += [log_of(tmp_path, name, data) for name, data in damaged()]
+    logs += [log_of(tmp_path, f"generated {seed}", generated(seed)) for seed in range(2)]
+    wanted = [*(cluster(log) for log in logs), *(cluster(logs[-1], at) for at in (0, 700, 1_501))]
+    with jobs_in_process(piece_bytes=piece_bytes) as jobs:
+        found = load_logs(CONTEXT, wanted, split_bytes=split_bytes)
+    assert all(job.is_packed == bool(few) for job in jobs)
+    assert all(same(log, one) for log, one in zip(logs, found, strict=False))
+    assert all(same(logs[-1], one, at) for one, at in zip(found[-3:], (0, 700, 1_501), strict=True))
+
+
+SOUND = [[LEVEL], [topic(1), partition(1), partition(1, 1)], [BEGIN, change(1, Leader=2), ABORT], [change(1, Leader=3)]]
+
+
+def test_a_plain_log_is_read_once(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "plain", encoded(SOUND))
+    with jobs_in_process() as jobs:
+        (found,) = load_logs(CONTEXT, [cluster(log)])
+    assert same(log, found)
+    assert len(jobs) == 1
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [*SOUND, [CLEAR_ALL], [change(1, Leader=2)]],
+        [*SOUND, [BEGIN], [change(1, Leader=1)], [ABORT]],
+        [*SOUND, [BEGIN], [change(1, Leader=1)]],
+        [*SOUND, [change(1, Replicas=[2, 3])]],
+    ],
+    ids=["a clear", "aborted in another stretch", "never ended", "replicas without directories"],
+)
+def test_what_nobody_knew_is_read_again(tmp_path: Path, batches: list[list[bytes]]) -> None:
+    """Only the log that it is about."""
+    plain, odd = log_of(tmp_path, "plain", encoded(SOUND)), log_of(tmp_path, "odd", encoded(batches))
+    with jobs_in_process() as jobs:
+        found = load_logs(CONTEXT, [cluster(plain), cluster(odd)], split_bytes=80)
+    assert all(same(log, one) for log, one in zip((plain, odd), found, strict=True))
+    assert [sorted({one.log for one in job.stretches}) for job in jobs] == [[0, 1], [1]]
+
+
+def test_a_transaction_that_ends_elsewhere_needs_no_second_look(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "ended", encoded([*SOUND, [BEGIN], [change(1, Leader=1)], [END]]))
+    with jobs_in_process() as jobs:
+        (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=80)
+    assert same(log, found)
+    assert len(jobs) == 1
+
+
+def test_many_logs_of_one_stretch_need_no_merging_by_spark(tmp_path: Path) -> None:
+    logs = [log_of(tmp_path, f"cluster {number}", encoded(SOUND)) for number in range(40)]
+    with jobs_in_process() as jobs:
+        found = load_logs(CONTEXT, [cluster(log) for log in logs])
+        assert same(logs[7], found[7])
+        load_logs(CONTEXT, [cluster(log_of(tmp_path, "long", generated(1)))], split_bytes=500)
+    assert jobs[0].is_packed and not jobs[-1].is_packed
+    assert len(jobs[0].tasks()) < 40 < len(jobs[-1].stretches)
+
+
+def test_one_log_without_a_beginning_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    whole, late = log_of(tmp_path, "whole", encoded(SOUND)), log_of(tmp_path, "late", encoded(SOUND))
+    Path(late.segments[0].name).rename(Path(late.segments[0].name).with_name(f"{5:020d}.log"))
+    late = open_source(late.name)
+    with jobs_in_process():
+        error, found = load_logs(CONTEXT, [cluster(late), cluster(whole)])
+    assert isinstance(error, InputError) and error.id == "log-begins-late"
+    assert same(whole, found)
+
+
+def test_several_segments_and_no_log_at_all(tmp_path: Path) -> None:
+    write_log(tmp_path / "segments", Shape(records=3_000, partitions=200, segment_bytes=60_000))
+    log = open_source(str(tmp_path / "segments"))
+    with jobs_in_process():
+        assert load_logs(CONTEXT, []) == []
+        (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=20_000)
+    assert same(log, found)
+
+
+@pytest.mark.parametrize("few", [0, 16])
+def test_a_segment_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """Workers raise nothing: Spark would have them read it again, and tell the error in its own words."""
+    monkeypatch.setattr(spark_engine, "_FEW_STRETCHES", few)
+    log = log_of(tmp_path, "shrinks", generated(1))
+    path = Path(log.segments[0].name)
+    from kafkactl.dryrun.engine.spark import read as spark_read
+
+    real = spark_read.Job.from_json.__func__
+
+    def cut(cls: type[spark_read.Job], text: str) -> spark_read.Job:
+        path.write_bytes(path.read_bytes()[:-100])
+        return real(cls, text)
+
+    monkeypatch.setattr(spark_read.Job, "from_json", classmethod(cut))
+    with jobs_in_process(), pytest.raises(FailedError) as caught:
+        load_logs(CONTEXT, [cluster(log)])
+    assert caught.value.id == "log-changed-while-read"
+
+
+def test_tables_of_the_state_are_the_same_bytes(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", Shape(records=3_000, partitions=200))
+    log = open_source(str(tmp_path / "log"))
+    with jobs_in_process():
+        (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=20_000)
+    assert isinstance(found, Loaded)
+    for name, loaded in (("local", load(log.segments, log.checkpoints)), ("spark", found)):
+        write_details(tmp_path / name, state_tables(loaded.image, loaded.counts, image_sha256(loaded.image)))
+    files = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("local", "spark")]
+    assert files[0] == files[1]
+    assert len(files[0]) > 10

@@ -1,0 +1,49 @@
+"""What several voters' logs prove to be committed."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.log_generator import LogGenerator, Shape
+from kafkactl.dryrun.engine.commit_bound import Lineage, commit_bound, lineage_of
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.log.lineage import index_of
+
+
+def log(end: int, *epochs: tuple[int, int]) -> Lineage:
+    return Lineage(epochs=epochs, end_offset=end)
+
+
+ONE_EPOCH = [log(100, (1, 0)), log(90, (1, 0)), log(50, (1, 0))]
+
+
+@pytest.mark.parametrize(
+    "logs, voters, bound",
+    [
+        (ONE_EPOCH, 3, 89),
+        (ONE_EPOCH, 5, 49),
+        (ONE_EPOCH[:1], 3, None),
+        (ONE_EPOCH[:1], 1, 99),
+        # two hold everything of epoch 1, but nothing of epoch 2: not committed through the newest leader
+        ([log(100, (1, 0)), log(100, (1, 0)), log(103, (1, 0), (2, 101))], 3, None),
+        ([log(103, (1, 0), (2, 101)), log(102, (1, 0), (2, 101)), log(100, (1, 0))], 3, 101),
+        # one went its own way behind offset 80 in epoch 1
+        ([log(100, (1, 0), (3, 80)), log(95, (1, 0), (2, 70)), log(90, (1, 0), (3, 80))], 3, 89),
+        ([log(100, (1, 0), (3, 80)), log(95, (1, 0), (2, 70))], 3, None),
+        ([], 3, None),
+    ],
+)
+def test_what_a_majority_holds(logs: list[Lineage], voters: int, bound: int | None) -> None:
+    assert commit_bound(logs, voters) == bound
+
+
+def test_the_lineage_of_a_log() -> None:
+    generator = LogGenerator(Shape(records=2_000, partitions=200, brokers=3, epochs=3))
+    data = b"".join(generator.batches())
+    index = index_of(walk_runs([data]))
+    found = lineage_of(index, index.end_offset)
+    assert [epoch for epoch, _ in found.epochs] == [1, 2, 3]
+    assert found.end_offset == generator.expected().last_offset + 1
+    cut = lineage_of(index, 1_500)
+    assert cut.end_offset == 1_500
+    assert commit_bound([found, cut], 3) == (1_499 if cut.epochs[-1][0] == 3 else None)

@@ -1,0 +1,229 @@
+"""Losing brokers: against the measured rules, against replay, and the search for the worst against playing it."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkactl.dryrun.chain import after
+from kafkactl.dryrun.controller.active_controller import ActiveController
+from kafkactl.dryrun.controller.appended import batches, records_of
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.prediction import Change, Verdict
+from kafkactl.dryrun.scenarios.broker_loss import LossMode, broker_loss
+from kafkactl.dryrun.scenarios.worst import Harm, losses_of_one, worst_losses
+from kafkactl.errors import InputError
+from kafkactl.metadata.image.model import Image
+from kafkactl.protocol.record_batch import decode_batches
+from tests.dryrun.clusters import cluster, clusters
+
+ELR = "levels eligible.leader.replicas.version=1\n"
+THREE = """\
+brokers 1 2 3 4
+topic a
+  1 | 1 2 3 | 1 2 3
+  2 | 2 3 1 | 2 3 1
+topic one
+  1 | 1 | 1
+  4 | 4 | 4
+"""
+
+
+def by_name(changes: tuple[Change, ...]) -> dict[str, Change]:
+    return {f"{one.topic}-{one.partition}": one for one in changes}
+
+
+def test_one_broker() -> None:
+    found = broker_loss(*cluster(THREE), [1])
+    changes = by_name(found.changes)
+    assert set(changes) == {"a-0", "a-1", "one-0"}
+    assert (changes["a-0"].leader_after, changes["a-0"].isr_after, changes["a-0"].leader_epoch_after) == (2, (2, 3), 4)
+    assert (changes["a-1"].leader_after, changes["a-1"].isr_after, changes["a-1"].leader_epoch_after) == (2, (2, 3), 3)
+    assert (changes["one-0"].leader_after, changes["one-0"].isr_after) == (-1, (1,))
+    assert found.changes[0].topic == "one"  # the worst first
+    assert found.verdict is Verdict.UNAVAILABLE
+    assert found.appended is not None
+    assert found.appended.by_type == {"BrokerRegistrationChangeRecord": 1, "PartitionChangeRecord": 3}
+    assert found.counts is not None
+    assert found.counts.to_dict() == {
+        "total": 4, "leader_changes": 2, "offline": 1, "under_min_isr": 1, "at_min_isr": 1,
+    }  # fmt: skip
+
+
+def test_elr_keeps_who_may_lead() -> None:
+    found = broker_loss(*cluster(ELR + THREE), [1])
+    assert by_name(found.changes)["one-0"].to_dict() | {"alternatives": None} == {
+        "topic": "one", "partition": 0, "leader_before": 1, "leader_after": -1, "isr_before": [1], "isr_after": [],
+        "elr_after": [1], "last_known_elr_after": [1], "leader_epoch_after": 4, "recovering_after": False,
+        "replicas_after": [1], "certain": True, "alternatives": None,
+    }  # fmt: skip
+
+
+def test_less_safety_is_degraded_and_none_is_ok() -> None:
+    text = "brokers 1 2 3 4\ntopic a\n  1 | 1 2 3 | 1 2 3"
+    assert broker_loss(*cluster(text), [2]).verdict is Verdict.DEGRADED
+    assert broker_loss(*cluster(text), [4]).verdict is Verdict.OK
+
+
+def test_writes_stop_below_min_isr() -> None:
+    text = "brokers 1 2 3\ntopic a min.insync.replicas=3\n  1 | 1 2 3 | 1 2 3"
+    found = broker_loss(*cluster(text), [2])
+    assert [one.id for one in found.findings] == ["partition-under-min-isr"]
+
+
+def test_static_settings_of_the_controller_count() -> None:
+    text = "brokers 1 2\ntopic a\n  1 | 1 2 | 1"
+    assert broker_loss(*cluster(text), [1]).verdict is Verdict.UNAVAILABLE
+    found = broker_loss(*cluster(text, **{"unclean.leader.election.enable": "true"}), [1])
+    assert (found.verdict, found.changes[0].leader_after) == (Verdict.DEGRADED, 2)
+    assert [one.id for one in found.findings] == ["unclean-leader"]
+
+
+def test_what_was_leaderless_before_is_a_finding_and_no_verdict() -> None:
+    text = "brokers 1 2 3\nbroker 1 fenced\ntopic a\n  - | 1 | 1\n  2 | 2 3 | 2 3"
+    found = broker_loss(*cluster(text), [3])
+    assert found.verdict is Verdict.DEGRADED
+    assert [one.id for one in found.findings] == ["partitions-without-leader-before"]
+
+
+@pytest.mark.parametrize("lost", [[1, 2], [2, 1]])
+def test_who_leads_uncleanly_in_one_order_is_told_for_all(lost: list[int]) -> None:
+    """If 1 is noticed first, 2 leads without its records until it is fenced too, and is alone in the ISR then."""
+    image, facts = cluster("brokers 1 2 3\ntopic dirty unclean.leader.election.enable=true\n  1 | 1 2 | 1")
+    found = broker_loss(image, facts, lost)
+    (change,) = found.changes
+    assert {one.isr for one in change.alternatives} == {(1,), (2,)}
+    assert "unclean-leader" in {one.id for one in found.findings}
+
+
+def test_fenced_already() -> None:
+    found = broker_loss(*cluster("brokers 1 2\nbroker 1 fenced\ntopic a\n  2 | 1 2 | 2"), [1])
+    assert (found.verdict, found.operations) == (Verdict.OK, ())
+    assert [one.id for one in found.findings] == ["broker-fenced-already"]
+
+
+def test_controlled_shutdown_is_fenced_twice_from_4_0_on() -> None:
+    for kafka, times in (("3.9", 1), ("4.3", 2)):
+        image, facts = cluster(f"kafka {kafka}\n" + THREE)
+        found = broker_loss(image, facts, [1], mode=LossMode.CONTROLLED)
+        kinds = [
+            (one.type.removesuffix("Record"), one.version, one.data.get("Fenced"), one.data.get("InControlledShutdown"))
+            for one in records_of(found.operations or (), facts.rules)
+            if one.type.startswith("Broker")
+        ]
+        change = "BrokerRegistrationChange"
+        assert kinds == [(change, 1, 0, 1), *[(change, 0, 1, 0)] * times]
+
+
+def test_the_order_decides_and_every_outcome_is_told() -> None:
+    """The last alive of an ISR of two leads alone; who that was decides who is known as the last leader."""
+    found = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [1, 2])
+    change = found.changes[0]
+    assert not change.certain
+    assert {(one.leader, one.isr, one.last_known_elr) for one in change.alternatives} == {
+        (-1, (), (1,)),
+        (-1, (), (2,)),
+    }
+    assert {one.id for one in found.findings} == {"partition-loses-leader", "outcome-depends-on-order"}
+    played = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [2, 1], in_order=True)
+    assert played.changes[0].certain
+    assert played.changes[0].last_known_elr_after == (1,)
+
+
+@pytest.mark.parametrize(
+    "brokers, error",
+    [([], "no-brokers-named"), ([9], "unknown-broker"), ([1, 2, 3, 4, 5, 6, 7], "too-many-brokers-lost")],
+)
+def test_words_that_cannot_be_played(brokers: list[int], error: str) -> None:
+    with pytest.raises(InputError) as caught:
+        broker_loss(*cluster("brokers 1 2 3 4 5 6 7"), brokers)
+    assert caught.value.id == error
+
+
+@given(clusters(), st.data())
+def test_outcomes_are_those_of_playing_every_order(known: tuple[Image, Facts], data: st.DataObject) -> None:
+    image, facts = known
+    live = [one for one in image.brokers if not image.brokers[one].fenced]
+    lost = data.draw(st.lists(st.sampled_from(live), min_size=1, max_size=3, unique=True))
+    found = by_name(broker_loss(image, facts, lost).changes)
+    ends: dict[str, set[object]] = {}
+    for order in permutations(lost):
+        for name, one in by_name(broker_loss(image, facts, order, in_order=True).changes).items():
+            ends.setdefault(name, set()).add(one.outcomes)
+    several = {name: set(one.alternatives) for name, one in found.items() if not one.certain}
+    for name, outcomes in ends.items():
+        told = {one for (one,) in outcomes}  # type: ignore[misc]
+        assert told <= set(found[name].outcomes)
+        assert (name in several) == (len(set(found[name].outcomes)) > 1)
+    assert set(ends) <= set(found)
+
+
+@given(clusters(), st.data())
+def test_what_is_written_replays_to_what_is_said(known: tuple[Image, Facts], data: st.DataObject) -> None:
+    image, facts = known
+    live = [one for one in image.brokers if not image.brokers[one].fenced]
+    lost = data.draw(st.lists(st.sampled_from(live), min_size=1, max_size=3, unique=True))
+    found = broker_loss(image, facts, lost, mode=data.draw(st.sampled_from(list(LossMode))))
+    changed, _ = after(image, found)
+    controller = ActiveController(changed, facts)
+    for change in found.changes:
+        topic = changed.topic(change.topic)
+        assert topic is not None
+        partition = controller.partition((topic.id, change.partition))
+        assert (partition.leader, partition.isr) == (change.leader_after, change.isr_after)
+        assert partition.leader_epoch == change.leader_epoch_after
+        assert partition.eligible_leader_replicas == change.elr_after
+    assert all(changed.brokers[one].fenced for one in lost)
+    _same_as_batches(found.operations or (), facts)
+
+
+def _same_as_batches(operations: tuple[object, ...], facts: Facts) -> None:
+    from kafkactl.dryrun.controller.appended import measured
+
+    data = batches(operations, facts.rules, offset=5_000, epoch=3, timestamp_ms=1)  # type: ignore[arg-type]
+    size = measured(operations, facts.rules)  # type: ignore[arg-type]
+    assert size.bytes == len(data)
+    assert size.count == sum(len(batch.records) for batch in decode_batches(data))
+
+
+@pytest.mark.slow
+@given(clusters(), st.integers(1, 3))
+def test_the_worst_is_the_worst_of_all_that_can_be_played(known: tuple[Image, Facts], size: int) -> None:
+    image, facts = known
+    live = sorted(one for one in image.brokers if not image.brokers[one].fenced)
+    size = min(size, len(live))
+    losses, count = worst_losses(image, facts, size, most=1_000)
+    assert count == len(losses) == len(list(combinations(live, size)))
+    for loss in losses:
+        assert loss.harm == _played(image, facts, loss.brokers)
+    keys = [loss.sort_key for loss in losses]
+    assert keys == sorted(keys, reverse=True)
+    assert {one: loss.harm for one, loss in losses_of_one(image, facts).items()} == {
+        one: _played(image, facts, (one,)) for one in live
+    }
+
+
+def _played(image: Image, facts: Facts, brokers: tuple[int, ...]) -> Harm:
+    changes = broker_loss(image, facts, brokers).changes
+    return Harm(
+        offline=sum(one.loses_leader for one in changes),
+        under_min_isr=sum(
+            any(end.leader >= 0 and len(end.isr) < one.min_isr for end in one.outcomes)
+            and not (one.leader_before < 0 or len(one.isr_before) < one.min_isr)
+            for one in changes
+        ),
+        leader_changes=sum(any(end.leader != one.leader_before for end in one.outcomes) for one in changes),
+    )
+
+
+def test_too_many_sets() -> None:
+    image, facts = cluster("brokers " + " ".join(map(str, range(1, 200))))
+    with pytest.raises(InputError) as caught:
+        worst_losses(image, facts, 4)
+    assert caught.value.id == "too-many-sets"
+    with pytest.raises(InputError) as caught:
+        worst_losses(image, facts, 200)
+    assert caught.value.id == "too-few-brokers"

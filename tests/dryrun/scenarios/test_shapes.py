@@ -1,0 +1,100 @@
+"""A rolling restart that is played on one partition of each kind is the one that is played on all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bench.log_generator import LogGenerator, Shape
+from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
+from kafkactl.dryrun.controller.active_controller import ActiveController
+from kafkactl.dryrun.controller.facts import Facts, facts_of
+from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose
+from kafkactl.dryrun.scenarios.broker_return import come_back
+from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart
+from kafkactl.dryrun.scenarios.shapes import ShapedController
+from kafkactl.metadata.image.model import Image, Partitions, Topic
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.replay.batches import replay_runs
+from tests.dryrun.clusters import clusters, uuid
+
+
+def played(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
+    """What a rolling restart comes to, partition by partition."""
+    controller = ActiveController(image, facts)
+    steps, findings = [], []
+    for broker in order:
+        controller.mark()
+        written = len(controller.operations)
+        if not controller.brokers[broker].fenced:
+            lose(controller, broker, LossMode.CONTROLLED)
+        changes = changes_of(controller, since_mark=True)
+        findings += [(one.id, one.message, one.evidence) for one in findings_of(changes, 0)]
+        step = {
+            "broker": broker,
+            "verdict": verdict_of(changes).value,
+            "partitions": counts_of(controller, changes).to_dict(),
+            "worst": [one.to_dict() for one in changes[:10]],
+        }
+        come_back(controller, broker, clean=controller.brokers[broker].in_controlled_shutdown)
+        step["records_appended"] = sum(len(one.items) for one in controller.operations[written:])
+        steps.append(step)
+    changes = changes_of(controller)
+    before = [(one.id, one.message, one.evidence) for one in findings_of((), leaderless(controller))]
+    return {
+        "steps": steps,
+        "findings": findings + before,
+        "changes": changes,
+        "counts": counts_of(controller, changes),
+        "operations": tuple(controller.operations),
+    }
+
+
+def check(image: Image, facts: Facts, order: list[int]) -> None:
+    found, expected = rolling_restart(image, facts, order), played(image, facts, order)
+
+    steps = [{name: value for name, value in one.items() if name != "number"} for one in found.effects["steps"]]
+    assert steps == expected["steps"]
+    assert found.changes == expected["changes"]
+    assert found.counts == expected["counts"]
+    assert found.operations == expected["operations"]
+    told = [(one.id, one.message.split("is down: ")[-1], one.evidence) for one in found.findings]
+    assert told == expected["findings"]
+
+
+def more(image: Image, times: int) -> Image:
+    """The same with each partition several times, in its topic and in others, with other epochs."""
+    topics = dict(image.topics)
+    for number, topic in enumerate(image.topics.values()):
+        for copy in range(times):
+            states = {
+                at + copy_of * len(topic.partitions): (*state[:6], state[6] + copy, state[7] + at, *state[8:])
+                for copy_of in range(2)
+                for at, state in topic.partitions.states.items()
+            }
+            id, name = uuid(9_000 + number * times + copy), f"{'z' * (copy % 2)}{topic.name}{copy}"
+            topics[id] = Topic(name=name, id=id, partitions=Partitions(states))
+    return replace(image, topics=topics, topic_ids={one.name: one.id for one in topics.values()})
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(clusters(), st.randoms(use_true_random=False))
+def test_any_cluster_in_any_order(drawn: tuple[Image, Facts], rng: Any) -> None:
+    image, facts = drawn
+    order = sorted(image.brokers)
+    rng.shuffle(order)
+    check(more(image, 2), facts, order)
+
+
+def test_a_generated_cluster_has_few_kinds_and_many_partitions() -> None:
+    data = b"".join(LogGenerator(Shape(records=9_000, partitions=3_000, brokers=5, seed=3)).batches())
+    image = replay_runs(walk_runs([data])).image
+    facts = facts_of(image, static={}, next_offset=9_000)
+
+    shaped = ShapedController(image, facts)
+    assert len(shaped.members) < image.partition_count() / 4
+    assert sum(map(shaped.weight, shaped.members)) == image.partition_count()
+    check(image, facts, sorted(image.brokers))

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.features.catalog.consequences import (
+    consequences,
+    downgrade_floor,
+    first_release_with,
+    is_reversible,
+    level_name,
+    lost,
+    metadata_changes,
+    way_back,
+)
+from kafkactl.features.catalog.levels import metadata_versions
+from kafkactl.features.catalog.releases import find_release, known_releases
+from kafkactl.features.catalog.update_rules import release_of, update_rules
+from kafkactl.schema.spec import Versions
+
+# features-and-quorum C.1: the lowest level that a safe downgrade reaches, as 4.4 has it.
+FLOORS = {
+    7: 7, 8: 8, 9: 8, 10: 8, 11: 11, 12: 11, 13: 13, 14: 14, 15: 15, 16: 15, 17: 17, 18: 17, 19: 17, 20: 17, 21: 17,
+    22: 17, 23: 23, 24: 23, 25: 23, 26: 23, 27: 23, 28: 23, 29: 23, 30: 30, 31: 30, 32: 32, 33: 33,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("level", "floor"), FLOORS.items())
+def test_how_far_down_one_gets(level: int, floor: int) -> None:
+    assert downgrade_floor(find_release("4.4"), level) == floor
+
+
+# kraft-measured 4.2, each seen on real clusters.
+@pytest.mark.parametrize(
+    ("release", "before", "after", "accepted"),
+    [
+        ("4.3", 22, 17, True), ("4.3", 25, 23, True), ("4.3", 14, 13, False), ("4.3", 17, 15, False),
+        ("4.3", 23, 22, False), ("4.3", 30, 29, False), ("3.9", 21, 17, True), ("3.9", 17, 15, False),
+        ("4.4", 33, 30, False), ("4.4", 33, 32, False),
+    ],
+)  # fmt: skip
+def test_downgrades_that_were_tried(release: str, before: int, after: int, accepted: bool) -> None:
+    assert (not metadata_changes(find_release(release), after, before)) is accepted
+    assert is_reversible(find_release(release), "metadata.version", after, before) is accepted
+
+
+def test_a_level_nobody_knows_promises_no_way_back() -> None:
+    assert not is_reversible(find_release("4.4"), "metadata.version", 34, 35)
+    assert level_name("metadata.version", 35) == "level 35"
+
+
+def test_kraft_version_knows_one_direction() -> None:
+    release = find_release("4.3")
+    assert not is_reversible(release, "kraft.version", 0, 1)
+    assert way_back(release, "kraft.version", 0, 1).startswith("none")
+
+
+@pytest.mark.parametrize(
+    ("feature", "before", "after", "back"),
+    [
+        ("group.version", 0, 1, "kafkactl features disable --feature group.version"),
+        ("share.version", 1, 2, "kafkactl features downgrade --feature share.version=1"),
+        ("share.version", 2, 1, "kafkactl features upgrade --feature share.version=2"),
+        ("metadata.version", 25, 25, ""),
+        ("metadata.version", 25, 27, "kafkactl features downgrade --feature metadata.version=25"),
+    ],
+)
+def test_the_way_back_is_a_command(feature: str, before: int, after: int, back: str) -> None:
+    assert way_back(find_release("4.4"), feature, before, after) == back
+
+
+def test_the_way_back_ends_at_the_first_door() -> None:
+    text = way_back(find_release("4.4"), "metadata.version", 25, 31)
+    assert text == "none below 4.3-IV0 (30): 4.3-IV0 (30) holds which log directories are cordoned"
+
+
+def test_what_a_change_brings() -> None:
+    told = consequences("metadata.version", 14, 17)
+    assert any("controllers register" in one for one in told)
+    assert not any("nothing:" in one for one in told)
+    assert told[-1] == "nodes older than Kafka 3.7 can no longer join or come back"
+    assert consequences("metadata.version", 17, 17) == ()
+    assert consequences("metadata.version", 8, 8) == ()
+
+
+def test_what_eligible_leader_replicas_do_to_min_insync_replicas() -> None:
+    on, off = (consequences("eligible.leader.replicas.version", *way) for way in ((0, 1), (1, 0)))
+    assert any("min.insync.replicas" in one and "deleted" in one for one in on)
+    assert any("do not come back" in one for one in off)
+
+
+def test_what_would_be_lost_is_named_where_metadata_changed() -> None:
+    """Every level from 7 on that changed metadata says what older ones cannot hold."""
+    for mv in metadata_versions():
+        if 7 <= mv.level <= 33:
+            assert bool(lost(mv.level - 1, mv.level)) == mv.changes_metadata, mv
+
+
+def test_a_newer_feature_is_told_to_be_unknown() -> None:
+    assert "newer than kafkactl" in consequences("queue.version", 0, 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("feature", "level", "release"),
+    [("metadata.version", 30, "4.3"), ("metadata.version", 21, "3.9"), ("kraft.version", 1, "3.9"),
+     ("streams.version", 1, "4.2"), ("share.version", 2, "4.4"), ("transaction.version", 2, "4.0")],
+)  # fmt: skip
+def test_which_nodes_are_locked_out(feature: str, level: int, release: str) -> None:
+    found = first_release_with(feature, level)
+    assert found is not None
+    assert found.name == release
+
+
+@pytest.mark.parametrize("release", known_releases(), ids=lambda release: release.name)
+def test_a_release_is_known_by_its_range(release: object) -> None:
+    from kafkactl.features.catalog.releases import Release
+
+    assert isinstance(release, Release)
+    found = release_of(Versions(release.lowest_supported_level, release.production_level))
+    assert found == release
+
+
+def test_a_range_of_unstable_levels() -> None:
+    assert (found := release_of(Versions(7, 26))) is not None
+    assert found.name == "4.0"
+    assert release_of(Versions(7, 99)) is None
+    assert release_of(None) is None
+
+
+def test_rules_follow_the_release() -> None:
+    told = {name: update_rules(find_release(name)) for name in ("3.3", "3.6", "3.9", "4.0", "4.3", "4.4")}
+    assert [rules.kraft_version for rules in told.values()] == [
+        "unknown", "unknown", "pretends", "ignores", "converts", "converts",
+    ]  # fmt: skip
+    assert [rules.results for rules in told.values()] == ["each"] * 3 + ["whole"] * 3
+    assert [rules.unregisters_controllers for rules in told.values()] == [False] * 5 + [True]
+    assert [rules.checks_migration for rules in told.values()] == [False, True, True, False, False, False]

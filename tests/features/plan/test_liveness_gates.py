@@ -1,0 +1,183 @@
+"""Gates of feature levels and registrations on a quorum simulated in time: nodes killed, paused, cut off, elections."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.adapters.kafka.feature_watch import Watched
+from kafkactl.features.change.proof import prove
+from kafkactl.features.change.unregister import plan_unregister
+from kafkactl.features.cluster.state import FeatureState, NodeSeen, Role, Silence
+from kafkactl.features.plan.plan import plan_change
+from kafkactl.features.plan.request import FeatureRequest, Operation
+from kafkactl.findings import Outcome
+from kafkactl.quorum.liveness import FRESH_MS, WATCH_MS, watch, with_lives
+from kafkactl.values import ZERO_UUID, ReplicaKey
+from tests.fakes.living_quorum import Event, LivingQuorum
+from tests.features.clusters import cluster
+from tests.quorum.worlds import key
+
+AGO = [0.0, 100.0, 500.0, 1_000.0, 2_000.0, 3_000.0, 5_000.0]
+METADATA = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 30})
+CONVERSION = FeatureRequest(operation=Operation.UPGRADE, levels={"kraft.version": 1})
+BROKER = 11
+TEXT = f"levels metadata.version=29\ncontrollers 1* 2 3\nbrokers {BROKER}"
+
+
+def silence_of(node) -> Silence | None:
+    """How a node of the simulation looks from here."""
+    if node.answers:
+        return None
+    return Silence.UNREACHED if node.cut else Silence.HANGS if node.runs else Silence.REFUSED
+
+
+def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None = None) -> FeatureState:
+    """What `feature_view` makes of the simulation: every node asked, then the leader watched."""
+    state = cluster(TEXT)
+    roles = {one: Role.BROKER if one == BROKER else Role.CONTROLLER for one in quorum.nodes}
+    nodes = tuple(
+        replace(state.node(roles[one], one) or NodeSeen(id=one, role=roles[one], answers=None), **_answer(node, state))
+        for one, node in quorum.nodes.items()
+    )
+    quorum.sleep_ms(20.0)
+    known = state.registrations
+    assert known is not None
+    brokers = {BROKER: replace(known.brokers[BROKER], fenced=fenced)}
+    state = replace(state, nodes=nodes, registrations=replace(known, brokers=brokers))
+    silent = {node.id for node in nodes if not node.answers} | ({doubted} if doubted else set())
+    first = quorum.glance()
+    listed = {} if first is None else {one.id: one.key for one in first.replicas}
+    needed = [key for node_id, key in listed.items() if node_id in silent]
+    needed += [ReplicaKey(node_id=doubted, directory_id=ZERO_UUID)] if doubted and doubted not in listed else []
+    found = watch(quorum, needed=needed)
+    if found is None:
+        return replace(state, active_controller=None, voters=None, observers=(), watched_enough=False, tolerates=None)
+    watched_ms = round(found.last.at_ms - found.first.at_ms)
+    watched = Watched(
+        answer=quorum._answer(),
+        state=with_lives(found.last.state, found),
+        watched_ms=watched_ms,
+        enough=watched_ms >= WATCH_MS - 200,
+    )
+    return replace(
+        state,
+        active_controller=found.last.state.leader_id,
+        voters=watched.voters,
+        observers=watched.observers,
+        watched_ms=watched_ms,
+        watched_enough=watched.enough,
+        tolerates=watched.state.tolerates,
+    )
+
+
+def _answer(node, state: FeatureState):
+    seen = state.nodes[0]
+    return {
+        "answers": node.answers,
+        "versions": seen.versions if node.answers else None,
+        "named_itself": node.answers,
+        "silence": silence_of(node),
+    }
+
+
+def struck(what: str, *node_ids: int, ago_ms: float) -> LivingQuorum:
+    quorum = LivingQuorum(observers=(BROKER,), events=[Event(0, what, one) for one in node_ids])
+    quorum.sleep_ms(ago_ms)
+    return quorum
+
+
+@pytest.mark.parametrize("ago_ms", AGO)
+@pytest.mark.parametrize("what", ["kill", "pause", "isolate"])
+def test_no_level_is_changed_where_both_followers_have_gone(what: str, ago_ms: float) -> None:
+    state = observed(struck(what, 2, 3, ago_ms=ago_ms))
+    plan = plan_change(state, METADATA)
+    assert plan.outcome is Outcome.REFUSED
+    assert {one.id for one in plan.findings} & {"majority-not-proven", "no-active-controller"}
+
+
+@pytest.mark.parametrize("ago_ms", AGO)
+@pytest.mark.parametrize("what", ["kill", "pause", "isolate"])
+def test_one_follower_less_leaves_a_majority_and_no_conversion(what: str, ago_ms: float) -> None:
+    state = observed(struck(what, 3, ago_ms=ago_ms))
+    assert plan_change(state, METADATA).outcome is Outcome.PLANNED
+    conversion = plan_change(state, CONVERSION)
+    assert "voter-not-ready" in {one.id for one in conversion.findings if one.subject == "controller 3"}
+    assert conversion.outcome is Outcome.REFUSED
+
+
+@pytest.mark.parametrize("ago_ms", AGO)
+def test_voters_that_cannot_be_reached_from_here_and_follow_are_alive(ago_ms: float) -> None:
+    state = observed(struck("cut", 2, 3, ago_ms=ago_ms))
+    plan = plan_change(state, CONVERSION)
+    assert plan.outcome is Outcome.PLANNED, plan.findings
+    silent = [one for one in plan.findings if one.id == "node-does-not-answer"]
+    assert len(silent) == 2 and all("it is alive" in one.message for one in silent)
+
+
+@pytest.mark.parametrize("ago_ms", AGO)
+@pytest.mark.parametrize("what", ["kill", "pause"])
+def test_the_leader_goes_with_a_follower(what: str, ago_ms: float) -> None:
+    assert plan_change(observed(struck(what, 1, 3, ago_ms=ago_ms)), METADATA).outcome is Outcome.REFUSED
+
+
+@pytest.mark.parametrize("at_ms", [0.0, 100.0, 300.0, 500.0, 1_000.0])
+def test_an_election_in_the_middle_is_waited_out_or_refused(at_ms: float) -> None:
+    """Nothing is planned on what the last leader saw, unless it was seen a moment before the election."""
+    quorum = LivingQuorum(observers=(BROKER,), events=[Event(at_ms, "elect", 2), Event(at_ms, "kill", 3)])
+    state = observed(quorum)
+    plan = plan_change(state, METADATA)
+    if plan.outcome is Outcome.PLANNED and quorum.at_ms - at_ms > FRESH_MS + 500:
+        assert state.active_controller == quorum.leader_id
+        assert {one.id for one in state.voters or () if one.fetching} <= {1, 2}
+
+
+@pytest.mark.parametrize("at_ms", [50.0, 150.0, 300.0, 450.0, 700.0])
+@pytest.mark.parametrize("what", ["kill", "pause"])
+def test_followers_that_go_while_they_are_watched(what: str, at_ms: float) -> None:
+    """Nobody can know of what happens after the last look; what was seen is never older than that and an interval."""
+    quorum = LivingQuorum(observers=(BROKER,), events=[Event(at_ms, what, one) for one in (2, 3)])
+    plan = plan_change(observed(quorum), METADATA)
+    assert plan.outcome is Outcome.REFUSED or quorum.at_ms - at_ms <= FRESH_MS + 500
+
+
+@pytest.mark.parametrize("ago_ms", AGO)
+@pytest.mark.parametrize("fenced", [True, False])
+@pytest.mark.parametrize("what", ["kill", "pause", "cut", "isolate", "nothing"])
+def test_a_broker_is_unregistered_only_where_it_is_gone(what: str, ago_ms: float, *, fenced: bool) -> None:
+    quorum = LivingQuorum(observers=(BROKER,), events=[] if what == "nothing" else [Event(0, what, BROKER)])
+    quorum.sleep_ms(ago_ms)
+    state = observed(quorum, fenced=fenced, doubted=BROKER)
+    plan = plan_unregister(state, BROKER)
+    assert (plan.outcome is Outcome.PLANNED) is (what == "kill" and fenced), plan.findings
+    vouched = plan_unregister(state, BROKER, stopped=True)
+    assert (vouched.outcome is Outcome.PLANNED) is (what in ("kill", "pause") and fenced), "a word settles doubt only"
+
+
+@pytest.mark.parametrize("ago_ms", AGO)
+def test_a_paused_broker_that_cannot_be_reached_is_doubt(ago_ms: float) -> None:
+    quorum = LivingQuorum(observers=(BROKER,), events=[Event(0, "pause", BROKER), Event(0, "cut", BROKER)])
+    quorum.sleep_ms(ago_ms)
+    plan = plan_unregister(observed(quorum, fenced=True, doubted=BROKER), BROKER)
+    assert [one.id for one in plan.findings] == ["node-liveness-unknown"]
+
+
+@pytest.mark.parametrize("at_ms", [0.0, 100.0, 500.0, 1_000.0, 1_900.0])
+def test_a_broker_is_not_called_gone_by_a_leader_that_just_took_over(at_ms: float) -> None:
+    """No node has fetched from a new leader at first: what is not listed there may be on its way."""
+    events = [Event(0, "cut", BROKER), Event(at_ms, "elect", 2)]
+    quorum = LivingQuorum(observers=(BROKER,), events=events)
+    assert plan_unregister(observed(quorum, fenced=True, doubted=BROKER), BROKER).outcome is Outcome.REFUSED
+
+
+@pytest.mark.parametrize("ago_ms", AGO)
+@pytest.mark.parametrize(("what", "holds"), [("kill", True), ("cut", False), ("pause", False)])
+def test_a_proof_leaves_out_who_is_gone_and_nobody_else(what: str, ago_ms: float, *, holds: bool) -> None:
+    state = observed(struck(what, BROKER, ago_ms=ago_ms), fenced=True, doubted=BROKER)
+    assert prove(state, {"metadata.version": 29}).holds is holds
+
+
+def test_the_simulation_says_what_is_true() -> None:
+    quorum = struck("kill", 3, ago_ms=0.0)
+    assert quorum.true_life == {key(1), key(2), key(BROKER)}

@@ -1,0 +1,244 @@
+"""The client at secured listeners of released Kafka: let in where it should be, and told why where not."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import javaproperties
+import pytest
+
+from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.kafka.client import Client, Limits
+from kafkactl.adapters.kafka.client_config import read_client_config
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.lost_disk_quorum import controller_client_config, see_quorum
+from kafkactl.adapters.kafka.retries import Backoff
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import UnreachableError
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.storage.config.node_config import read_node_config
+from kafkactl.storage.model import QuorumSeen
+from tests.conftest import Run
+from tests.lab.harness import secured
+from tests.lab.harness.secured import ADMIN, ALICE, CLUSTER_ID, SCRAM_ALICE, SecuredNode, oauth, plain, scram
+from tests.lab.harness.storage_tool import StorageToolServer
+
+SECRETS = (ALICE, ADMIN, SCRAM_ALICE, "wr0ng-s3cret")
+WRONG = "wr0ng-s3cret"
+
+
+@pytest.fixture(
+    scope="module",
+    params=["4.4.0", *(pytest.param(one, marks=pytest.mark.campaign) for one in ("3.3.2", "3.6.2", "3.9.2", "4.0.2"))],
+)
+def node(
+    request: pytest.FixtureRequest, storage_tool: StorageToolServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredNode]:
+    with secured.secured_node(request.param, storage_tool, tmp_path_factory.mktemp("secured")) as running:
+        yield running
+
+
+def client(node: SecuredNode, listener: str, given: dict[str, str], *, protocol: str = "", host: str = "") -> Client:
+    properties = {"security.protocol": protocol or secured.LISTENERS[listener]} | given
+    text = javaproperties.dumps(properties, timestamp=False)
+    config = read_client_config(text.encode("latin-1"), file="client.properties")
+    assert config.findings == ()
+    role = Role.CONTROLLER if listener == "CONTROLLER" else Role.BROKER
+    limits = Limits(timeout_ms=5000, request_timeout_ms=3000, backoff=Backoff(rounds=1))
+    address = Address(host or "127.0.0.1", node.ports[listener])
+    return Client([address], role, access=config.access(), limits=limits)
+
+
+def let_in(node: SecuredNode, listener: str, given: dict[str, str], **more: str) -> None:
+    with client(node, listener, given, **more) as one:
+        assert one.cluster().cluster_id == CLUSTER_ID
+
+
+def kept_out(node: SecuredNode, listener: str, given: dict[str, str], **more: str) -> str:
+    with client(node, listener, given, **more) as one, pytest.raises(UnreachableError) as caught:
+        one.cluster()
+    assert caught.value.exit_code == 4
+    told = json.dumps(caught.value.to_dict(), ensure_ascii=False)
+    assert not [secret for secret in SECRETS if secret in told]
+    return caught.value.id
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("features", "describe"),
+        ("features", "verify"),
+        ("nodes", "list"),
+        ("quorum", "describe"),
+        ("log", "dump", "--from-cluster"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("listener", ["PLAIN", "CONTROLLER"])
+def test_a_sasl_listener_without_a_login_is_not_an_empty_cluster(
+    kafkactl: Callable[..., Run], node: SecuredNode, tmp_path: Path, listener: str, words: tuple[str, ...]
+) -> None:
+    option = "--bootstrap-controller" if listener == "CONTROLLER" else "--bootstrap-server"
+    config = tmp_path / "client.properties"
+    config.write_text(
+        javaproperties.dumps({"security.protocol": "SSL"} | node.trust if listener == "CONTROLLER" else {}),
+        encoding="latin-1",
+    )
+    run = kafkactl(*words, option, f"127.0.0.1:{node.ports[listener]}", "--command-config", config, "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (4, "", "sasl-login-expected")
+    assert "PLAIN" in run.error["cause"]
+
+
+class TestTls:
+    def test_the_node_is_known_by_name_and_by_number(self, node: SecuredNode) -> None:
+        let_in(node, "TLS", node.trust)
+        let_in(node, "TLS", node.trust, host="localhost")
+
+    @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+    def test_each_version_of_the_protocol(self, node: SecuredNode, version: str) -> None:
+        one = client(node, "TLS", node.trust | {"ssl.enabled.protocols": version})
+        with one, one.open_connection(one.bootstrap[0]) as connection:
+            for _ in range(3):
+                connection.refresh_versions(Deadline.after(3000, SystemClock()))
+                assert not connection.is_stale(0), "session tickets in between are no sign of an end"
+
+    def test_stores_in_the_properties_themselves(self, node: SecuredNode) -> None:
+        identity = node.authority.identity("client")
+        stores = {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": node.authority.pem.strip().replace("\n", " "),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": identity.chain_pem.strip(),
+            "ssl.keystore.key": identity.key_pem.strip(),
+        }
+        let_in(node, "MUTUAL", stores)
+
+    def test_a_client_certificate(self, node: SecuredNode) -> None:
+        let_in(node, "MUTUAL", node.trust | node.own_certificate)
+
+    @pytest.mark.parametrize("whose", ["nobody", "stranger"])
+    @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+    def test_a_client_certificate_that_is_missing_or_strange(self, node: SecuredNode, whose: str, version: str) -> None:
+        given = node.trust | {"ssl.enabled.protocols": version}
+        if whose == "stranger":
+            given |= node.own_certificate | {"ssl.keystore.location": str(node.folder / "stranger.pem")}
+        assert kept_out(node, "MUTUAL", given) == "client-certificate-refused"
+
+    def test_an_expired_certificate(self, node: SecuredNode) -> None:
+        assert kept_out(node, "EXPIRED", node.trust) == "certificate-expired"
+
+    def test_a_certificate_for_another_host(self, node: SecuredNode) -> None:
+        assert kept_out(node, "WRONGHOST", node.trust) == "certificate-host-mismatch"
+        let_in(node, "WRONGHOST", node.trust | {"ssl.endpoint.identification.algorithm": ""})
+
+    def test_an_authority_that_is_not_trusted(self, node: SecuredNode) -> None:
+        assert kept_out(node, "TLS", {}) == "certificate-not-trusted"
+
+
+class TestSasl:
+    def test_plain(self, node: SecuredNode) -> None:
+        let_in(node, "PLAIN", plain("alice", ALICE))
+
+    @pytest.mark.parametrize("bits", [256, 512])
+    def test_scram_over_tls(self, node: SecuredNode, bits: int) -> None:
+        if not node.has_scram_users:
+            pytest.skip("before 3.5 no SCRAM user can be made when formatting")
+        let_in(node, "SCRAM", node.trust | scram("alice", SCRAM_ALICE, bits))
+
+    def test_a_secured_controller(self, node: SecuredNode) -> None:
+        with client(node, "CONTROLLER", node.trust | plain("admin", ADMIN)) as one:
+            assert one.find_leader() == Address("127.0.0.1", node.ports["CONTROLLER"])
+
+    @pytest.mark.parametrize(
+        ("listener", "login"),
+        [
+            ("PLAIN", plain("alice", WRONG)),
+            ("PLAIN", plain("nobody", ALICE)),
+            ("PLAIN", plain("", "")),
+            ("SCRAM", scram("alice", WRONG)),
+            ("SCRAM", scram("nobody", SCRAM_ALICE, 512)),
+            ("CONTROLLER", plain("admin", WRONG)),
+        ],
+    )
+    def test_a_wrong_user_or_password(self, node: SecuredNode, listener: str, login: dict[str, str]) -> None:
+        began = time.monotonic()
+        assert kept_out(node, listener, node.trust | login) == "authentication-failed"
+        assert time.monotonic() - began < 3
+
+    def test_a_mechanism_that_the_listener_does_not_take(self, node: SecuredNode) -> None:
+        assert kept_out(node, "SCRAM", node.trust | plain("alice", ALICE)) == "sasl-mechanism-not-offered"
+
+    def test_a_token_made_here_and_one_from_a_file(self, node: SecuredNode) -> None:
+        let_in(node, "OAUTH", oauth(unsecuredLoginStringClaim_sub="alice"))
+        let_in(node, "OAUTH", oauth() | _token_file(node.folder, time.time() + 600))
+
+    def test_a_token_that_is_over(self, node: SecuredNode) -> None:
+        assert kept_out(node, "OAUTH", oauth() | _token_file(node.folder, time.time() - 600)) == "authentication-failed"
+
+    def test_the_life_of_a_session_is_told(self, node: SecuredNode) -> None:
+        one = client(node, "PLAIN", plain("alice", ALICE))
+        with one, one.open_connection(one.bootstrap[0]) as connection:
+            now_ms = time.monotonic() * 1000
+            assert not connection.is_stale(now_ms)
+            assert connection.is_stale(now_ms + secured.SESSION_MS)
+
+
+def _token_file(folder: Path, expires_s: float) -> dict[str, str]:
+    parts = [{"alg": "none"}, {"sub": "alice", "iat": expires_s - 3600, "exp": expires_s}]
+    encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
+    file = folder / "token"
+    file.write_text(".".join([*encoded, ""]))
+    return {"sasl.oauthbearer.token.endpoint.url": file.as_uri()}
+
+
+class TestTheWrongProtocol:
+    def test_plaintext_on_a_tls_port(self, node: SecuredNode) -> None:
+        assert kept_out(node, "TLS", {}, protocol="PLAINTEXT") == "tls-expected"
+
+    def test_tls_on_a_plaintext_port(self, node: SecuredNode) -> None:
+        assert kept_out(node, "CLEAR", node.trust, protocol="SSL") == "tls-handshake-failed"
+
+    def test_plaintext_on_a_sasl_port(self, node: SecuredNode) -> None:
+        assert kept_out(node, "PLAIN", {}, protocol="PLAINTEXT") == "sasl-login-expected"
+
+    def test_sasl_on_a_plaintext_port(self, node: SecuredNode) -> None:
+        assert kept_out(node, "CLEAR", plain("alice", ALICE), protocol="SASL_PLAINTEXT") == "sasl-not-spoken"
+
+    def test_sasl_in_the_clear_on_a_port_with_tls(self, node: SecuredNode) -> None:
+        login = scram("alice", SCRAM_ALICE)
+        assert kept_out(node, "SCRAM", login, protocol="SASL_PLAINTEXT") == "tls-expected"
+
+
+@pytest.mark.parametrize("listener", ["CLEAR", "TLS", "PLAIN"])
+def test_a_port_that_never_answers(node: SecuredNode, listener: str) -> None:
+    node.node.pause()
+    try:
+        began = time.monotonic()
+        assert kept_out(node, listener, node.trust | plain("alice", ALICE)) == "connection-timed-out"
+        assert time.monotonic() - began < 8
+    finally:
+        node.node.resume()
+
+
+def test_a_node_gets_in_at_the_controllers_by_its_own_configuration(node: SecuredNode) -> None:
+    """As `storage format --verified-quorum` asks the others: node 2, whose disk is lost, asks node 1."""
+    voters = {"node.id": "2", "controller.quorum.voters": f"1@127.0.0.1:{node.ports['CONTROLLER']},2@127.0.0.1:1"}
+
+    def seen(**more: str) -> QuorumSeen:
+        settings = node.node.config | voters | {key.replace("_", "."): value for key, value in more.items()}
+        text = javaproperties.dumps(settings, timestamp=False).encode("latin-1")
+        config = read_node_config(text, file="server.properties", release=find_release(node.node.release))
+        return see_quorum(config, controller_client_config(config))
+
+    state = seen().state
+    assert state is not None
+    assert (state.leader_id, [voter.id for voter in state.voters if voter.alive]) == (1, [1])
+    wrong = plain("admin", WRONG)["sasl.jaas.config"]
+    refused = seen(listener_name_controller_plain_sasl_jaas_config=wrong)
+    assert refused.state is None
+    assert "127.0.0.1" in refused.reason
+    assert not any(secret in refused.reason for secret in SECRETS)

@@ -1,0 +1,104 @@
+"""What several voters' logs prove to be committed, against what is left when the quorum goes on.
+
+The leader is cut off from its followers, takes a change that can never commit, and all controllers are killed. Then
+the followers go on without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from kafkactl.adapters.logs.source import open_source
+from kafkactl.dryrun.engine.local import records_in
+from kafkactl.dryrun.scenarios.registry import World
+from kafkactl.errors import KafkactlError
+from kafkactl.metadata.image.model import BROKER_CONFIG
+from kafkactl.operations.dryrun import choose, read_worlds
+from kafkactl.operations.dryrun_clusters import open_clusters
+from kafkactl.protocol.batch_scan import Damage
+from tests.lab.dryrun.stage import Stage
+from tests.lab.harness.cluster import KafkaCluster
+
+KEY, KEPT, LOST = "log.retention.ms", "111111", "222222"
+
+
+def cut_off(stage: Stage) -> list[tuple[str, bool]]:
+    """Name and outcome of each thing that was foreseen from the three folders."""
+    cluster = stage.cluster
+    leader = cluster.leader()
+    others = [one for one in cluster.controller_ids if one != leader]
+    assert _set(cluster, leader, KEPT) == 0
+    cluster.wait_for(lambda: _set_everywhere(cluster, KEPT), "the first value in every log")
+    known = cluster.quorum()["HighWatermark"]
+    cluster.pause(*others)
+    with contextlib.suppress(KafkactlError):
+        _set(cluster, leader, LOST)  # nobody answers, for nobody fetches it
+    assert _has(cluster, leader, LOST), "the leader has not taken the change"
+    cluster.kill(leader, *others)
+    whole = _world(cluster, *cluster.controller_ids)
+    bound, written = whole.loaded.committed_offset, _records(cluster, leader)
+    assert bound is not None
+    alone, pair = (_world(cluster, *nodes).loaded.committed_offset for nodes in ((leader,), others))
+    told = [
+        ("the change without followers is behind the bound", _offset_of(cluster, leader, LOST) > bound),
+        ("the bound is not below what the leader knew", bound >= known - 1),
+        ("one folder of three proves nothing but its snapshot", alone is None or alone <= bound),
+        ("two folders prove no more than three", pair is not None and pair <= bound),
+    ]
+    cluster.start(*others)
+    new = cluster.leader()
+    left = _records(cluster, new)
+    told.append(("all up to the bound is left", written[: bound + 1] == left[: bound + 1]))
+    told.append(("the change without followers is gone", not _has(cluster, new, LOST) and _has(cluster, new, KEPT)))
+    cluster.start(leader)
+    cluster.wait_for(lambda: not _has(cluster, leader, LOST), "the old leader has cut its log")
+    told.append(("the old leader cuts its log", _records(cluster, leader)[: bound + 1] == left[: bound + 1]))
+    return told
+
+
+def _set(cluster: KafkaCluster, leader: int, value: str) -> int:
+    config = {"Name": KEY, "ConfigOperation": 0, "Value": value}
+    resource = {"ResourceType": BROKER_CONFIG, "ResourceName": "", "Configs": [config]}
+    body = {"Resources": [resource], "ValidateOnly": False}
+    with cluster.client(timeout_ms=5_000, request_timeout_ms=3_000) as client:
+        answer = client.ask_node(cluster.controller_address(leader), "IncrementalAlterConfigs", body, changes=True).body
+    code: int = answer["Responses"][0]["ErrorCode"]
+    return code
+
+
+def _set_everywhere(cluster: KafkaCluster, value: str) -> bool:
+    return all(_has(cluster, one, value) for one in cluster.controller_ids)
+
+
+def _world(cluster: KafkaCluster, *nodes: int) -> World:
+    logs = {str(cluster.disks.metadata_log(one)): str(cluster.disks.metadata_log(one)) for one in nodes}
+    (found,) = open_clusters(logs)
+    (world,) = read_worlds([choose(found)], release=None, static=None)
+    if isinstance(world, KafkactlError):
+        raise world
+    return world
+
+
+def _records(cluster: KafkaCluster, node_id: int) -> list[tuple[int, object]]:
+    """Epoch and content of each record, in the order of offsets from 0 on."""
+    found: list[tuple[int, object]] = []
+    for segment in open_source(str(cluster.disks.metadata_log(node_id))).segments:
+        for one in records_in(segment):
+            if isinstance(one, Damage):
+                break
+            assert one[0].offset == len(found)
+            found.append((one[0].epoch, one[0].record))
+    return found
+
+
+def _offset_of(cluster: KafkaCluster, node_id: int, value: str) -> int:
+    """Where that value of the setting was written; -1 if it was not."""
+    for offset, (_, record) in enumerate(_records(cluster, node_id)):
+        data = getattr(record, "data", {})
+        if isinstance(data, dict) and (data.get("Name"), data.get("Value")) == (KEY, value):
+            return offset
+    return -1
+
+
+def _has(cluster: KafkaCluster, node_id: int, value: str) -> bool:
+    return _offset_of(cluster, node_id, value) >= 0

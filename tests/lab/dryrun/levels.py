@@ -1,0 +1,241 @@
+"""Experiments about feature levels, voters and what a restart forgets; in the manner of `dryrun_experiments`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenarios.registry import run
+from kafkactl.errors import KafkactlError
+from kafkactl.features.plan.change import UpgradeType
+from kafkactl.metadata.image.model import Image
+from kafkactl.values import Uuid
+from tests.lab.dryrun.experiments import Experiment, calm
+from tests.lab.dryrun.stage import Stage
+
+_TYPES = {
+    ("upgrade", False): UpgradeType.UPGRADE,
+    ("downgrade", False): UpgradeType.SAFE_DOWNGRADE,
+    ("downgrade", True): UpgradeType.UNSAFE_DOWNGRADE,
+    ("disable", False): UpgradeType.SAFE_DOWNGRADE,
+    ("disable", True): UpgradeType.UNSAFE_DOWNGRADE,
+}
+
+
+# --- feature levels -------------------------------------------------------------------------------------------------
+
+
+def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) -> Experiment:
+    """One request for all these levels, as Kafka's own tool sends it."""
+
+    def play(stage: Stage) -> object:
+        body = {
+            "timeoutMs": 10_000,
+            "FeatureUpdates": [
+                {"Feature": name, "MaxVersionLevel": one, "UpgradeType": int(_TYPES[operation, unsafe])}
+                for name, one in levels.items()
+            ],
+        }
+        asked = {"operation": operation, "levels": dict(levels), "unsafe": unsafe}
+        answer: dict[str, Any] = {}
+
+        def deed() -> None:
+            answer.update(stage.ask("UpdateFeatures", body))
+
+        found = stage.experiment("features", asked, deed, calm)
+        _compare_answer(found, answer)
+        _compare_levels(found, stage.world().loaded.image)
+        return found
+
+    return f"{operation} {', '.join(f'{name}={one}' for name, one in levels.items())}{' unsafe' * unsafe}", play
+
+
+def _compare_answer(found: Prediction, answer: Mapping[str, Any]) -> None:
+    """Errors by code and by text; where results are told by feature, each feature's own."""
+    told = {one["Feature"]: (one["ErrorCode"], one["ErrorMessage"]) for one in answer.get("Results") or []}
+    whole = (answer["ErrorCode"], answer["ErrorMessage"])
+    for one in found.effects["features"]:
+        error = one["server_error"]
+        code, text = told.get(one["name"], whole)
+        assert code == (error["code"] if error else 0) or (code and not error and whole[0]), f"{one}: answered {whole}"
+        assert not error or not error["message"] or text == error["message"], f"answered {text}, predicted {error}"
+
+
+def _compare_levels(found: Prediction, real: Image) -> None:
+    refused = found.verdict is Verdict.REFUSED
+    for one in found.effects["features"]:
+        now = real.kraft_version if one["name"] == "kraft.version" else real.features.get(one["name"], 0)
+        kept = refused or not one["accepted_by_kafka"]
+        assert now == (one["from"] if kept else one["to"]), f"{one['name']} is at {now}, predicted {one}"
+
+
+def features_of(release: str) -> tuple[Experiment, ...]:
+    """What may be asked of a cluster that begins below its newest metadata.version."""
+    old = (
+        level("upgrade", {"metadata.version": 99}),
+        level("upgrade", {"metadata.version": 20}),
+        level("upgrade", {"foo.version": 1}),
+        level("upgrade", {"metadata.version": 21}),
+        level("downgrade", {"metadata.version": 20}),
+        level("downgrade", {"metadata.version": 20}, unsafe=True),
+        level("downgrade", {"metadata.version": 3}, unsafe=True),
+        level("upgrade", {"metadata.version": 21}),
+    )
+    if release.startswith("3."):
+        return old
+    return (
+        level("upgrade", {"metadata.version": 99}),
+        level("upgrade", {"foo.version": 1}),
+        level("upgrade", {"group.version": 1, "transaction.version": 2}),
+        level("upgrade", {"metadata.version": 23}),
+        level("upgrade", {"eligible.leader.replicas.version": 1}),
+        level("downgrade", {"metadata.version": 22}),
+        level("downgrade", {"metadata.version": 21}),
+        level("downgrade", {"metadata.version": 21}, unsafe=True),
+        level("disable", {"eligible.leader.replicas.version": 0}),
+        level("upgrade", {"metadata.version": 25, "foo.version": 1}),
+        level("upgrade", {"metadata.version": 25}),
+        level("downgrade", {"metadata.version": 24}),
+        level("disable", {"transaction.version": 0}),
+        level("disable", {"transaction.version": 0}, unsafe=True),
+        level("downgrade", {"group.version": 0}),
+        level("upgrade", {"transaction.version": 1}),
+        level("downgrade", {"transaction.version": 2}),
+        level("upgrade", {"transaction.version": 2}),
+    )
+
+
+# --- what a restart forgets -----------------------------------------------------------------------------------------
+
+USERS = ("alice", "bob@x.com", "carol")
+_SHOWN = re.compile(r"user-principal '([^']+)'")
+
+
+def scram_users(stage: Stage) -> set[str]:
+    """Who has a SCRAM credential, as Kafka's own tool lists it."""
+    words = ["--bootstrap-server", stage.cluster.bootstrap_server, "--describe", "--entity-type", "users"]
+    told = stage.tool.run_tool(stage.tools, "kafka.admin.ConfigCommand", words)
+    assert told.exit_code == 0, told.stderr
+    return set(_SHOWN.findall(told.stdout))
+
+
+def change_user(stage: Stage, user: str, *words: str) -> None:
+    """One change of a user by Kafka's own tool."""
+    given = ["--bootstrap-server", stage.cluster.bootstrap_server, "--alter", "--entity-type", "users"]
+    told = stage.tool.run_tool(stage.tools, "kafka.admin.ConfigCommand", [*given, "--entity-name", user, *words])
+    assert told.exit_code == 0, told.stderr + told.stdout
+
+
+def forget_users(stage: Stage, gone: str) -> tuple[set[str], set[str], set[str]]:
+    """Make users, remove one, restart every node: who is there before, who shall be lost, who is there after."""
+    for user in USERS:
+        change_user(stage, user, "--add-config", "SCRAM-SHA-256=[iterations=4096,password=hunter-of-the-lab]")
+    change_user(stage, gone, "--delete-config", "SCRAM-SHA-256")
+    before = scram_users(stage)
+    stage.settle(lambda _: True)
+    found = run("restart", stage.world(restarts=True), {})
+    lost = {user for finding in found.findings for user in finding.evidence.get("users", ())}
+    nodes = (*stage.cluster.controller_ids, *(one for one in stage.cluster.broker_ids if one != 1))
+    stage.cluster.kill(*nodes)
+    stage.cluster.start()
+    return before, lost, scram_users(stage)
+
+
+# --- voters ---------------------------------------------------------------------------------------------------------
+
+
+def answered(stage: Stage, log_of: int, name: str, asked: Mapping[str, Any], body: Mapping[str, Any]) -> Prediction:
+    """Predict from one controller's log, send the request, and compare code and text."""
+    found = run("controllers", stage.world(log_of), asked)
+    error = found.effects["server_error"]
+    told = stage.ask(name, {"ClusterId": stage.cluster.cluster_id, **body})
+    said = (told["ErrorCode"], told["ErrorMessage"])
+    assert said[0] == (error["code"] if error else 0), f"{asked}: answered {said}, predicted {error}"
+    same = _sorted if stage.cluster.shape.release >= "4.4" else str
+    assert not error or same(said[1]) == same(error["message"]), f"{asked}: answered {said}, predicted {error}"
+    return found
+
+
+def _sorted(text: str) -> list[str]:
+    """From 4.4 on every JVM names the voters in an order of its own."""
+    return sorted(re.split(r"(?<=\)), |[\[\]]", text))
+
+
+def lives(stage: Stage, *, after_s: float = 15) -> bool:
+    """Whether somebody leads when a leader that lost its followers has had the time to notice (3 s) and resign."""
+    time.sleep(after_s)
+    for _ in range(20):  # an election may be under way
+        if stage.cluster.leader() in stage.cluster.controller_ids:
+            return True
+        time.sleep(0.5)
+    return False
+
+
+def play_voters(stage: Stage) -> list[tuple[str, bool]]:
+    """Eight predictions about the voters of three dynamic controllers; the last one ends the quorum for good."""
+    cluster, played = stage.cluster, []
+    leader = cluster.leader()
+    one, other = (node for node in cluster.controller_ids if node != leader)
+    keys = {node: Uuid.parse(cluster.directory_id(node)) for node in cluster.controller_ids}
+    stranger = Uuid.parse("AAAAAAAAAAAAAAAAAAAAAQ")
+
+    def voter(node_id: int, key: Uuid) -> dict[str, Any]:
+        return {"VoterId": node_id, "VoterDirectoryId": key}
+
+    def joins(node_id: int, key: Uuid) -> dict[str, Any]:
+        at = cluster.controller_address(node_id)
+        listener = {"Name": "CONTROLLER", "Host": at.host, "Port": at.port}
+        return {**voter(node_id, key), "TimeoutMs": 10_000, "Listeners": [listener]}
+
+    def wish(node_id: int, key: Uuid) -> dict[str, Any]:
+        return {"id": node_id, "directory_id": str(key)}
+
+    def told(what: str, right: bool) -> None:
+        played.append((what, right))
+
+    answered(stage, leader, "RemoveRaftVoter", {"remove": wish(99, stranger)}, voter(99, stranger))
+    told("a stranger is removed", True)
+    answered(stage, leader, "AddRaftVoter", {"add": wish(one, keys[one])}, joins(one, keys[one]))
+    told("a voter is added again", True)
+    wrong = {"ClusterId": "AAAAAAAAAAAAAAAAAAAAAA"}
+    asked = {"remove": wish(one, keys[one]), "cluster_id": wrong["ClusterId"]}
+    answered(stage, leader, "RemoveRaftVoter", asked, {**voter(one, keys[one]), **wrong})
+    told("another cluster's id", True)
+
+    found = run("controllers", stage.world(leader), {"lose": [one]})
+    cluster.kill(one)
+    told("one of three is lost", (found.verdict is Verdict.DEGRADED) == lives(stage))
+
+    found = answered(
+        stage, leader, "RemoveRaftVoter", {"down": [one], "remove": wish(one, keys[one])}, voter(one, keys[one])
+    )
+    told("the dead one is removed", sorted(cluster.voters()) == found.effects["voters"]["after"])
+
+    cluster.start(one)
+    cluster.wait_for(lambda: _follows(stage, one), f"controller {one} following")
+    found = answered(stage, leader, "AddRaftVoter", {"add": wish(one, keys[one])}, joins(one, keys[one]))
+    told("it is added again", sorted(cluster.voters()) == found.effects["voters"]["after"])
+
+    found = run("controllers", stage.world(leader), {"lose": [one, other]})
+    cluster.kill(one, other)
+    told("two of three are lost", (found.verdict is Verdict.UNAVAILABLE) == (not lives(stage)))
+    cluster.start(one, other)
+
+    leader = cluster.leader()
+    one, other = (node for node in cluster.controller_ids if node != leader)
+    cluster.kill(one)
+    found = run("controllers", stage.world(leader), {"down": [one], "remove": wish(other, keys[other])})
+    with contextlib.suppress(KafkactlError):
+        stage.ask("RemoveRaftVoter", {"ClusterId": cluster.cluster_id, **voter(other, keys[other])})
+    told("a live voter is removed while another is down", (found.verdict is Verdict.WEDGED) == (not lives(stage)))
+    return played
+
+
+def _follows(stage: Stage, node_id: int) -> bool:
+    told = stage.cluster.quorum()
+    end = told["HighWatermark"]
+    return any(one["ReplicaId"] == node_id and one["LogEndOffset"] >= end - 5 for one in told["Observers"])

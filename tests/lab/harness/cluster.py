@@ -1,0 +1,321 @@
+"""A cluster of several nodes: any release, also mixed; static or dynamic quorum; isolated or combined.
+
+::
+
+    with KafkaCluster("4.3.1", tmp_path, controllers=3, brokers=1) as cluster:
+        cluster.start()
+        cluster.kill(2)
+        with cluster.client() as client:
+            client.ask_active_controller("DescribeQuorum", QUORUM)
+
+Controllers are 1, 2, 3 …, brokers 11, 12 …. All start at once, and `start` returns when the cluster says of itself that
+it is complete: every node serves, one leads, all controllers and brokers are registered. No node outlives the test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kafkactl.adapters.kafka.client import Client, Limits
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import KafkactlError, UnreachableError
+from tests.lab.harness.cluster_disks import Disks, Shape, shape_of
+from tests.lab.harness.errors import LabError
+from tests.lab.harness.node import KafkaNode
+from tests.lab.harness.ports import HOST, free_port, release_port
+
+QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
+READY_S = 90.0
+_TOLD_LATER = frozenset({"cluster-not-described", "request-not-supported"})
+_POLL_S = 0.1
+_GAVE_UP = "RegistrationResponseHandler: channel manager timed out before sending the request"
+T = TypeVar("T")
+
+
+class KafkaCluster:
+    """See the module. Its `disks` know ports, folders and identities; `node(id)` gives a single node."""
+
+    def __init__(self, release: str | Shape, workdir: Path, **shape: Any) -> None:
+        """`shape` are the fields of `Shape`: controllers, brokers, dynamic, combined, voters, metadata_version …"""
+        self.shape = release if isinstance(release, Shape) else shape_of(release, shape)
+        self.disks = Disks(self.shape, workdir)
+        self._nodes: dict[int, KafkaNode] = {}
+        for node_id in dict.fromkeys((*self.shape.controller_ids, *self.shape.broker_ids)):
+            self._make(node_id, self.shape.release_of(node_id), initial=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill every node and give the ports back."""
+        for node in self._nodes.values():
+            node.kill()
+        for port in (*self.disks.controller_ports.values(), *self.disks.broker_ports.values()):
+            release_port(port)
+
+    # --- what it is made of ---
+
+    @property
+    def cluster_id(self) -> str:
+        """The id on every disk."""
+        return self.disks.cluster_id
+
+    @property
+    def controller_ids(self) -> tuple[int, ...]:
+        """Every node with the controller role, voter or not."""
+        return tuple(sorted(self.disks.controller_ports))
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        """Every node with the broker role."""
+        return tuple(sorted(self.disks.broker_ports))
+
+    def node(self, node_id: int) -> KafkaNode:
+        """One node, whether it runs or not."""
+        return self._nodes[node_id]
+
+    def directory_id(self, node_id: int) -> str:
+        """The id of the node's log directory as it was formatted last."""
+        return self.disks.directory_ids[node_id]
+
+    def config_file(self, node_id: int) -> Path:
+        """The node's server.properties: what `add-controller --command-config` reads."""
+        return self.disks.config_file(node_id)
+
+    def controller_address(self, node_id: int) -> Address:
+        """Where a controller listens."""
+        return Address(HOST, self.disks.controller_ports[node_id])
+
+    def broker_address(self, node_id: int) -> Address:
+        """Where a broker listens for clients."""
+        return Address(HOST, self.disks.broker_ports[node_id])
+
+    @property
+    def bootstrap_server(self) -> str:
+        """All brokers, as `--bootstrap-server` takes them."""
+        return ",".join(str(self.broker_address(one)) for one in self.broker_ids)
+
+    @property
+    def bootstrap_controller(self) -> str:
+        """All controllers, as `--bootstrap-controller` takes them."""
+        return ",".join(str(self.controller_address(one)) for one in self.controller_ids)
+
+    def client(
+        self, role: Role = Role.CONTROLLER, *, timeout_ms: float = 20_000, request_timeout_ms: float = 8_000
+    ) -> Client:
+        """A client that knows all controllers (or all brokers); a context manager."""
+        ids, address = (
+            (self.controller_ids, self.controller_address)
+            if role is Role.CONTROLLER
+            else (self.broker_ids, self.broker_address)
+        )
+        limits = Limits(timeout_ms=timeout_ms, request_timeout_ms=request_timeout_ms)
+        return Client([address(one) for one in ids], role, limits=limits)
+
+    # --- start, and evidence ---
+
+    def start(self, *node_ids: int, timeout_s: float = READY_S) -> Self:
+        """Start these nodes, or all that do not run, at once; returns when the cluster is complete."""
+        for node_id in node_ids or tuple(self._nodes):
+            if not self._nodes[node_id].alive:
+                self._nodes[node_id].start()
+        self.wait_complete(timeout_s)
+        return self
+
+    def wait_complete(self, timeout_s: float = READY_S) -> None:
+        """Wait until every running node serves, one controller leads and all that run are registered."""
+        deadline = time.monotonic() + timeout_s
+        for node in self.running:
+            node.wait_ready(max(1.0, deadline - time.monotonic()))
+        self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", timeout_s)
+        for role, ids in ((Role.CONTROLLER, self.controller_ids), (Role.BROKER, self.broker_ids)):
+            wanted = {one for one in ids if self._nodes[one].alive}
+            if wanted:
+                self.wait_for(lambda role=role, wanted=wanted: self._registered(role, wanted), f"{wanted}", timeout_s)  # type: ignore[misc]
+
+    @property
+    def running(self) -> list[KafkaNode]:
+        """The nodes whose process runs (a paused one does)."""
+        return [node for node in self._nodes.values() if node.alive]
+
+    def quorum(self, node_id: int | None = None) -> dict[str, Any]:
+        """The partition of DescribeQuorum's answer: the leader's, or what one controller says. Raises KafkactlError."""
+        with self.client(timeout_ms=4_000, request_timeout_ms=2_000) as client:
+            if node_id is None:
+                answer = client.ask_active_controller("DescribeQuorum", QUORUM)
+            else:
+                answer = client.ask_node(self.controller_address(node_id), "DescribeQuorum", QUORUM)
+        partition: dict[str, Any] = answer.body["Topics"][0]["Partitions"][0]
+        return partition
+
+    def leader(self) -> int:
+        """The id of the controller that leads now; -1 if none does."""
+        with contextlib.suppress(KafkactlError):
+            found: int = self.quorum()["LeaderId"]
+            return found
+        return -1
+
+    def voters(self) -> dict[int, str]:
+        """The voters that the leader tells, id to directory id. Raises KafkactlError."""
+        return {one["ReplicaId"]: str(one["ReplicaDirectoryId"]) for one in self.quorum()["CurrentVoters"]}
+
+    def levels(self, node_id: int) -> dict[str, int]:
+        """The finalized levels that one node tells (a controller by its controller listener). Raises KafkactlError."""
+        is_controller = node_id in self.disks.controller_ports
+        role = Role.CONTROLLER if is_controller else Role.BROKER
+        address = self.controller_address(node_id) if is_controller else self.broker_address(node_id)
+        with self.client(role, timeout_ms=4_000, request_timeout_ms=2_000) as client:
+            (found,) = client.versions([address]).values()
+        if isinstance(found, KafkactlError):
+            raise found
+        return dict(found.finalized)
+
+    def settled_level(self, name: str, *, still_s: float = 3.0) -> int:
+        """A feature's level once nothing is on its way: what the log held by now is committed, and all tell the same.
+
+        What a leader had appended before it was cut off is committed some time after its followers are back; the log
+        end of now bounds it. A node shows a level a little after it is committed, hence the second look.
+        """
+        self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", READY_S)
+        end = max(one["LogEndOffset"] for one in self.quorum()["CurrentVoters"])
+        self.wait_for(lambda: self.quorum()["HighWatermark"] > end, f"committed offset {end}", READY_S)
+        seen: list[tuple[float, set[int]]] = []
+
+        def still() -> bool:
+            seen.append((time.monotonic(), {self.levels(one).get(name, 0) for one in self._alive_controllers()}))
+            if len(seen[-1][1]) > 1 or seen[-1][1] != seen[0][1]:
+                seen[:] = seen[-1:]
+            return len(seen[-1][1]) == 1 and seen[-1][0] - seen[0][0] >= still_s
+
+        self.wait_for(still, f"one level of {name} on all controllers", READY_S)
+        (level,) = seen[-1][1]
+        return level
+
+    def commits(self) -> bool:
+        """Whether the high watermark is seen to advance within some seconds."""
+
+        def high_watermark() -> int:
+            return int(self.quorum()["HighWatermark"])
+
+        try:
+            first = self.wait_for(high_watermark, "a leader that commits", 10)
+            self.wait_for(lambda: high_watermark() > first, "a commit", 5)
+        except LabError:
+            return False
+        return True
+
+    def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = 30) -> T:
+        """Ask until the answer is true, and return it; LabError names what did not come.
+
+        A node that does not answer, or knows no leader, says "not yet".
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            said: object = ""
+            try:
+                if answer := holds():
+                    return answer
+            except KafkactlError as error:
+                said = error
+            if time.monotonic() > deadline:
+                raise LabError(f"the cluster had not {what} within {timeout_s} s {said}")
+            time.sleep(_POLL_S)
+
+    def _registered(self, role: Role, wanted: set[int]) -> bool:
+        """Whether the cluster names these nodes; controllers below metadata.version 3.7 cannot be asked."""
+        with self.client(role, timeout_ms=4_000, request_timeout_ms=2_000) as client:
+            try:
+                view = client.cluster()
+            except UnreachableError as error:
+                return error.id in _TOLD_LATER and role is Role.CONTROLLER and not self._tells_controllers()
+        missing = wanted - {node.id for node in view.nodes if not node.fenced}
+        if role is Role.CONTROLLER:
+            self._start_again_who_gave_up(missing)
+        return not missing
+
+    def _start_again_who_gave_up(self, missing: set[int]) -> None:
+        """A controller whose registration timed out, on a busy machine, waits for that request for ever (4.0.2)."""
+        for node_id in missing:
+            node = self._nodes[node_id]
+            if node.alive and _GAVE_UP in node.log_text():
+                node.kill()
+                node.start().wait_ready(READY_S)
+
+    def _tells_controllers(self) -> bool:
+        """Whether controllers register at this level (3.7-IV0, level 15)."""
+        return any(self.levels(one).get("metadata.version", 0) >= 15 for one in self._alive_controllers())
+
+    def _alive_controllers(self) -> list[int]:
+        return [one for one in self.controller_ids if self._nodes[one].alive]
+
+    # --- what happens to nodes ---
+
+    def kill(self, *node_ids: int) -> None:
+        """SIGKILL."""
+        for node_id in node_ids:
+            self._nodes[node_id].kill()
+
+    def stop(self, *node_ids: int, grace_s: float = 30) -> None:
+        """SIGTERM, one after the other."""
+        for node_id in node_ids:
+            self._nodes[node_id].stop(grace_s)
+
+    def pause(self, *node_ids: int) -> None:
+        """SIGSTOP."""
+        for node_id in node_ids:
+            self._nodes[node_id].pause()
+
+    def resume(self, *node_ids: int) -> None:
+        """SIGCONT."""
+        for node_id in node_ids:
+            self._nodes[node_id].resume()
+
+    def add_controller(self, node_id: int | None = None, *, release: str | None = None, start: bool = True) -> int:
+        """A new controller that joins as an observer; returns its id (the next free one unless given)."""
+        node_id = node_id or max(self.controller_ids) + 1
+        self.disks.controller_ports[node_id] = free_port()
+        self._make(node_id, release or self.shape.release, initial=False)
+        if start:
+            self._nodes[node_id].start().wait_ready(READY_S)
+        return node_id
+
+    def add_broker(self, node_id: int | None = None, *, release: str | None = None, start: bool = True) -> int:
+        """A new broker; returns its id (the next free one unless given)."""
+        node_id = node_id or max((*self.broker_ids, 10)) + 1
+        self.disks.broker_ports[node_id] = free_port()
+        self._make(node_id, release or self.shape.release, initial=False)
+        if start:
+            self._nodes[node_id].start().wait_ready(READY_S)
+        return node_id
+
+    def replace_disk(self, node_id: int, *, start: bool = True) -> str:
+        """The node's disk is lost: kill it, give it an empty one, formatted to join. Returns the new directory id."""
+        node = self._nodes[node_id]
+        node.kill()
+        self.disks.replace(node_id, node.release)
+        self._nodes[node_id] = self.disks.node(node_id, node.release)
+        if start:
+            self._nodes[node_id].start()
+        return self.directory_id(node_id)
+
+    def change_release(self, node_id: int, release: str, *, start: bool = True) -> None:
+        """Other binaries on the same disk: stop the node, and start it again as another release."""
+        self._nodes[node_id].stop()
+        self._nodes[node_id] = self.disks.node(node_id, release)
+        if start:
+            self._nodes[node_id].start()
+
+    def _make(self, node_id: int, release: str, *, initial: bool) -> None:
+        self.disks.prepare(node_id, release, initial=initial)
+        self._nodes[node_id] = self.disks.node(node_id, release)

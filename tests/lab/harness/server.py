@@ -1,0 +1,134 @@
+"""A JVM with a server in it, which can be started, stopped, killed, paused and started again.
+
+What nodes of Kafka and ZooKeeper have in common. Each start writes a log file of its own.
+"""
+
+from __future__ import annotations
+
+import abc
+import itertools
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.lab.harness import class_archive, java, maven
+from tests.lab.harness.errors import ProcessFailed
+from tests.lab.harness.pool import Pool, Running, shared_pool
+from tests.lab.harness.storage_tool import logging_options
+
+JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+POLL_S = 0.05
+
+
+class Server(abc.ABC):
+    """One server, running or not. As a context manager it is killed at the end of the block."""
+
+    def __init__(
+        self, name: str, release: str, command: Sequence[str], workdir: Path, *, config_file: Path,
+        pool: Pool | None = None, heap_mb: int = 256, java_options: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """``command`` is the main class and its arguments; ``env`` is added to the environment."""
+        self.name = name
+        self.release = release
+        self.workdir = workdir
+        self.config_file = config_file
+        self._command = tuple(command)
+        self._pool = pool or shared_pool()
+        self._java_options = (f"-Xmx{heap_mb}m", *JVM_OPTIONS, *java_options)
+        self._env = dict(env or {})
+        self._log_file: Path | None = None
+        self._running: Running | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    @property
+    def running(self) -> Running:
+        """The process of the last start; ``ProcessFailed`` if there was none."""
+        if self._running is None:
+            raise ProcessFailed(f"{self.name} was never started")
+        return self._running
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self.running.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs; a paused one does."""
+        return self._running is not None and self._running.alive
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the last start ended, negative for a signal; None if it runs or never ran."""
+        return None if self._running is None else self._running.exit_code
+
+    def log_text(self) -> str:
+        """What the last start has logged so far; empty before the first."""
+        return "" if self._log_file is None else self._log_file.read_text(encoding="utf-8", errors="replace")
+
+    def _fresh_log_file(self) -> Path:
+        """A name no earlier start used, be it of another object: old lines must not pass for new ones."""
+        numbered = (self.workdir / f"{self.name}-{number}.log" for number in itertools.count(1))
+        return next(file for file in numbered if not file.exists())
+
+    def start(self) -> Self:
+        """Start the process and return at once; ``ProcessFailed`` if it runs already."""
+        if self.alive:
+            raise ProcessFailed(f"{self.name} runs already (pid {self.pid})")
+        self._log_file = self._fresh_log_file()
+        options = [*self._java_options, *class_archive.options(self.release), *logging_options("node")]
+        command = [str(java.java_binary()), *options]
+        self._running = self._pool.start(
+            [*command, "-cp", maven.class_path(self.release), *self._command],
+            name=self.name, workdir=self.workdir, log=self._log_file, env=java.environment() | self._env,
+            keep=[self.config_file],
+        )  # fmt: skip
+        return self
+
+    @abc.abstractmethod
+    def ready(self) -> bool:
+        """Whether there is evidence, now, that the server serves."""
+
+    def wait_ready(self, timeout_s: float = 60) -> Self:
+        """Wait for the evidence; ``ProcessFailed`` with the end of the log if it ends or takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while self.alive and time.monotonic() < deadline:
+            if self.ready():
+                return self
+            time.sleep(POLL_S)
+        state = f"still not ready after {timeout_s} s" if self.alive else f"ended with exit code {self.exit_code}"
+        raise ProcessFailed(f"{self.name} (Kafka {self.release}) {state}; its log ends:\n{self.log_text()[-3000:]}")
+
+    def wait_exit(self, timeout_s: float = 60) -> int:
+        """Wait until it ends by itself; returns the exit code, ``ProcessFailed`` if it takes too long."""
+        code = self.running.wait(timeout_s)
+        if code is None:
+            raise ProcessFailed(f"{self.name} still runs after {timeout_s} s")
+        return code
+
+    def stop(self, grace_s: float = 20) -> int | None:
+        """SIGTERM, then SIGKILL after ``grace_s``. Returns the exit code; None if it never ran."""
+        return None if self._running is None else self._running.stop(grace_s)
+
+    def kill(self) -> int | None:
+        """SIGKILL. Returns the exit code; None if it never ran."""
+        return None if self._running is None else self._running.kill()
+
+    def pause(self) -> None:
+        """SIGSTOP: it keeps its connections and answers nothing."""
+        self.running.send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT: undoes ``pause``."""
+        self.running.send(signal.SIGCONT)

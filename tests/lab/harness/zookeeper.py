@@ -1,0 +1,114 @@
+"""ZooKeeper 3.8 servers, one or an ensemble, from the jars of the last Kafka that still came with one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from tests.lab.harness import probe
+from tests.lab.harness.pool import Pool
+from tests.lab.harness.ports import HOST, free_port
+from tests.lab.harness.releases import ZOOKEEPER_RELEASE
+from tests.lab.harness.server import Server
+
+_SERVERS: Final = 3
+
+
+class ZooKeeperNode(Server):
+    """A standalone ZooKeeper; its data are in ``workdir/zookeeper-data`` and outlive a restart."""
+
+    def __init__(
+        self, workdir: Path, *, port: int | None = None, tick_ms: int = 500, pool: Pool | None = None,
+        settings: Mapping[str, str] | None = None, java_options: Sequence[str] = (), heap_mb: int = 256,
+    ) -> None:  # fmt: skip
+        """``tick_ms`` sets the shortest session timeout: twice that; ``settings`` are further lines of its file."""
+        self.port = free_port() if port is None else port
+        data = workdir / "zookeeper-data"
+        data.mkdir(parents=True, exist_ok=True)
+        file = workdir / "zookeeper.properties"
+        lines = [
+            f"dataDir={data}",
+            f"clientPort={self.port}",
+            f"clientPortAddress={HOST}",
+            f"tickTime={tick_ms}",
+            "maxSessionTimeout=60000",
+            "admin.enableServer=false",
+            "4lw.commands.whitelist=*",
+            *(f"{key}={value}" for key, value in (settings or {}).items()),
+        ]
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        super().__init__(
+            "zookeeper", ZOOKEEPER_RELEASE, [main, str(file)], workdir, config_file=file, pool=pool,
+            java_options=java_options, heap_mb=heap_mb,
+        )  # fmt: skip
+
+    @property
+    def connect(self) -> str:
+        """What to give as ``zookeeper.connect``."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The ports that it holds."""
+        return (self.port,)
+
+    def ready(self) -> bool:
+        """An answer to ``srvr`` that names a mode, which a server that does not serve yet leaves out."""
+        return "Mode: " in probe.zookeeper_srvr(HOST, self.port)
+
+
+class ZooKeeperEnsemble:
+    """Three servers, of which some can be lost and brought back. ``read_only``: one without the others lets read."""
+
+    def __init__(self, workdir: Path, *, read_only: bool = False, heap_mb: int = 96) -> None:
+        clients = [free_port() for _ in range(_SERVERS)]
+        between = [(free_port(), free_port()) for _ in range(_SERVERS)]
+        self.ports = (*clients, *(port for pair in between for port in pair))
+        more = {f"server.{one}": f"{HOST}:{peer}:{vote}" for one, (peer, vote) in enumerate(between, 1)}
+        more |= {"initLimit": "40", "syncLimit": "20"}
+        options: list[str] = []
+        if read_only:
+            more["localSessionsEnabled"] = "true"  # a read-only server gives no others
+            more["localSessionsUpgradingEnabled"] = "true"  # or nobody can make an ephemeral znode
+            options.append("-Dreadonlymode.enabled=true")
+        self.servers = []
+        for one, port in enumerate(clients, 1):
+            folder = workdir / f"zookeeper-{one}"
+            node = ZooKeeperNode(folder, port=port, settings=more, java_options=options, heap_mb=heap_mb)
+            (folder / "zookeeper-data" / "myid").write_text(str(one), encoding="utf-8")
+            self.servers.append(node)
+
+    @property
+    def connect(self) -> str:
+        """All of them."""
+        return ",".join(one.connect for one in self.servers)
+
+    def start(self) -> Self:
+        """Those that do not run."""
+        for one in self.servers:
+            if not one.alive:
+                one.start()
+        return self
+
+    def wait_ready(self, timeout_s: float = 60) -> Self:
+        """Until each of them serves."""
+        for one in self.servers:
+            one.wait_ready(timeout_s)
+        return self
+
+    def lose_quorum(self) -> None:
+        """SIGKILL for all but the first."""
+        for one in self.servers[1:]:
+            one.kill()
+
+    def stop(self, grace_s: float = 20) -> None:
+        """All of them."""
+        for one in self.servers:
+            one.stop(grace_s)
+
+    def kill(self) -> None:
+        """All of them."""
+        for one in self.servers:
+            one.kill()

@@ -1,0 +1,216 @@
+"""A migrating cluster under the real driver: an inventory whose hooks reach the test's own nodes, and a canary.
+
+::
+
+    with MigrationCluster("3.9.2", tmp_path) as cluster, Driven(cluster) as driven:
+        cluster.reach("M0")
+        driven.kafkactl("run", "--until", "M8")
+
+The files and disks are touched by kafkactl itself (template `local`); `stop`, `start` and `is_running` are commands
+that ask this process, which owns the JVMs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.lab.harness import java, maven
+from tests.lab.harness.compiler import compiled
+from tests.lab.harness.errors import LabError
+from tests.lab.harness.pool import shared_pool
+from tests.lab.harness.ports import HOST
+from tests.lab.harness.storage_tool import JVM_OPTIONS, logging_options
+from tests.lab.migration.cluster import MigrationCluster
+from tests.lab.migration.runbook import Line
+
+HOOK = Path(__file__).with_name("hook.py")
+CANARY = Path(__file__).parents[1] / "java" / "Canary.java"
+ROOT = Path(__file__).parents[3]
+PACE = ("--gate-interval", "1s", "--gate-timeout", "3m")
+ACCEPTED = ("C-03", "C-30", "C-40", "C-41", "C-42", "C-43")
+
+
+class Driven:
+    """See the module."""
+
+    def __init__(self, cluster: MigrationCluster) -> None:
+        self.cluster = cluster
+        self.log: list[str] = []
+        self._folder = tempfile.TemporaryDirectory(prefix="hooks-")
+        self._path = str(Path(self._folder.name) / "s")
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(self._path)
+        self._listener.listen()
+        self._lock = threading.Lock()
+        self._owner = threading.get_ident()
+        self.inventory = cluster.workdir / "migration.toml"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._serve, daemon=True).start()
+        self.inventory.write_text(self._inventory(), encoding="utf-8")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listener.close()
+        self._folder.cleanup()
+
+    # --- the product ---
+
+    def command(self, verb: str, *words: str) -> list[str]:
+        """A whole command line, with gates one second apart."""
+        pace = PACE if verb in ("run", "rollback", "finalize") else ()
+        program = [sys.executable, "-m", "kafkactl", "migrate", verb, "--inventory", str(self.inventory)]
+        return [*program, *pace, *words, "-o", "json"]
+
+    def kafkactl(self, verb: str, *words: str, code: int = 0) -> dict[str, Any]:
+        """Run a verb; its answer. Raises LabError for another exit code."""
+        ended = subprocess.run(
+            self.command(verb, *words),
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        self.log += ended.stderr.splitlines()
+        if ended.returncode != code:
+            raise LabError(f"migrate {verb} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr[-6000:]}")
+        answer: dict[str, Any] = json.loads(ended.stdout)
+        return answer
+
+    def run(self, *words: str, code: int = 0) -> dict[str, Any]:
+        """`migrate run` by an operator who has looked at what nobody can observe."""
+        return self.kafkactl(
+            "run", "--yes", *(word for one in ACCEPTED for word in ("--accept", one)), *words, code=code
+        )
+
+    def typed(self, line: Line, *words: str, code: int = 0) -> dict[str, Any]:
+        """Run a line of the runbook as it stands there, with `words` behind it; its answer, the last one of a watch."""
+        pace = PACE if line.verb in ("run", "rollback", "finalize") else ()
+        command = [sys.executable, "-m", "kafkactl", *line.words(self.names), *pace, *words, "-o", "json"]
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=900, check=False, stdin=subprocess.DEVNULL,
+            cwd=self.cluster.workdir, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        if ended.returncode != code:
+            raise LabError(f"{line.text} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr[-6000:]}")
+        looks = ended.stdout.splitlines() if "--watch" in command else [ended.stdout]
+        answer: dict[str, Any] = json.loads(looks[-1])
+        return answer
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the runbook's words for the reader's own things stand for here."""
+        return {"CLUSTER_ID": self.cluster.cluster_id(), "BROKER:9092": self.cluster.bootstrap_server}
+
+    # --- the hooks ---
+
+    def hook(self, verb: str) -> list[str]:
+        """The command of a verb, which asks this process: `stop`, `start`, `restart` or `is_running`."""
+        return [sys.executable, str(HOOK), self._path, verb, "{node_id}"]
+
+    def _inventory(self) -> str:
+        lines = [
+            f"journal = {json.dumps(str(self.cluster.workdir / 'journal'))}",
+            "[zookeeper]",
+            f"connect = {json.dumps(self.cluster.connect)}",
+            "[hooks]",
+            'template = "local"',
+            "timeout_s = 120",
+            *(f"{verb} = {json.dumps(self.hook(verb))}" for verb in ("stop", "start", "is_running")),
+        ]
+        ports = {id: plain for id, (plain, _) in self.cluster.plan.brokers.items()} | dict(
+            self.cluster.plan.controllers
+        )
+        for id, port in ports.items():
+            role = "controller" if id in self.cluster.plan.controllers else "broker"
+            lines += [
+                "[[nodes]]",
+                f'id = {id}\nrole = "{role}"\naddress = "{HOST}:{port}"',
+                f"config = {json.dumps(str(self.cluster.config_file(id)))}",
+                f"log_dirs = [{json.dumps(str(self.cluster.plan.log_dir(id)))}]",
+                f'kafka_version = "{self.cluster.release}"',
+            ]
+        return "\n".join(lines) + "\n"
+
+    def _serve(self) -> None:
+        shared_pool().act_for(self._owner)  # the nodes are those of the test, which has room for them
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                with connection, connection.makefile("rb") as lines:
+                    connection.sendall(json.dumps(self._answer(json.loads(lines.readline()))).encode())
+
+    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            node = self.cluster.node(asked["node"])
+            answer = {"exit": 0, "out": "", "err": ""}
+            try:
+                if asked["verb"] in ("stop", "restart"):
+                    self.cluster.stop(asked["node"])
+                if asked["verb"] == "restart" or (asked["verb"] == "start" and not node.alive):
+                    self.cluster.start(asked["node"], wait=False)
+                elif asked["verb"] == "is_running":
+                    answer["out"] = "running" if node.alive else "gone"
+            except Exception as error:  # a hook that fails says why
+                answer |= {"exit": 1, "err": repr(error)}
+            return answer
+
+
+class Canary:
+    """A producer that writes as long as the block lasts, and then reads what was acked. `result` has its counts."""
+
+    source = CANARY
+
+    def __init__(self, cluster: MigrationCluster, topic: str, *, interval_ms: int = 40) -> None:
+        self._runs(cluster, topic, str(interval_ms))
+
+    def _runs(self, cluster: MigrationCluster, *arguments: str) -> None:
+        class_path, name = maven.class_path(cluster.release), self.source.stem
+        classes = compiled(f"{name.lower()}-{cluster.release}", [self.source], class_path=class_path)
+        options = [*JVM_OPTIONS, *logging_options("tools"), "-cp", f"{classes}:{class_path}"]
+        self._command = [str(java.java_binary()), *map(str, options), f"kafkactl.lab.{name}",
+                         cluster.bootstrap_server, *arguments]  # fmt: skip
+        self.result: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=java.environment(),
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert self._process.stdout
+        if self._process.stdout.readline().strip() != "ready":
+            raise LabError("the canary did not begin")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            out, _ = self._process.communicate("end\n", timeout=400)
+        except subprocess.TimeoutExpired:
+            os.kill(self._process.pid, 9)
+            raise
+        pairs = (pair.partition("=") for pair in out.split())
+        self.result = {name: int(value) for name, _, value in pairs if value.isdigit()}
+
+
+class Reader(Canary):
+    """A member of a group that reads a topic as long as the block lasts, and then to its end."""
+
+    source = CANARY.with_name("Reader.java")
+
+    def __init__(self, cluster: MigrationCluster, topic: str, *, group: str = "readers") -> None:
+        self._runs(cluster, topic, group)

@@ -1,0 +1,259 @@
+"""Faults in a driven migration: hooks that misbehave, things that happen at a hook, a ZooKeeper that is slow or gone.
+
+::
+
+    with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
+        driven.at("start", 2, lambda: cluster.zookeeper.kill())
+        driven.strikes("stop", 1, FAIL)
+        with UnderWay(driven, "run") as run:
+            run.until(lambda entries: "wait-copy" in begun(entries))
+        assert run.code == 0
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from tests.lab.harness.errors import LabError
+from tests.lab.harness.pool import shared_pool
+from tests.lab.migration.cluster import MigrationCluster
+from tests.lab.migration.driven import ACCEPTED, Driven
+
+FAIL, HANG, LIE, TWICE, ANOTHER = "fail", "hang", "lie", "twice", "another"
+ANY: Final = 0
+PATIENCE_S: Final = 240.0
+_POLL_S: Final = 0.05
+
+
+class FaultyDriven(Driven):
+    """A driver whose hooks misbehave once each, in the order in which they were told to."""
+
+    def __init__(
+        self, cluster: MigrationCluster, *, connect: str | None = None, hook_timeout_s: int = 120,
+        verbs: tuple[str, ...] | None = None,
+    ) -> None:  # fmt: skip
+        """`connect` is another way to the same ZooKeeper; `verbs` replace stop, start and is_running."""
+        super().__init__(cluster)
+        self.connect = connect or cluster.connect
+        self.hook_timeout_s = hook_timeout_s
+        self.verbs = verbs
+        self.served: list[tuple[str, int]] = []
+        self._faults: list[tuple[str, int, str]] = []
+        self._happenings: list[tuple[str, int, str, Callable[[], object]]] = []
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self.rewrite()
+        return self
+
+    def rewrite(self, *, verbs: tuple[str, ...] | None = None, hook_timeout_s: int | None = None) -> None:
+        """The inventory with other hooks."""
+        self.verbs = verbs or self.verbs
+        self.hook_timeout_s = hook_timeout_s or self.hook_timeout_s
+        text = self._inventory().replace("timeout_s = 120", f"timeout_s = {self.hook_timeout_s}")
+        text = text.replace(json.dumps(self.cluster.connect), json.dumps(self.connect))
+        if self.verbs is not None:
+            lines = text.splitlines()
+            first = next(line for line in lines if line.startswith("stop = "))
+            kept = [line for line in lines if not line.startswith(("stop = ", "start = ", "is_running = "))]
+            at = next(number for number, line in enumerate(kept) if line.startswith("timeout_s"))
+            made = [first.replace("stop = ", f"{verb} = ").replace('"stop"', f'"{verb}"') for verb in self.verbs]
+            text = "\n".join([*kept[: at + 1], *made, *kept[at + 1 :]]) + "\n"
+        self.inventory.write_text(text, encoding="utf-8")
+
+    def strikes(self, verb: str, node: int, fault: str) -> None:
+        """The next hook of this verb for this node misbehaves."""
+        self._faults.append((verb, node, fault))
+
+    def mend(self) -> None:
+        """From here on they behave."""
+        self._faults.clear()
+
+    def at(self, verb: str, node: int, happens: Callable[[], object], *, when: str = "before") -> None:
+        """Have something happen before or after the next such hook (of ANY node) does its work."""
+        self._happenings.append((verb, node, when, happens))
+
+    def _serve(self) -> None:
+        while self._listener.fileno() >= 0:
+            super()._serve()  # it ends with the first hook that is gone when its answer comes
+
+    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        verb, node = asked["verb"], asked["node"]
+        self.served.append((verb, node))
+        self._happen(verb, node, "before")
+        fault = next((one for one in self._faults if one[:2] == (verb, node)), None)
+        if fault is None:
+            answer = self._well(asked)
+        else:
+            self._faults.remove(fault)
+            answer = self._badly(asked, fault[2])
+        self._happen(verb, node, "after")
+        return answer
+
+    def _happen(self, verb: str, node: int, when: str) -> None:
+        mine = ((verb, node, when), (verb, ANY, when))
+        for one in [one for one in self._happenings if one[:3] in mine]:
+            self._happenings.remove(one)
+            one[3]()
+
+    def _well(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["verb"] != "restart":
+            return super()._answer(asked)
+        stopped = super()._answer(asked | {"verb": "stop"})
+        if asked["node"] in self.cluster.broker_ids and self.cluster.connect:  # as a good hook waits
+            gone = f"/brokers/ids/{asked['node']}"
+            self.cluster.wait_for(lambda: self.cluster.znode(gone) is None, "forgotten the broker")
+        return stopped if stopped["exit"] else super()._answer(asked | {"verb": "start"})
+
+    def _badly(self, asked: dict[str, Any], fault: str) -> dict[str, Any]:
+        fine: dict[str, Any] = {"exit": 0, "out": "", "err": ""}
+        if fault == FAIL:
+            return fine | {"exit": 1, "err": "the service manager does not answer"}
+        if fault == HANG:
+            time.sleep(self.hook_timeout_s + 3)
+            return fine
+        if fault == LIE:
+            return fine | ({"out": "gone"} if asked["verb"] == "is_running" else {})
+        if fault == TWICE:
+            self._well(asked)
+            return self._well(asked)
+        assert fault == ANOTHER, fault
+        others = [one for one in self.cluster.broker_ids if one != asked["node"]]
+        return self._well(asked | {"node": others[0]})
+
+    # --- what came of it ---
+
+    @property
+    def journal(self) -> list[dict[str, Any]]:
+        """Its entries; a line that is being written is left out."""
+        return journal_in(self.cluster.workdir / "journal")
+
+    def with_other_journal(self, folder: str, *, is_copy: bool = False) -> OtherDriver:
+        """Somebody else with the same hooks and a journal of his own, a new one or a copy of ours."""
+        if is_copy:
+            shutil.copytree(self.cluster.workdir / "journal", self.cluster.workdir / folder)
+        return OtherDriver(self, folder)
+
+    def words(self, verb: str, *more: str) -> list[str]:
+        """The command line of somebody who has looked at what nobody can observe."""
+        accepted = [word for one in ACCEPTED for word in ("--accept", one)] if verb == "run" else []
+        return self.command(verb, "--yes", *accepted, *more)
+
+
+class OtherDriver:
+    """The same cluster, from another place."""
+
+    def __init__(self, driven: FaultyDriven, folder: str) -> None:
+        self._driven = driven
+        self.cluster = driven.cluster
+        self._folder = driven.cluster.workdir / folder
+        self._inventory = driven.cluster.workdir / f"{folder}.toml"
+        text = driven.inventory.read_text(encoding="utf-8")
+        ours = json.dumps(str(driven.cluster.workdir / "journal"))
+        self._inventory.write_text(text.replace(ours, json.dumps(str(self._folder))), encoding="utf-8")
+
+    @property
+    def journal(self) -> list[dict[str, Any]]:
+        """Its own."""
+        return journal_in(self._folder)
+
+    def words(self, verb: str, *more: str) -> list[str]:
+        """As the first one's."""
+        ours = str(self._driven.inventory)
+        return [str(self._inventory) if one == ours else one for one in self._driven.words(verb, *more)]
+
+
+def journal_in(folder: Path) -> list[dict[str, Any]]:
+    """The entries of the one journal in a folder, oldest first."""
+    entries = []
+    for file in folder.glob("*.jsonl"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            with contextlib.suppress(ValueError):
+                entries.append(json.loads(line))
+    return entries
+
+
+def begun(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The actions that a journal says were begun, with their targets."""
+    return [f"{one['data']['action']} {one['data']['target']}" for one in entries if one["entry"] == "intent"]
+
+
+class UnderWay:
+    """A run of kafkactl in a process of its own. Left, it has ended: `code`, `answer` and `said` tell how."""
+
+    def __init__(self, driven: FaultyDriven | OtherDriver, verb: str, *words: str) -> None:
+        self._driven = driven
+        self._command = driven.words(verb, *words)
+        self._out = driven.cluster.workdir / f"answer-{time.monotonic_ns()}.json"
+        self._err = self._out.with_suffix(".txt")
+        self.code: int | None = None
+        self.answer: dict[str, Any] = {}
+        self.took_s = 0.0
+
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(self._command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.process.kill()
+        self.code = self.process.wait(900)
+        self.took_s = time.monotonic() - self._began
+        said = self.said
+        for text in (self._out.read_text(encoding="utf-8"), said[said.find("{\n") :]):  # an error is told on stderr
+            with contextlib.suppress(ValueError):
+                self.answer = self.answer or json.loads(text)
+
+    @property
+    def said(self) -> str:
+        """What it told on its way."""
+        return self._err.read_text(encoding="utf-8")
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the findings that stopped it, or of the error."""
+        found = [one["id"] for one in self.answer.get("findings", ()) if one["severity"] == "blocker"]
+        return found or [str(self.answer.get("id", ""))]
+
+    def until(self, holds: Callable[[list[dict[str, Any]]], bool]) -> Self:
+        """Until the journal says so."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not holds(self._driven.journal):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise LabError(f"that did not come about:\n{self.said[-4000:]}\n{self._out.read_text()[-4000:]}")
+            time.sleep(_POLL_S)
+        return self
+
+
+def ended(driven: FaultyDriven | OtherDriver, verb: str, *words: str) -> UnderWay:
+    """A run from its beginning to its end."""
+    with UnderWay(driven, verb, *words) as run:
+        pass
+    return run
+
+
+def later(seconds: float, does: Callable[[], object]) -> threading.Timer:
+    """Something that happens by itself after a while; nodes that it starts are the caller's."""
+    owner = threading.get_ident()
+
+    def act() -> None:
+        shared_pool().act_for(owner)
+        does()
+
+    timer = threading.Timer(seconds, act)
+    timer.daemon = True
+    timer.start()
+    return timer

@@ -1,0 +1,72 @@
+"""The records of a metadata log on disk, and those of the copy in it, by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafkactl.adapters.logs.source import open_source
+from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.log.frame import MetadataRecord, decode_record
+from kafkactl.protocol.record_batch import decode_header, decode_records
+
+NAME = "ZK Migration"
+# Nodes may register while the copy is under way, and then stand between its begin and end.
+NOT_COPIED = ("NoOpRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "RegisterControllerRecord")
+
+COPIED = (
+    "TopicRecord", "PartitionRecord", "ConfigRecord", "UserScramCredentialRecord", "ClientQuotaRecord",
+    "ProducerIdsRecord", "AccessControlEntryRecord", "DelegationTokenRecord", "ZkMigrationStateRecord",
+)  # fmt: skip
+
+
+def batches(log: Path) -> Iterator[tuple[int, tuple[MetadataRecord, ...]]]:
+    """First offset and records of each data batch of the segments; nothing where there is no log yet."""
+    if not log.is_dir():
+        return
+    for file in open_source(str(log)).segments:
+        for run in walk_runs(file.pieces(), file=file.name):
+            for position in run.positions if isinstance(run, BatchRun) else ():
+                header = decode_header(run.data, position)
+                if not header.is_control:
+                    found = decode_records(run.data, header)
+                    yield header.base_offset, tuple(decode_record(one.value or b"") for one in found)
+
+
+def records(log: Path) -> Iterator[tuple[int, MetadataRecord]]:
+    """Offset and record of everything in the segments."""
+    for first, found in batches(log):
+        for delta, record in enumerate(found):
+            yield first + delta, record
+
+
+def copied_batches(log: Path) -> list[tuple[MetadataRecord, ...]]:
+    """The batches of the last copy, from the one with BeginTransaction to the one with EndTransaction, nothing else.
+
+    Below metadata.version 3.6-IV1 there are no transactions: up to the ZkMigrationState that says that it is done.
+    """
+    found: list[tuple[MetadataRecord, ...]] = []
+    bare: list[tuple[MetadataRecord, ...]] = []
+    inside = begun = False
+    for _, batch in batches(log):
+        if any(one.type == "BeginTransactionRecord" and one.data["Name"] == NAME for one in batch):
+            found, inside, begun = [], True, True
+        kept = tuple(one for one in batch if one.type not in NOT_COPIED)
+        if inside and kept:
+            found.append(kept)
+        inside = inside and not any(one.type == "EndTransactionRecord" for one in batch)
+        if kept and not (bare and _is_done(bare[-1])) and all(_is_copied(one) for one in kept):
+            bare.append(kept)
+    return found if begun else bare
+
+
+def _is_copied(record: MetadataRecord) -> bool:
+    return (
+        record.type in COPIED
+        and record.data.get("ZkMigrationState", ZkMigrationState.MIGRATION) == ZkMigrationState.MIGRATION
+    )
+
+
+def _is_done(batch: tuple[MetadataRecord, ...]) -> bool:
+    return any(one.type == "ZkMigrationStateRecord" for one in batch)

@@ -1,0 +1,69 @@
+"""The command lines of docs/migration.md, and who has run which of them.
+
+::
+
+    runbook = Runbook()
+    for line in runbook.section("1."):
+        …
+        runbook.ran(line)
+    assert runbook.left == []
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = Path(__file__).parents[3] / "docs" / "migration.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One command line as it stands there, under the first word or words of its heading."""
+
+    section: str
+    text: str
+
+    def words(self, names: Mapping[str, str]) -> list[str]:
+        """Without the program's name; words that stand for something of the reader's are in `names`."""
+        return [names.get(one, one) for one in shlex.split(self.text)[1:]]
+
+    @property
+    def verb(self) -> str:
+        """`status`, `run`, `rollback` …"""
+        return shlex.split(self.text)[2]
+
+
+class Runbook:
+    """The lines in the page's order, and which of them were run."""
+
+    def __init__(self) -> None:
+        page = PAGE.read_text(encoding="utf-8")
+        parts = [(part.splitlines()[0].strip(), part) for part in re.split(r"(?m)^## ", page)[1:]]
+        self.lines = [
+            Line(section=name, text=text)
+            for name, part in parts
+            for text in re.findall(r"(?m)^    (kafkactl .+)$", part)
+        ]
+        self._ran: Counter[Line] = Counter()
+
+    def section(self, begins: str) -> list[Line]:
+        """The lines under the heading that begins so. Raises KeyError where there is none, or none has lines."""
+        found = [one for one in self.lines if one.section.startswith(begins)]
+        if not found:
+            raise KeyError(begins)
+        return found
+
+    def ran(self, line: Line) -> None:
+        """A line was run, and ended as it should."""
+        self._ran[line] += 1
+
+    @property
+    def left(self) -> list[str]:
+        """What stands in the runbook and was not run."""
+        wanted = Counter(self.lines)
+        return [one.text for one in self.lines if self._ran[one] < wanted[one]]

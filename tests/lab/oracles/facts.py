@@ -1,0 +1,39 @@
+"""What the enumerations inside the jars of a release say, by way of ``KafkaFacts.java``.
+
+The Java is compiled once and run once a release and test run.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from pathlib import Path
+
+from tests.lab.harness import java, maven
+from tests.lab.harness.compiler import compiled
+from tests.lab.harness.errors import LabError
+
+_SOURCE = Path(__file__).parents[1] / "java" / "KafkaFacts.java"
+
+
+@functools.cache
+def facts(release: str) -> tuple[tuple[str, ...], ...]:
+    """The lines that ``KafkaFacts`` prints for a release, each as its words."""
+    path = os.pathsep.join((maven.class_path(release), str(compiled("kafka-facts", [_SOURCE]))))
+    command = [
+        java.java_binary(),
+        "-Xmx128m",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-Xshare:auto",
+        "-cp",
+        path,
+    ]
+    run = subprocess.run(
+        [*map(str, command), "kafkactl.lab.KafkaFacts"],
+        env=java.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    if run.returncode != 0:
+        raise LabError(f"the facts of Kafka {release} could not be read:\n{run.stderr}")
+    return tuple(tuple(line.split(" ")) for line in run.stdout.splitlines())

@@ -1,0 +1,187 @@
+"""`quorum describe` on clusters of released Kafka: against Kafka's own tool, without a leader, and from disks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.conftest import Run
+from tests.lab.harness import releases
+from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.harness.cluster_fixtures import ClusterOf
+from tests.lab.harness.storage_tool import StorageToolServer
+
+Kafkactl = Callable[..., Run]
+TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
+EVERY = [
+    pytest.param(version, marks=() if version in ("3.9.2", "4.4.0") else pytest.mark.campaign)
+    for version in ("3.9.2", "4.0.2", "4.3.1", "4.4.0")
+]
+MOVING = ("HighWatermark", "MaxFollowerLag", "MaxFollowerLagTimeMs")
+
+
+def tool_of(release: str) -> str:
+    """The release whose tool is used: of the newest no tools are published."""
+    return release if "kafka-tools" in releases.release(release).tools else releases.NEWEST_WITH_TOOLS
+
+
+def bootstraps(cluster: KafkaCluster) -> list[tuple[str, str]]:
+    return [
+        ("--bootstrap-controller", cluster.bootstrap_controller),
+        ("--bootstrap-server", cluster.bootstrap_server),
+    ]
+
+
+def status_of(text: str) -> dict[str, str]:
+    """Label and value of each line, blanks between them kept out."""
+    return {line.partition(":")[0]: line.partition(":")[2].strip() for line in text.strip().splitlines()}
+
+
+def table_of(text: str) -> list[dict[str, str]]:
+    header, *rows = [[cell.strip() for cell in line.split("\t")] for line in text.strip("\n").splitlines()]
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("release", EVERY)
+def test_what_is_shown_is_what_kafkas_tool_shows(
+    release: str, cluster_of: ClusterOf, storage_tool: StorageToolServer, kafkactl: Kafkactl
+) -> None:
+    cluster = cluster_of(release, controllers=3, brokers=1)
+    for option, addresses in bootstraps(cluster):
+        connection = [option, addresses, "describe"]
+        before = kafkactl("quorum", *connection, "-o", "json")
+        theirs = storage_tool.run_tool(tool_of(release), TOOL, [*connection, "--status"])
+        ours = kafkactl("quorum", *connection, "--status")
+        assert (before.code, theirs.exit_code, ours.code) == (0, 0, 0), (before, theirs, ours)
+        mine, kafkas = status_of(ours.stdout), status_of(theirs.stdout)
+        assert list(mine) == list(kafkas)
+        assert re.findall(r"^\S+ +", ours.stdout, re.M) == re.findall(r"^\S+ +", theirs.stdout, re.M)
+        fixed = [label for label in mine if label not in MOVING]
+        assert [mine[label] for label in fixed] == [kafkas[label] for label in fixed]
+        seen = before.json["high_watermark"], int(kafkas["HighWatermark"]), int(mine["HighWatermark"])
+        assert list(seen) == sorted(seen)
+
+        theirs = storage_tool.run_tool(tool_of(release), TOOL, [*connection, "--replication"])
+        ours = kafkactl("quorum", *connection, "--replication")
+        mine_rows, their_rows = table_of(ours.stdout), table_of(theirs.stdout)
+        assert [list(row) for row in mine_rows] == [list(row) for row in their_rows]
+        for column in ("NodeId", "DirectoryId", "Status"):
+            assert [row[column] for row in mine_rows] == [row[column] for row in their_rows], column
+        assert all(
+            int(mine["LogEndOffset"]) >= int(row["LogEndOffset"])
+            for mine, row in zip(mine_rows, their_rows, strict=True)
+        )
+        human = kafkactl("quorum", *connection, "--replication", "--human-readable").stdout
+        assert all(row["LastFetchTimestamp"].endswith(" ms ago") for row in table_of(human))
+
+
+@pytest.mark.parametrize("release", ["3.6.2", pytest.param("3.3.2", marks=pytest.mark.campaign)])
+def test_a_static_quorum_of_an_old_release(
+    release: str, cluster_of: ClusterOf, storage_tool: StorageToolServer, kafkactl: Kafkactl
+) -> None:
+    cluster = cluster_of(release, controllers=3, brokers=1, dynamic=False)
+    connection = ["--bootstrap-server", cluster.bootstrap_server]
+    theirs = storage_tool.run_tool(release, tool_class(release), [*connection, "describe", "--status"])
+    run = kafkactl("quorum", "describe", *connection, "-o", "json")
+    assert (run.code, theirs.exit_code) == (0, 0), (run, theirs)
+    told, kafkas = run.json, status_of(theirs.stdout)
+    assert (told["mode"], told["kraft_version"], told["majority"], told["tolerates"]) == ("static", 0, 2, 1)
+    assert (told["cluster_id"], told["leader_id"], told["leader_epoch"]) == (
+        kafkas["ClusterId"], int(kafkas["LeaderId"]), int(kafkas["LeaderEpoch"]),
+    )  # fmt: skip
+    for group, label in (("voters", "CurrentVoters"), ("observers", "CurrentObservers")):
+        assert [one["id"] for one in told[group]] == sorted(json.loads(kafkas[label]))
+        assert {one["directory_id"] for one in told[group]} == {None}
+    # Controllers answer us though Kafka's own tools cannot ask them before 3.7.
+    direct = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
+    assert (direct.code, direct.json["leader_id"], direct.json["mode"]) == (0, told["leader_id"], "static")
+
+
+def tool_class(release: str) -> str:
+    return "kafka.admin.MetadataQuorumCommand" if release < "3.6" else TOOL
+
+
+@pytest.mark.parametrize("release", EVERY)
+def test_directory_ids_of_a_static_quorum_are_never_shown(
+    release: str, new_cluster: ClusterOf, kafkactl: Kafkactl
+) -> None:
+    cluster = new_cluster(release, controllers=1, brokers=0, dynamic=False).start()
+    told = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json").json
+    assert (told["mode"], [one["directory_id"] for one in told["voters"]]) == ("static", [None])
+
+
+@pytest.mark.parametrize(
+    "release", ["4.4.0", *(pytest.param(one, marks=pytest.mark.campaign) for one in ("3.9.2", "4.0.2", "4.3.1"))]
+)
+def test_without_a_leader_controllers_and_disks_answer(release: str, cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
+    cluster = cluster_of(release, controllers=3, brokers=1)
+    healthy = cluster.quorum()
+    lost = [one for one in cluster.controller_ids if one != healthy["LeaderId"]]
+    left = healthy["LeaderId"]
+    cluster.kill(lost[0])
+    cluster.pause(lost[1])
+    connection = ["--bootstrap-controller", cluster.bootstrap_controller, "-o", "json"]
+    run = cluster.wait_for(lambda: _leaderless(kafkactl("quorum", "describe", *connection)), "lost its leader")
+    told = run.json
+    assert (told["cluster_id"], told["mode"], told["high_watermark"]) == (cluster.cluster_id, "dynamic", None)
+    assert (told["voters"], told["majority"], told["tolerates"]) == ([], None, None)
+    assert told["leader_epoch"] >= healthy["LeaderEpoch"]
+    assert {one["id"]: one["answers"] for one in told["nodes"]} == {left: True} | dict.fromkeys(lost, False)
+    assert {"no-quorum-leader", "voters-not-known"} <= {one["id"] for one in told["findings"]}
+
+    disks = [word for one in cluster.controller_ids for word in ("--log-dir", _log_dir(cluster, one))]
+    told = kafkactl("quorum", "describe", *connection, *disks).json
+    assert {one["id"]: one["alive"] for one in told["voters"]} == {left: True} | dict.fromkeys(lost, False)
+    assert (told["leader_id"], told["majority"], told["tolerates"]) == (-1, 2, -1)
+    assert {one["id"]: one["directory_id"] for one in told["voters"]} == {
+        one: cluster.directory_id(one) for one in cluster.controller_ids
+    }
+    _check_disks(cluster, told, healthy)
+
+    # A broker knows no leader either and keeps the question; its configuration leads to the controllers.
+    through_broker = kafkactl("quorum", "describe", "--bootstrap-server", cluster.bootstrap_server, "-o", "json")
+    assert (through_broker.code, through_broker.json["leader_id"]) == (7, -1), through_broker
+    assert {one["id"] for one in through_broker.json["nodes"] if one["answers"] and one["role"] == "controller"} == {
+        left
+    }
+
+    alone = kafkactl("quorum", "describe", *disks, "-o", "json")
+    assert (alone.code, alone.json["leader_id"], alone.json["tolerates"]) == (7, -1, None)
+    assert {one["alive"] for one in alone.json["voters"]} == {None}
+    _check_disks(cluster, alone.json, healthy)
+
+
+def _leaderless(run: Run) -> Run | None:
+    if run.code != 7 or run.json["leader_id"] != -1:
+        return None
+    return run
+
+
+def _log_dir(cluster: KafkaCluster, node_id: int) -> str:
+    return cluster.node(node_id).config["log.dirs"]
+
+
+def _check_disks(cluster: KafkaCluster, told: Mapping[str, Any], healthy: Mapping[str, Any]) -> None:
+    disks = {one["node_id"]: one for one in told["disks"]}
+    assert set(disks) == set(cluster.controller_ids)
+    for node_id, disk in disks.items():
+        assert (disk["cluster_id"], disk["directory_id"], disk["kraft_version"]) == (
+            cluster.cluster_id, cluster.directory_id(node_id), 1,
+        )  # fmt: skip
+        assert disk["leader_epoch"] >= disk["last_epoch"] >= healthy["LeaderEpoch"]
+        assert disk["log_end_offset"] >= healthy["HighWatermark"]
+
+
+def test_the_disks_of_a_stopped_static_quorum(new_cluster: ClusterOf, kafkactl: Kafkactl) -> None:
+    cluster = new_cluster("3.9.2", controllers=3, brokers=0, dynamic=False).start()
+    healthy = cluster.quorum()
+    cluster.kill(1, 2, 3)
+    disks = [word for one in cluster.controller_ids for word in ("--log-dir", _log_dir(cluster, one))]
+    run = kafkactl("quorum", "describe", *disks, "-o", "json")
+    assert (run.code, run.json["mode"], run.json["leader_epoch"]) == (7, None, healthy["LeaderEpoch"])
+    assert [one["id"] for one in run.json["voters"]] == [1, 2, 3]
+    assert max(one["log_end_offset"] for one in run.json["disks"]) >= healthy["HighWatermark"]

@@ -1,0 +1,240 @@
+"""What is done to the nodes of a scene, and requests that go to Kafka as they are, past every guard of ours."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafkactl.adapters.kafka.cluster_view import Role, error_codes_in
+from kafkactl.adapters.kafka.connection import Connection
+from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.values import Uuid
+from tests.lab.scenes.scene import NO_ANSWER, Asking, Deed, Stage, registered
+
+_UNSUPPORTED_VERSION = 35
+
+
+def kill(*who: int | str) -> Deed:
+    """SIGKILL; a dead broker is fenced, and known as such, a session time-out later."""
+
+    def deed(stage: Stage) -> None:
+        ids = [stage.part(one) for one in who]
+        stage.cluster.kill(*ids)
+        if any(one in stage.cluster.broker_ids for one in ids):
+            stage.cluster.wait_for(lambda: not _unfenced(stage) & set(ids), "fenced the dead brokers", 30)
+
+    return deed
+
+
+def start(*who: int | str) -> Deed:
+    """Start again, and wait until the cluster is complete."""
+
+    def deed(stage: Stage) -> None:
+        stage.cluster.start(*[stage.part(one) for one in who])
+
+    return deed
+
+
+def rise(*who: int | str) -> Deed:
+    """Start dead nodes again, while others stay dead."""
+
+    def deed(stage: Stage) -> None:
+        for one in who:
+            stage.cluster.node(stage.part(one)).start()
+        stage.cluster.wait_complete()
+
+    return deed
+
+
+def run_as(who: int, release: str) -> Deed:
+    """Other binaries on that node."""
+
+    def deed(stage: Stage) -> None:
+        stage.cluster.change_release(who, release)
+        stage.cluster.wait_complete()
+
+    return deed
+
+
+def _unfenced(stage: Stage) -> set[int]:
+    with stage.cluster.client(Role.BROKER, timeout_ms=5_000, request_timeout_ms=2_000) as client:
+        return {node.id for node in client.cluster().nodes if not node.fenced}
+
+
+def back_again(who: int | str) -> Deed:
+    """Wait until a live controller has registered again, which it does by itself."""
+
+    def deed(stage: Stage) -> None:
+        key = ("controller", stage.part(who))
+        stage.cluster.wait_for(lambda: key in registered(stage), f"{key} registered again", 30)
+
+    return deed
+
+
+def request(name: str, field: str, who: int | str) -> Asking:
+    """Ask Kafka by the bare request: it has no tool with these words."""
+
+    def ask(stage: Stage, words: Sequence[str]) -> int:
+        with stage.cluster.client(timeout_ms=10_000) as client:
+            try:
+                code: int = client.ask_active_controller(name, {field: stage.part(who)}, changes=True).body["ErrorCode"]
+            except UnknownOutcomeError:
+                return NO_ANSWER
+            except UnreachableError as error:
+                if error.id != "request-not-supported":
+                    raise
+                return _UNSUPPORTED_VERSION
+        return code
+
+    return ask
+
+
+def pause(*who: int | str) -> Deed:
+    """SIGSTOP, and long enough for the leader to know."""
+
+    def deed(stage: Stage) -> None:
+        ids = [stage.part(one) for one in who]
+        stage.cluster.pause(*ids)
+        stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the paused voters", 15)
+
+    return deed
+
+
+def resume(*who: int | str) -> Deed:
+    """SIGCONT."""
+
+    def deed(stage: Stage) -> None:
+        stage.cluster.resume(*[stage.part(one) for one in who])
+        stage.cluster.wait_complete()
+
+    return deed
+
+
+def lose_disk(who: int | str) -> Deed:
+    """Another, empty disk in the place of that node's; it follows again as an observer."""
+
+    def deed(stage: Stage) -> None:
+        node_id = stage.part(who)
+        know_dead(node_id)(stage)
+        key = stage.cluster.replace_disk(node_id)
+        stage.cluster.wait_for(lambda: (node_id, key) in _observers(stage), "the new disk as an observer", 60)
+
+    return deed
+
+
+def know_dead(*who: int | str) -> Deed:
+    """SIGKILL, and wait until the leader has missed them for longer than it takes as alive."""
+
+    def deed(stage: Stage) -> None:
+        ids = [stage.part(one) for one in who]
+        stage.cluster.kill(*ids)
+        stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the dead voters", 15)
+
+    return deed
+
+
+def freeze_at(name: str, *who: int | str, for_s: float | None = None) -> Deed:
+    """Pause these nodes in the moment in which our client sends that request, for good or for some seconds."""
+
+    def deed(stage: Stage) -> None:
+        ids = [stage.part(one) for one in who]
+
+        def freeze() -> None:
+            stage.undo()
+            stage.cluster.pause(*ids)
+            if for_s is not None:
+                threading.Timer(for_s, stage.cluster.resume, ids).start()
+
+        stage.undo = _watch_client(name, freeze)
+
+    return deed
+
+
+def thaw(*who: int | str) -> Deed:
+    """The nodes go on."""
+
+    def deed(stage: Stage) -> None:
+        stage.cluster.resume(*[stage.part(one) for one in who])
+
+    return deed
+
+
+def _watch_client(name: str, happens: Callable[[], None]) -> Callable[[], None]:
+    """Have something happen right before the client sends a change of that name; returns what undoes it."""
+    kept = Connection.ask
+
+    def ask(self: Connection, asked: str, body: Mapping[str, Any], **more: Any) -> Any:
+        if asked == name and not body.get("ValidateOnly"):
+            happens()
+        return kept(self, asked, body, **more)
+
+    Connection.ask = ask  # type: ignore[method-assign]
+
+    def undo() -> None:
+        Connection.ask = kept  # type: ignore[method-assign]
+
+    return undo
+
+
+def _silent(stage: Stage, ids: Sequence[int]) -> bool:
+    """Whether the leader has not been asked by any of these for 5 s, as it says itself."""
+    try:
+        quorum = stage.cluster.quorum()
+    except KafkactlError:
+        return False
+    replicas = [*quorum["CurrentVoters"], *quorum["Observers"]]
+    newest = max(one["LastFetchTimestamp"] for one in replicas)
+    return all(newest - one["LastFetchTimestamp"] > 5_000 for one in replicas if one["ReplicaId"] in ids)
+
+
+def _observers(stage: Stage) -> set[tuple[int, str]]:
+    try:
+        found = stage.cluster.quorum()["Observers"]
+    except KafkactlError:
+        return set()
+    return {(one["ReplicaId"], str(one["ReplicaDirectoryId"])) for one in found}
+
+
+def remove_bare(who: int | str) -> Asking:
+    """RemoveRaftVoter as it is, whatever follows from it."""
+
+    def ask(stage: Stage, words: Sequence[str]) -> int:
+        node_id = stage.part(who)
+        key = stage.cluster.voters().get(node_id, stage.cluster.disks.directory_ids[node_id])
+        return _sent(stage, "RemoveRaftVoter", {"VoterId": node_id, "VoterDirectoryId": Uuid.parse(key)})
+
+    return ask
+
+
+def add_bare(who: int | str) -> Asking:
+    """AddRaftVoter as it is, with the endpoint of the node, a broker's too."""
+
+    def ask(stage: Stage, words: Sequence[str]) -> int:
+        node_id = stage.part(who)
+        cluster = stage.cluster
+        is_controller = node_id in cluster.disks.controller_ports
+        at = cluster.controller_address(node_id) if is_controller else cluster.broker_address(node_id)
+        listener = {"Name": "CONTROLLER", "Host": at.host, "Port": at.port}
+        key = Uuid.parse(cluster.directory_id(node_id))
+        body = {"TimeoutMs": 5_000, "VoterId": node_id, "VoterDirectoryId": key, "Listeners": [listener]}
+        return _sent(stage, "AddRaftVoter", body)
+
+    return ask
+
+
+def convert_bare(stage: Stage, words: Sequence[str]) -> int:
+    """kraft.version=1 by the bare request."""
+    update = {"Feature": "kraft.version", "MaxVersionLevel": 1, "UpgradeType": 1}
+    with stage.cluster.client(timeout_ms=8_000, request_timeout_ms=6_000) as client:
+        body = client.ask_active_controller("UpdateFeatures", {"FeatureUpdates": [update]}, changes=True).body
+    return next(error_codes_in(body), 0)
+
+
+def _sent(stage: Stage, name: str, body: dict[str, Any]) -> int:
+    with stage.cluster.client(timeout_ms=8_000, request_timeout_ms=6_000) as client:
+        try:
+            answer = client.ask_active_controller(name, {"ClusterId": stage.cluster.cluster_id, **body}, changes=True)
+        except KafkactlError:
+            return NO_ANSWER
+    return next(error_codes_in(answer.body), 0)

@@ -1,0 +1,121 @@
+"""What kafkactl predicts of live clusters is what they then do: the same verdict in every scene.
+
+`make test` plays one course of each kind; the campaign plays all of them and writes docs/proof/live.md.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+from tests.lab.harness.cluster_fixtures import ClusterOf
+from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.scenes import features as scenes_features
+from tests.lab.scenes import quorum as scenes_quorum
+from tests.lab.scenes.scene import Course, Seen, Stage, play
+
+PROOF = Path(__file__).parents[3] / "docs" / "proof" / "live.md"
+COURSES = (*scenes_features.ALL, *scenes_quorum.ALL)
+Kafkactl = Callable[..., Run]
+Play = Callable[[Course], list[Seen]]
+
+
+@pytest.fixture
+def play_course(
+    new_cluster: ClusterOf, kafkactl: Kafkactl, storage_tool: StorageToolServer,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Play]:  # fmt: skip
+    """Play a course on a cluster of its own; journals go to the test's folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def play_(course: Course) -> list[Seen]:
+        with new_cluster(course.release, **course.shape) as cluster:
+            cluster.start()
+            return play(course, Stage(cluster=cluster, kafkactl=kafkactl, tool=storage_tool))
+
+    yield play_
+
+
+def part(course: Course, *names: str) -> Course:
+    """Some scenes of a course."""
+    found = {scene.name: scene for scene in course.scenes}
+    return replace(course, scenes=tuple(found[name] for name in names))
+
+
+SAMPLE = (
+    part(
+        scenes_features.COURSES[2],
+        "up by one level", "down within a run of levels", "down across a metadata change",
+        "a feature whose dependency is missing", "a feature and what it depends on",
+    ),
+    part(
+        scenes_quorum.ALL[2],
+        "from one voter to three", "one of three dead, a healthy one removed",
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("course", SAMPLE, ids=lambda course: course.name)
+def test_what_is_predicted_happens(course: Course, play_course: Play) -> None:
+    assert [seen for seen in play_course(course) if not seen.agrees] == []
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("course", COURSES, ids=lambda course: course.name)
+def test_what_is_predicted_happens_in_every_scene(course: Course, play_course: Play) -> None:
+    began = time.monotonic()
+    seen = play_course(course)
+    record(course, seen, time.monotonic() - began)
+    assert [one for one in seen if not one.agrees] == []
+    assert len(seen) == len(course.scenes)
+
+
+def record(course: Course, seen: Sequence[Seen], seconds: float) -> None:
+    """Put a course into the page, in place of its last run; the rest of the page is what the other courses left."""
+    sections = _sections() | {course.name: _section(course, seen, seconds)}
+    known = [one.name for one in COURSES if one.name in sections]
+    body = "\n\n".join(f"## {name}\n\n{sections[name].strip()}" for name in known)
+    rows = [line for name in known for line in sections[name].splitlines() if line.startswith("| ")]
+    scenes = [line for line in rows if not line.startswith("| scene ")]
+    differ = sum("**differs**" in line for line in scenes)
+    head = _HEAD.format(scenes=len(scenes), same=len(scenes) - differ, clusters=len(known), courses=len(COURSES))
+    PROOF.write_text(f"{head}\n{body}\n", encoding="utf-8")
+
+
+_HEAD = """# What is predicted of a live cluster is what happens
+
+Written by the run of `make lab` (tests/lab/scenes/test_live_scenes.py), a section a cluster.
+
+{scenes} scenes on {clusters} of {courses} clusters; the prediction was right in {same}. In each scene `--dry-run`
+predicts, then the change is made: by kafkactl where it would make it, and where it refuses by Kafka's own tool or
+request, so that a refusal is judged by what would have happened. The truth is read from the nodes.
+"""
+
+
+def _sections() -> dict[str, str]:
+    text = PROOF.read_text(encoding="utf-8") if PROOF.exists() else ""
+    parts = re.split(r"(?m)^## (.+)\n", text)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _section(course: Course, seen: Sequence[Seen], seconds: float) -> str:
+    releases = ", ".join(sorted({course.release, *dict(course.shape.get("releases", {})).values()}))
+    agreed = sum(one.agrees for one in seen)
+    lines = [
+        f"Kafka {releases}; {datetime.now(UTC):%Y-%m-%d}; {agreed} of {len(course.scenes)} agree; {seconds:.0f} s.",
+        "",
+        "| scene | predicted | happened | done by | s |",
+        "|---|---|---|---|---|",
+    ]
+    for one in seen:
+        remark = "" if one.agrees else f" **differs** {'; '.join(one.remarks)}"
+        lines.append(f"| {one.scene} | {one.predicted} | {one.happened}{remark} | {one.by} | {one.seconds:.0f} |")
+    return "\n".join(lines)

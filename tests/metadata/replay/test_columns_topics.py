@@ -1,0 +1,105 @@
+"""Topics that are columns still say the same as topics that are made, and are a value like them."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from bench.log_generator import LogGenerator, Shape
+from kafkactl.metadata.image.json import image_json, image_sha256, image_text
+from kafkactl.metadata.image.model import Image, PackedTopics
+from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.log.frame import encode_record
+from kafkactl.metadata.replay.batches import replay_runs
+from kafkactl.metadata.replay.fast import FastReplaying
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.schema.definitions import message
+from kafkactl.values import Uuid
+
+pytest.importorskip("numpy")
+
+SHAPE = Shape(records=6_000, partitions=1_500, brokers=9, seed=5)
+
+
+def _batches() -> list[bytes]:
+    return list(LogGenerator(SHAPE).batches())
+
+
+def _by_columns(data: bytes, start: Image | None = None) -> FastReplaying:
+    replaying = FastReplaying(worth_bytes=0) if start is None else FastReplaying(start, worth_bytes=0)
+    _go_on(replaying, data)
+    return replaying
+
+
+def _go_on(replaying: FastReplaying, data: bytes) -> None:
+    for run in walk_runs([data]):
+        assert isinstance(run, BatchRun)
+        replaying.take_run(run.data, run.positions, run.base)
+
+
+def _plain(data: bytes, start: Image | None = None) -> Image:
+    return replay_runs(walk_runs([data]), *([] if start is None else [start])).image
+
+
+def test_counts_and_text_are_told_before_any_topic_is_made():
+    data = b"".join(_batches())
+    plain, packed = _plain(data), _by_columns(data).image()
+
+    assert isinstance(packed.topics, PackedTopics)
+    assert not isinstance(plain.topics, PackedTopics)
+    assert (packed.partition_count(), len(packed.topics)) == (plain.partition_count(), len(plain.topics))
+    assert packed.leaderless_count() == plain.leaderless_count() > 0
+    assert "".join(image_text(packed)) == "".join(image_text(plain))
+    assert image_sha256(packed) == image_sha256(plain)
+    assert packed.topics._made is None
+    assert packed.topics == plain.topics
+    assert plain == packed
+    assert image_json(packed) == image_json(plain)
+
+
+def test_it_is_a_value_that_can_be_sent_and_asked():
+    data = b"".join(_batches())
+    plain, packed = _plain(data), _by_columns(data).image()
+    id = next(iter(plain.topics))
+
+    assert pickle.loads(pickle.dumps(packed)) == plain
+    assert packed.topics[id] == plain.topics[id]
+    assert id in packed.topics
+    assert set(packed.topics) == set(plain.topics)
+    assert sorted(one.name for one in packed.topics.values()) == sorted(plain.topic_ids)
+    assert dict(packed.topics.items()) == plain.topics
+    with pytest.raises(TypeError):
+        packed.topics[id] = plain.topics[id]
+
+
+def test_what_follows_does_not_change_it():
+    batches = _batches()
+    first, rest = b"".join(batches[: len(batches) // 2]), b"".join(batches[len(batches) // 2 :])
+    replaying = _by_columns(first)
+    before = replaying.image()
+    _go_on(replaying, rest)
+
+    assert before == _plain(first)
+    assert replaying.image() == _plain(first + rest)
+
+
+def test_partitions_that_no_record_of_the_log_touched_are_there_too():
+    batches = _batches()
+    start, end = _plain(b"".join(batches[:-3])), b"".join(batches[-3:])
+
+    assert _by_columns(end, start).image() == _plain(end, start)
+
+
+def test_topics_without_partitions_are_there_too():
+    generator = LogGenerator(SHAPE)
+    data = b"".join(generator.batches())
+    value = encode_record(message("TopicRecord"), 0, {"Name": "a-empty", "TopicId": Uuid(bytes(15) + b"x")})
+    at = generator.expected().last_offset + 1
+    data += encode_batch([(None, value)], base_offset=at, timestamp_ms=0, partition_leader_epoch=9)
+    packed, plain = _by_columns(data).image(), _plain(data)
+
+    assert isinstance(packed.topics, PackedTopics)
+    assert '"topics":[{"name":"a-empty",' in "".join(image_text(packed))
+    assert image_sha256(packed) == image_sha256(plain)
+    assert packed == plain

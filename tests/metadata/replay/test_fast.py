@@ -1,0 +1,267 @@
+"""The replay by columns says what the plain one says, of sound logs, odd ones and any other bytes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.log_generator import LogGenerator, Shape
+from bench.log_state import expected_of
+from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.model import EMPTY, Image
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.replay import fast as replay_fast
+from kafkactl.metadata.replay.batches import BatchReplaying, replay_runs
+from kafkactl.metadata.replay.columns import frame as columns_frame
+from kafkactl.metadata.replay.columns import table as columns_table
+from kafkactl.metadata.replay.columns.bytes import ByteNumbers, Window
+from kafkactl.metadata.replay.fast import FastReplaying
+from kafkactl.metadata.replay.reference import Replay
+from kafkactl.protocol.record_batch import encode_batch
+from tests.dryrun import odd_logs
+from tests.dryrun.odd_logs import CASES, LEVEL, change, encoded, partition, topic
+from tests.metadata.goldens import BATCH_FILES, golden
+from tests.metadata.image.goldens import log, snapshots
+from tests.metadata.random_logs import random_log
+from tests.metadata.replay.test_batches import log_of, value_of
+from tests.protocol.batches import batch, record
+
+SEEDS = st.integers(min_value=0, max_value=2**32)
+PLACES = st.integers(min_value=0, max_value=1 << 30)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def by_columns_at_any_size() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(replay_fast, "_FEW_RECORDS", 0)
+        patched.setattr(columns_frame, "_FEW", 2)
+        patched.setattr(columns_table, "_FLUSHED_AT_ONCE", 7)
+        yield
+
+
+def in_pieces(data: bytes, size: int) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def plainly(data: bytes, start: Image = EMPTY, **options: object) -> Replay:
+    return replay_runs(walk_runs([data]), start, **options)
+
+
+def fast(data: bytes, start: Image = EMPTY, *, piece: int = 1 << 30, **options: object) -> Replay:
+    return replay_fast.replay_fast(walk_runs(in_pieces(data, piece)), start, worth_bytes=0, **options)
+
+
+def assert_same(data: bytes, start: Image = EMPTY, *, piece: int = 1 << 30, **options: object) -> Replay:
+    found, expected = fast(data, start, piece=piece, **options), plainly(data, start, **options)
+    assert found.image == expected.image
+    assert found == expected
+    return found
+
+
+def generated(seed: int, records: int = 3_000, **shape: int) -> bytes:
+    return b"".join(LogGenerator(Shape(records=records, partitions=records // 5, seed=seed, **shape)).batches())
+
+
+@pytest.mark.slow
+@given(seed=SEEDS, piece=st.integers(200, 20_000))
+def test_random_logs(seed, piece):
+    rng = random.Random(seed)
+    assert_same(log_of(map(value_of, random_log(rng, 150)), rng), piece=piece)
+
+
+@given(seed=SEEDS, first=st.integers(0, 130), length=st.integers(0, 130))
+def test_a_window_of_a_log(seed, first, length):
+    rng = random.Random(seed)
+    data = log_of(map(value_of, random_log(rng, 120)), rng)
+    start = plainly(data, end_offset=first).image
+    assert_same(data, start, first_offset=first, end_offset=first + length)
+
+
+@given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
+def test_values_with_wrong_bytes_in_them(seed, changed):
+    """The CRC is right, as if a broken controller had written them."""
+    rng = random.Random(seed)
+    values = [bytearray(value_of(one)) for one in random_log(rng, 60)]
+    for place, byte in changed:
+        value = values[place % len(values)]
+        value[rng.randrange(min(len(value), 64))] = byte
+    assert_same(log_of(map(bytes, values), rng))
+
+
+@pytest.mark.slow
+@given(seed=st.integers(0, 50), changes=st.lists(st.tuples(PLACES, st.integers(1, 255)), min_size=1, max_size=4))
+def test_flipped_bytes(seed, changes):
+    data = bytearray(generated(seed, 800))
+    for place, mask in changes:
+        data[place % len(data)] ^= mask
+    assert_same(bytes(data), piece=9_000)
+
+
+@pytest.mark.slow
+@given(seed=st.integers(0, 50), order=st.randoms(use_true_random=False), dropped=st.integers(0, 5))
+def test_batches_that_are_missing_or_stand_elsewhere(seed, order, dropped):
+    batches = list(LogGenerator(Shape(records=800, partitions=150, seed=seed)).batches())
+    for _ in range(dropped):
+        batches.pop(order.randrange(len(batches)))
+    if order.random() < 0.5:
+        at = order.randrange(len(batches) - 1)
+        batches[at], batches[at + 1] = batches[at + 1], batches[at]
+    assert_same(b"".join(batches), first_offset=order.choice([0, 7, 200]))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_odd_logs(case, piece):
+    assert_same(encoded(CASES[case]), piece=piece)
+
+
+@pytest.mark.parametrize(("_what", "data"), [pytest.param(*one, id=one[0]) for one in odd_logs.damaged()])
+def test_damaged_logs(_what, data):
+    assert_same(data)
+
+
+@pytest.mark.parametrize("name", BATCH_FILES)
+def test_what_kafka_wrote(name):
+    assert_same(golden(name))
+
+
+@pytest.mark.parametrize("release", ["3.3.2", "3.9.2", "4.4.0"])
+def test_logs_and_snapshots_of_releases(release):
+    assert_same(log(release))
+    for snapshot in snapshots(release):
+        start = assert_same(snapshot.data, snapshot=True).image
+        assert_same(log(release), start, first_offset=snapshot.end_offset)
+
+
+@pytest.mark.parametrize("shape", [{}, {"elr": 0}, {"replicas": 1}, {"partitions_of_topic": 300}, {"batch_records": 2}])
+def test_a_generated_log_ends_where_its_generator_says(shape):
+    generator = LogGenerator(Shape(records=20_000, partitions=2_000, **shape))
+    data = b"".join(generator.batches())
+    found, expected = assert_same(data, piece=300_000), generator.expected()
+    assert expected_of(found.image) == expected.state
+    assert image_sha256(found.image) == image_sha256(plainly(data).image)
+
+
+# --- what is taken by columns, and what is not ----------------------------------------------------------------------
+
+
+def passes(monkeypatch: pytest.MonkeyPatch, data: bytes, **options: object) -> tuple[int, int]:
+    """How many batches the plain way took in, and how often columns were put back before the end."""
+    taken, settled = [], []
+    plain, settle = BatchReplaying.take_run, FastReplaying._settle
+
+    def take_run(self, data, positions, base=0):
+        taken.extend(positions)
+        plain(self, data, positions, base)
+
+    def settling(self):
+        settled.append(self._columns is not None)
+        settle(self)
+
+    monkeypatch.setattr(BatchReplaying, "take_run", take_run)
+    monkeypatch.setattr(FastReplaying, "_settle", settling)
+    fast(data, **options)
+    return len(taken), sum(settled)
+
+
+def test_a_usual_log_is_taken_by_columns(monkeypatch):
+    """All but the LeaderChange of each epoch, and the first batch, in which metadata.version is made known."""
+    data = generated(3, 20_000)
+    assert passes(monkeypatch, data) == (4 + 1, 0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(
+            CASES[name]
+            for name in ("eligible leaders cleared", "a name that comes back", "ended", "a partition made twice")
+        ),
+        [[topic(1), partition(1)], [change(1, Directories=odd_logs.DIRECTORIES), change(1, Leader=2)]],
+        [[topic(1), partition(1, version=0)], [change(1, Leader=2), change(1, Replicas=[1, 2])]],
+    ],
+)
+def test_what_takes_effect_in_order_needs_no_plain_way(case, monkeypatch):
+    data = encoded([[LEVEL], *case])
+    assert_same(data)
+    assert passes(monkeypatch, data) == (1, 0)
+
+
+def test_a_log_that_is_odd_throughout_is_not_read_twice_throughout(monkeypatch):
+    """Every batch changes a partition that is not there; stretches are cut by missing batches."""
+    batches = [
+        encode_batch([(None, change(9, at))], base_offset=3 * at + 50, timestamp_ms=0, partition_leader_epoch=1)
+        for at in range(300)
+    ]
+    first = encoded([[LEVEL, topic(1), partition(1)]])
+    read = []
+    original = replay_fast.FastReplaying._read
+    monkeypatch.setattr(
+        FastReplaying, "_read", lambda self, *what: (read.append(self._plain_left), original(self, *what))[1]
+    )
+    fast(first + b"".join(batches))
+    assert len(read) == 300
+    assert sum(left == 0 for left in read) < 20
+
+
+def test_small_pieces_and_a_machine_without_numpy_take_the_plain_way(monkeypatch):
+    data = generated(1)
+    replaying = FastReplaying()
+    for run in walk_runs([data]):
+        replaying.take_run(run.data, run.positions, run.base)
+    assert replaying._window is None
+    monkeypatch.setattr(replay_fast, "_has_numpy", lambda: False)
+    assert FastReplaying(worth_bytes=0)._worth_bytes is None
+    assert fast(data) == plainly(data)
+
+
+def test_an_image_in_the_middle_is_not_changed_by_what_follows():
+    data, replaying = generated(2, 6_000), FastReplaying(worth_bytes=0)
+    runs = list(walk_runs(in_pieces(data, len(data) // 2 + 1)))
+    replaying.take_run(runs[0].data, runs[0].positions, runs[0].base)
+    middle = replaying.image()
+    before = image_sha256(middle)
+    replaying.take_run(runs[1].data, runs[1].positions, runs[1].base)
+    assert replaying.image() == plainly(data).image
+    assert image_sha256(middle) == before
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 100_000])
+def test_a_batch_that_claims_records_it_has_no_room_for(count: int):
+    good = encoded([[LEVEL, topic(1)]])
+    claims = [batch(record(None, LEVEL), count=count, base_offset=2 + at * count, epoch=9) for at in range(3)]
+    data, window = b"".join([good, *claims]), Window()
+    window.show(data)
+    taken = columns_frame.heads(window, [0, *(len(good) + at * len(claims[0]) for at in range(3))])
+    assert taken.is_usual.tolist() == [True, False, False, False]  # rows are made for the usual ones
+    assert {one.id for one in assert_same(data).findings} == {"undecodable-record"}
+
+
+# --- numbers for byte strings ---------------------------------------------------------------------------------------
+
+
+@given(strings=st.lists(st.one_of(st.binary(max_size=40), st.binary(min_size=250, max_size=270)), min_size=1))
+def test_equal_strings_have_equal_numbers(strings):
+    made: list[bytes] = []
+    numbers, window = ByteNumbers(lambda content, _tag: made.append(content)), Window()
+    places = [sum(map(len, strings[:at])) for at in range(len(strings))]
+    window.show(b"".join(strings))
+    for _ in range(2):
+        found = numbers.numbers(window, np.array(places), np.array(list(map(len, strings))))
+        assert [made[one] for one in found.tolist()] == strings
+    assert len(made) == len(set(strings)) == len(numbers)
+
+
+def test_many_strings_are_kept_apart():
+    made: list[bytes] = []
+    numbers, window = ByteNumbers(lambda content, _tag: made.append(content)), Window()
+    strings = [at.to_bytes(3, "big") for at in range(5_000)] * 2
+    window.show(b"".join(strings))
+    found = numbers.numbers(window, np.arange(0, 30_000, 3), np.full(10_000, 3))
+    assert [made[one] for one in found.tolist()] == strings
+    assert len(made) == 5_000

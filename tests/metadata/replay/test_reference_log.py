@@ -1,0 +1,39 @@
+"""The log that goals in ratios to the CRC pass are measured on is of the shape that they were set for."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.log_generator import LogGenerator, Shape
+from bench.log_shape import described, reference_shape
+from bench.log_state import expected_of
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.replay.batches import replay_runs
+from kafkactl.metadata.replay.fast import replay_fast
+
+
+def test_the_reference_log_is_of_the_shape_of_the_goals():
+    generator = LogGenerator(reference_shape(50_000, 10_000))
+    data = b"".join(generator.batches())
+    expected = generator.expected()
+    share = {name: count / expected.records for name, count in expected.by_type.items()}
+
+    assert 10.5 < expected.records / expected.batches < 11.5
+    assert 62 < expected.bytes / expected.records < 68
+    assert share["PartitionChangeRecord"] == pytest.approx(0.75, abs=0.02)
+    assert share["PartitionRecord"] == pytest.approx(0.21, abs=0.02)
+    assert share["NoOpRecord"] == pytest.approx(0.025, abs=0.002)
+    assert share["ConfigRecord"] == pytest.approx(0.007, abs=0.002)
+    assert described(expected).startswith(f"{expected.records:,} records in {expected.batches:,} batches, ")
+    plain = replay_runs(walk_runs([data]))
+    assert expected_of(plain.image) == expected.state
+    assert replay_fast(walk_runs([data])) == plain
+
+
+def test_no_ops_are_as_many_as_the_shape_says():
+    generator = LogGenerator(Shape(records=3_000, no_op_permille=100))
+    for _ in generator.batches():
+        pass
+    expected = generator.expected()
+
+    assert expected.by_type["NoOpRecord"] == pytest.approx(0.1 * expected.records, abs=5)

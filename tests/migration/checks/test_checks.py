@@ -1,0 +1,292 @@
+"""Each danger is named, a healthy cluster in any state is not alarmed, and what was not seen is unknown."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkactl.findings import Severity, blocker
+from kafkactl.frozen import changed
+from kafkactl.metadata.image.model import Image
+from kafkactl.migration.checks.case import Stage, case_of
+from kafkactl.migration.checks.data import NUMBERS
+from kafkactl.migration.checks.registry import ROWS, UNKNOWN_ID, check, check_numbers, open_questions
+from kafkactl.migration.observed.observation import Mode, Observation, ServerSeen
+from kafkactl.migration.state.evidence import metric
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import Hidden
+from tests.migration.checks.cases import CASES, Case
+from tests.migration.observations import STATES, TIME_MS, holder, migration, uuid, world
+from tests.migration.zk_trees import config
+from tests.repository.tree import ROOT
+
+# zk-migration.md 4: the numbers that there are.
+ALL_NUMBERS = [f"C-{number:02}" for number in (*range(1, 9), *range(10, 23), *range(30, 43), *range(50, 61))]
+ALWAYS_UNKNOWN = {"C-05", "C-30", "C-40", "C-41", "C-42", "X-5.2"}  # C-05: before the first start of a controller
+
+
+def _ids(findings):
+    return {(one.evidence["check"], one.id, one.severity.value) for one in findings}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_healthy_cluster_is_not_alarmed(state):
+    findings = check(world(state).observation())
+    assert [one for one in findings if one.severity is Severity.BLOCKER] == []
+    assert {one.evidence["check"] for one in findings if one.severity is Severity.WARNING} <= ALWAYS_UNKNOWN
+    assert {one.id for one in open_questions(findings)} <= {UNKNOWN_ID}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.check}-{case.id}-{case.state}")
+def test_each_danger_is_named(case: Case):
+    found = check(case.change(world(case.state)).observation())
+    assert (case.check, case.id, case.severity) in _ids(found)
+
+
+@pytest.mark.parametrize(
+    "case", [one for one in CASES if one.severity != "info" and one.id != UNKNOWN_ID], ids=lambda case: case.id
+)
+def test_and_only_where_it_is(case: Case):
+    assert case.id not in {one.id for one in check(world(case.state).observation())}
+
+
+def test_every_number_has_a_check_and_a_case():
+    checked = {row.check for row in ROWS} | set(NUMBERS.values())
+    assert [number for number in ALL_NUMBERS if number not in checked] == []
+    tried = {case.check for case in CASES}
+    assert [number for number in (*ALL_NUMBERS, *sorted(checked)) if number not in tried] == []
+
+
+def test_the_docs_have_every_number():
+    page = (ROOT / "docs" / "migration-checks.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| ([CX]-\S+) \|", page, re.MULTILINE) == sorted(check_numbers())
+
+
+def test_every_stage_is_asked_and_every_row_has_a_place():
+    assert {stage for row in ROWS for stage in row.stages} == set(Stage)
+    assert all(row.stages for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("state", "stage"),
+    [("M0", "before"), ("M2", "before"), ("M3", "quorum"), ("M4L", "quorum"), ("M5", "copy"), ("M6", "dual"),
+     ("M8", "dual"), ("M11", "final")],
+)  # fmt: skip
+def test_the_stage_is_found(state, stage):
+    assert case_of(world(state).observation()).stage == stage
+
+
+def test_after_a_rollback_the_disks_are_leftovers_and_nothing_else():
+    rolled = world("M0").but(controllers={3001: False}, state=1, files=world("M3").files | world("M0").files)
+    rolled.logged(copy_begin=81, copy_end=236)
+    found = check(rolled.observation())
+    assert [one.id for one in found if one.severity is Severity.BLOCKER] == ["controller-disk-of-earlier-attempt"]
+
+
+def test_a_broken_situation_is_named_once():
+    split = check(world("M6").znode("/controller", holder(1)).observation())
+    assert [one.subject for one in split if one.id == "split-brain"] == ["/controller"]
+    lost = check(world("M6").but(controllers={3001: False}).observation())
+    assert ("X-STATE", "lost-quorum", "blocker") in _ids(lost)
+
+
+def test_an_ensemble_that_answers_is_not_asked_again():
+    servers = tuple(
+        ServerSeen(address=f"zk{at}", mode=mode, version=None) for at, mode in enumerate(("leader", "follower"))
+    )
+    found = check(world("M0").but(servers=servers).observation())
+    assert "C-30" not in {one.evidence["check"] for one in found}
+
+
+def test_what_was_made_a_moment_ago_is_not_missing_yet():
+    made = ("TopicRecord", {"Name": "late", "TopicId": uuid(7)})
+    fresh = world("M6").replayed(made, offset=280).znode("/migration", migration(279))
+    assert "topic-not-mirrored" not in {one.id for one in check(fresh.observation())}
+
+
+# --- unknown --------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_observed_is_unknown_and_never_wrong():
+    found = check(Observation(time_ms=TIME_MS))
+    assert {one.id for one in found} == {UNKNOWN_ID}
+    assert all(one.severity is Severity.WARNING and one.evidence["unknown"] for one in found)
+
+
+def test_hidden_values_are_unknown():
+    observation = world("M3").observation()
+    znodes = [changed(one, data=None, hidden=Hidden.REDACTED) for one in observation.tree.znodes.values()]
+    found = check(changed(observation, tree=tree_of(znodes)))
+    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+    assert {"C-16", "C-17"} <= {one.evidence["check"] for one in found if one.id == UNKNOWN_ID}
+
+
+@pytest.mark.parametrize("version", ["7.8.0-ccs", "unknown", None])
+def test_a_version_that_is_not_kafkas_own_is_unknown(version):
+    found = check(world("M0").but(versions={1: version, 2: version}).observation())
+    assert "C-03" in {one.evidence["check"] for one in found if one.id == UNKNOWN_ID}
+    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+
+
+@pytest.mark.parametrize("name", ["ZkWriteBehindLag", "kafka.controller:type=KafkaController,name=ZkWriteBehindLag",
+                                  "kafka.controller:type=KafkaController,name=ZkWriteBehindLag:Value"])  # fmt: skip
+def test_metrics_have_many_names(name):
+    assert metric(world("M6").but(metrics={3001: {name: 7.0}}).observation().controllers[0], "ZkWriteBehindLag") == 7.0
+
+
+def test_warnings_are_accepted_by_number_or_id_and_blockers_are_not():
+    seen = world("M0").but(versions={2: "3.9.1"}).no_znode("/brokers/ids/2")
+    accepted = frozenset(
+        {"C-30", "C-40", "C-41", "C-42", "nodes-of-several-releases", "C-32", "broker-not-in-zookeeper"}
+    )
+    found = check(seen.observation(), accepted=accepted)
+    assert open_questions(found) == []
+    assert {one.id for one in found if one.evidence.get("accepted")} == {UNKNOWN_ID, "nodes-of-several-releases"}
+    assert "broker-not-in-zookeeper" in {one.id for one in found if one.severity is Severity.BLOCKER}
+
+
+def test_a_broker_that_nobody_asked_is_judged_by_how_it_runs_and_by_its_file():
+    left = world("M4").but(modes={1: Mode.ZK, 2: Mode.ZK}).observation()
+    for gone in ({"api_versions": None}, {"api_versions": None, "config": None}, {"api_versions": None, "mode": None}):
+        seen = changed(left, nodes=tuple(changed(one, **gone) if one.id == 1 else one for one in left.nodes))
+        if "mode" in gone:
+            seen = changed(seen, nodes=tuple(_plain(one) if one.id == 1 else one for one in seen.nodes))
+        assert "registered-broker-without-flag" in {one.id for one in check(seen)}
+
+
+def _plain(node):
+    return changed(node, config={key: value for key, value in node.config.items() if "migration" not in key})
+
+
+def test_what_may_be_wanted_is_accepted_though_it_blocks():
+    seen = world("M4L").znode("/admin/delete_topics/orders", None).observation()
+    assert [one.id for one in check(seen) if one.severity is Severity.BLOCKER] == ["topic-deletion-before-migration"]
+    found = check(seen, accepted=frozenset({"C-35"}))
+    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+
+
+@pytest.mark.slow
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_a_healthy_cluster_of_which_little_is_seen_is_not_alarmed(data):
+    observation = world(data.draw(st.sampled_from(STATES))).observation()
+    gone = data.draw(st.sets(st.sampled_from(_NODE_FIELDS)))
+    whose = data.draw(st.sampled_from(["broker", "controller", "1", "3001", "all"]))
+    nodes = tuple(
+        changed(one, **dict.fromkeys(gone)) if whose in ("all", one.role.value, str(one.id)) else one
+        for one in observation.nodes
+    )
+    # A part of a tree: whole subtrees are missing, as somebody's observer could not or would not read them.
+    lost = tuple(data.draw(st.sets(st.sampled_from(_SUBTREES))))
+    tree = tree_of(one for one in observation.tree.znodes.values() if not (lost and one.path.startswith(lost)))
+    seen = changed(
+        observation,
+        nodes=nodes,
+        tree=data.draw(st.sampled_from([tree, tree, None])),
+        logs=data.draw(st.sampled_from([observation.logs, {}])),
+    )
+    assert [one for one in check(seen) if one.severity is Severity.BLOCKER and one.id not in _TOLD_OF_PARTS] == []
+
+
+_SUBTREES = ("/brokers", "/brokers/topics", "/config", "/kafka-acl", "/delegation_token", "/controller", "/latest")
+_TOLD_OF_PARTS = {"no-kafka-tree"}
+_NODE_FIELDS = ("alive", "kafka_version", "mode", "config", "config_text", "meta_properties", "api_versions", "quorum")
+_FACTS = {field.name for field in dataclasses.fields(world("M6").observation().log)} - {"image", "end_offset", "epoch"}
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_no_check_raises_whatever_is_missing(data):
+    case = data.draw(st.sampled_from(CASES))
+    observation = case.change(world(case.state)).observation()
+    nodes = []
+    for node in observation.nodes:
+        gone = data.draw(st.sets(st.sampled_from(_NODE_FIELDS)))
+        if data.draw(st.booleans()):
+            nodes.append(changed(node, **dict.fromkeys(gone)))
+    tree = observation.tree
+    if tree is not None:
+        lost = data.draw(st.sets(st.sampled_from(sorted(tree.znodes)), max_size=12))
+        hidden = data.draw(st.sets(st.sampled_from(sorted(tree.znodes)), max_size=12))
+        tree = data.draw(st.sampled_from([None, tree_of(
+            changed(one, data=None, hidden=Hidden.NO_PERMISSION) if path in hidden else one
+            for path, one in tree.znodes.items() if path not in lost
+        )]))  # fmt: skip
+    empty = {name: type(value)() for name, value in _optional(observation).items() if data.draw(st.booleans())}
+    logs = {id: changed(log, **empty) for id, log in observation.logs.items() if data.draw(st.booleans())}
+    for finding in check(changed(observation, nodes=tuple(nodes), tree=tree, logs=logs)):
+        assert finding.evidence["check"]
+        assert finding.next_step
+        assert finding.subject
+
+
+def _optional(observation: Observation) -> dict[str, object]:
+    log = observation.log
+    if log is None:
+        return {}
+    return {name: getattr(log, name) for name in sorted(_FACTS) if isinstance(getattr(log, name), (tuple, dict))}
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), junk=st.binary(max_size=40))
+def test_no_check_raises_whatever_stands_in_a_znode(data, junk):
+    observation = world(data.draw(st.sampled_from(STATES))).observation()
+    path = data.draw(st.sampled_from(sorted(observation.tree.znodes)))
+    znodes = [changed(one, data=junk) if one.path == path else one for one in observation.tree.znodes.values()]
+    check(changed(observation, tree=tree_of(znodes)))
+
+
+def test_nothing_follows_from_what_a_damaged_log_does_not_have():
+    torn = (blocker("undecodable-record", "metadata log", "record 90 cannot be read", "Copy it again."),)
+    seen = world("M6").but(image=Image()).logged(findings=torn).observation()
+    found = {one.id: one for one in check(seen) if one.evidence["check"].startswith("X-3")}
+    assert set(found) == {"check-unknown"}
+    assert "some of its records cannot be read" in found["check-unknown"].message
+
+
+def test_no_secret_is_told():
+    seen = world("M3").file(3001, "password.encoder.secret", "hunter2").file(1, "super.users", "User:x")
+    seen.znode(
+        "/config/brokers/1", b'{"version":1,"config":{"listener.name.sasl.ssl.key.password":"encryptedPassword:zz"}}'
+    )
+    assert "hunter2" not in str([one.to_dict() for one in check(seen.observation())])
+
+
+# --- what controllers decide ----------------------------------------------------------------------------------------
+
+
+def _decided(one):
+    return [(said.id, said.subject) for said in check(one.observation()) if said.evidence["check"] == "C-61"]
+
+
+def test_before_the_start_the_rendered_file_is_judged():
+    shared = {"default.replication.factor": "3", "min.insync.replicas": "2"}
+    one = world("M2")
+    for id, key in ((id, key) for id in (1, 2) for key in shared):
+        one.file(id, key, shared[key])
+    assert _decided(one) == []
+    assert _decided(one.file(3001, "min.insync.replicas", "1")) == [
+        ("controller-setting-differs", "min.insync.replicas")
+    ]
+
+
+def test_a_value_of_the_whole_cluster_takes_precedence_over_files():
+    one = world("M3")
+    for id in (1, 2):
+        one.file(id, "min.insync.replicas", "2")
+    assert _decided(one) == [("controller-setting-differs", "min.insync.replicas")]
+    one.znode("/config/brokers/<default>", config(**{"min.insync.replicas": "2"}))
+    assert _decided(one) == []
+    one.znode("/config/brokers/<default>", config(**{"min.insync.replicas": "1"}))
+    assert _decided(one) == [("setting-overridden", "min.insync.replicas")]
+
+
+def test_files_that_were_not_seen_are_unknown():
+    found = check(world("M11").but(files={1: {}, 2: {}, 3: {}}).observation())
+    assert [one.evidence["number"] for one in found if "decide" in one.subject and one.id == UNKNOWN_ID] == ["C-61"]

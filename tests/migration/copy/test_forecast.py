@@ -1,0 +1,85 @@
+"""What is said of a copy before it is made: outcome, sizes and time."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.features.catalog.releases import KafkaVersion
+from kafkactl.findings import blocker, warning
+from kafkactl.frozen import changed
+from kafkactl.migration.copy.forecast import _BY_FINDING, CopyOutcome, forecast_copy, sizes_of
+from kafkactl.migration.copy.rules import copy_rules
+from kafkactl.migration.zktree.parse import parse_znodes
+from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.schema.explanations import explanations
+from tests.migration.zk_trees import small, without, znodes
+
+RULES = copy_rules(KafkaVersion(3, 9))
+# `logs` waits for its deletion and has a replica on a broker that is gone.
+HEALTHY = without(small(), ["/brokers/topics/logs", "/brokers/topics/logs/partitions/0/state"])
+
+
+def _forecast(tree=None, **options):
+    return forecast_copy(parse_znodes(znodes(HEALTHY)) if tree is None else tree, RULES, **options)
+
+
+def test_a_healthy_tree_is_copied_whole():
+    found = _forecast()
+    assert found.outcome is CopyOutcome.COMPLETES
+    assert found.records == sum(found.by_type.values()) == sum(len(batch) for batch in found.contents)
+    assert not {"BeginTransactionRecord", "EndTransactionRecord"} & set(found.by_type)
+    assert found.by_type["ZkMigrationStateRecord"] == 1 and found.batches == 1
+    assert found.sizes == sizes_of(parse_znodes(znodes(HEALTHY)))
+
+
+def test_every_word_of_the_table_is_a_finding():
+    ids = [id_ for many in _BY_FINDING.values() for id_ in many]
+    assert len(ids) == len(set(ids))
+    assert set(ids) <= set(explanations())
+
+
+@pytest.mark.parametrize("outcome", [one for one in CopyOutcome if one is not CopyOutcome.COMPLETES])
+def test_each_finding_of_the_table_decides(outcome):
+    for id_ in _BY_FINDING[outcome]:
+        assert _forecast(findings=[blocker(id_, "x", "y")]).outcome is outcome
+        assert _forecast(findings=[warning(id_, "x", "y")]).outcome is CopyOutcome.COMPLETES
+
+
+def test_the_heaviest_finding_counts():
+    findings = [blocker(_BY_FINDING[one][0], "x", "y") for one in CopyOutcome if one in _BY_FINDING]
+    assert _forecast(findings=findings).outcome is CopyOutcome.DIES
+    assert _forecast(findings=reversed(findings)).outcome is CopyOutcome.DIES
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome"),
+    [
+        ("/config/users/alice", CopyOutcome.NOT_KNOWN),
+        ("/kafka-acl/Topic/my topic", CopyOutcome.NOT_KNOWN),
+        ("/brokers/topics/orders", CopyOutcome.NOT_KNOWN),
+        ("/config/brokers/1 ssl.keystore.password", CopyOutcome.COMPLETES),  # a value alone: a record all the same
+        ("/controller", CopyOutcome.COMPLETES),  # not copied
+    ],
+)
+def test_what_is_hidden_is_unknown_where_it_is_copied(path, outcome):
+    tree = changed(parse_znodes(znodes(HEALTHY)), hidden=(path,))
+    found = _forecast(tree)
+    assert (found.outcome, found.is_exact) == (outcome, False)
+
+
+def test_a_whole_znode_that_may_not_be_read():
+    every = [
+        changed(one, data=None, hidden=Hidden.NO_PERMISSION) if one.path == "/config/users/alice" else one
+        for one in znodes(HEALTHY)
+    ]
+    assert _forecast(parse_znodes(every)).outcome is CopyOutcome.NOT_KNOWN
+
+
+def test_more_partitions_take_longer_and_more_bytes():
+    tree = parse_znodes(znodes(HEALTHY))
+    (orders,) = tree.topics.values()
+    one = next(iter(orders.partitions.values()))
+    grown = changed(tree, topics={"orders": changed(orders, partitions=dict.fromkeys(range(20_000), one))})
+    few, many = _forecast(tree), _forecast(grown)
+    assert few.seconds < many.seconds and few.bytes < many.bytes
+    assert many.by_type["PartitionRecord"] == 20_000

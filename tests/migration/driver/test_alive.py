@@ -1,0 +1,252 @@
+"""The driver and who is alive: nodes killed or paused before a step, strangers in the middle, the cluster's lock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.adapters.migration.journal import BACK, FINALIZE, FORWARD
+from kafkactl.errors import RefusedError
+from kafkactl.findings import Outcome
+from kafkactl.frozen import changed
+from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
+from kafkactl.migration.driver.ports import RunResult
+from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.run import run_migration
+from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.observed.observation import IdentitySeen, NodeRole, Observation
+from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk
+from kafkactl.migration.plan.step import File, Move, Step
+from tests.fakes.migrating_cluster import FakeCluster
+from tests.fakes.migration_crew import at_phase, open_crew
+from tests.fakes.migration_hooks import FakeWorld
+from tests.migration.zk_trees import CLUSTER_ID
+
+KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "X-5.2"})
+RESTARTS = (Verb.STOP, Verb.RESTART)
+
+
+def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str | None = None) -> RunResult:
+    crew = open_crew(world, folder)
+    with crew.journal, crew.lock:
+        return run_migration(
+            crew,
+            WayForward(crew.inventory, finalize=goal == FINALIZE),
+            goal=goal,
+            identity=identity_of(crew.inventory),
+            until=until,
+            is_there=(lambda state: state == until) if until else (lambda _: False),
+            guard=ForwardGuard(crew, accepted=KNOWN),
+        )
+
+
+def back(world: FakeWorld, folder: Path) -> RunResult:
+    crew = open_crew(world, folder)
+    with crew.journal, crew.lock:
+        return run_migration(
+            crew, WayBack(crew.inventory), goal=BACK, identity=identity_of(crew.inventory), guard=BackGuard(crew)
+        )  # fmt: skip
+
+
+def stopped(world: FakeWorld) -> list[int]:
+    return [node for verb, node in world.asked if verb in RESTARTS]
+
+
+# --- a quorum as a whole ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("until", ["M2", "M3"])
+def test_a_quorum_is_prepared_as_a_whole(until: str, tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    result = forward(FakeWorld(cluster), tmp_path, until=until)
+    assert (result.outcome, result.state_after) == (Outcome.DONE, until), result.findings
+    assert [one.formatted for one in cluster.controllers] == [CLUSTER_ID] * 3
+    assert [one.running for one in cluster.controllers] == [until == "M3"] * 3
+    assert forward(FakeWorld(cluster), tmp_path, until=until).outcome is Outcome.NOTHING_TO_DO
+
+
+def test_a_quorum_of_which_one_is_left_is_brought_up_again(tmp_path: Path) -> None:
+    cluster = at_phase("M3")
+    cluster.stop(3001)
+    cluster.stop(3002)
+    result = forward(FakeWorld(cluster), tmp_path, until="M3")
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M3"), result.findings
+    assert all(one.running for one in cluster.controllers)
+
+
+def test_back_from_one_controller_of_three(tmp_path: Path) -> None:
+    """It runs, so it is stopped before its disk is put aside."""
+    cluster = FakeCluster()
+    for node in cluster.controllers:
+        cluster.format(node.id, CLUSTER_ID)
+    cluster.start(3001)
+    result = back(FakeWorld(cluster), tmp_path)
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M0"), result.findings
+    assert cluster.harm == []
+    assert not any(one.running or one.formatted for one in cluster.controllers)
+
+
+# --- strangers --------------------------------------------------------------------------------------------------------
+
+
+class Foreign(FakeWorld):
+    """From the n-th look on a node answers as one of another cluster."""
+
+    def __init__(self, cluster: FakeCluster, node: int, *, after: int = 0) -> None:
+        super().__init__(cluster)
+        self.node, self.looks, self.after = node, 0, after
+
+    def observe(self) -> Observation:
+        self.looks += 1
+        seen = super().observe()
+        if self.looks <= self.after:
+            return seen
+        other = IdentitySeen(cluster_id="AnotherClusterAnotherC", node_id=self.node)
+        nodes = (changed(one, identity=other, alive=True) if one.id == self.node else one for one in seen.nodes)
+        return changed(seen, nodes=tuple(nodes))
+
+
+@pytest.mark.parametrize("phase", ["M0", "M3", "M4", "M4L", "M6", "M7", "M8"])
+@pytest.mark.parametrize("node", [2, 3002])
+@pytest.mark.parametrize("goal", [FORWARD, BACK, FINALIZE])
+def test_nothing_is_done_beside_a_stranger(phase: str, node: int, goal: str, tmp_path: Path) -> None:
+    cluster = at_phase(phase)
+    world = Foreign(cluster, node)
+    result = back(world, tmp_path) if goal == BACK else forward(world, tmp_path, goal=goal)
+    assert (result.outcome, result.state_after) == (Outcome.REFUSED, "unidentified-nodes")
+    assert "node-of-another-cluster" in [one.id for one in result.findings]
+    assert {verb for verb, _ in world.asked} <= {Verb.GET_CONFIG, Verb.FS_PROBE, Verb.IS_RUNNING}
+    assert cluster.harm == []
+
+
+@pytest.mark.parametrize("goal", [FORWARD, BACK])
+def test_a_stranger_that_appears_on_the_way_ends_it(goal: str, tmp_path: Path) -> None:
+    cluster = at_phase("M4")
+    world = Foreign(cluster, 3002, after=6)
+    result = back(world, tmp_path) if goal == BACK else forward(world, tmp_path)
+    assert result.outcome in (Outcome.PARTIAL, Outcome.FAILED, Outcome.REFUSED)
+    assert (Verb.WIPE, 3002) not in world.asked
+    assert cluster.harm == []
+
+
+def test_what_listens_is_not_formatted(tmp_path: Path) -> None:
+    world = FakeWorld(FakeCluster())
+    world.listens = lambda node: node == 3002  # type: ignore[method-assign]
+    result = forward(world, tmp_path, until="M3")
+    assert result.findings[-1].id == "format-of-a-living-node"
+    assert (Verb.FORMAT, 3002) not in world.asked
+
+
+# --- killed and paused ------------------------------------------------------------------------------------------------
+
+
+class Dying(FakeWorld):
+    """A node is killed or paused so many milliseconds before the first restart that is about to be done."""
+
+    def __init__(self, cluster: FakeCluster, node: int, *, how: str) -> None:
+        super().__init__(cluster)
+        self.victim, self.how, self.struck = node, how, False
+
+    def answers(self, node: int) -> bool:
+        if not self.struck:
+            self.struck = True
+            if self.how == "killed":
+                self.cluster.kill(self.victim)
+            else:
+                self.cluster.nodes[self.victim].paused = True
+        return super().answers(node)
+
+
+@pytest.mark.parametrize("how", ["killed", "paused"])
+@pytest.mark.parametrize(("phase", "victim"), [("M3", 3), ("M4", 2), ("M6", 2), ("M6", 3002), ("M7", 3)])
+def test_a_node_that_dies_before_a_restart_stops_it(how: str, phase: str, victim: int, tmp_path: Path) -> None:
+    """ZooKeeper and the quorum take seconds to see it, and the look was of before."""
+    cluster = at_phase(phase)
+    world = Dying(cluster, victim, how=how)
+    result = forward(world, tmp_path)
+    assert world.struck
+    assert victim not in stopped(world)
+    others = [one for one in stopped(world) if one < 3000]
+    if how == "paused" or victim < 3000:
+        assert others == []
+        assert result.outcome in (Outcome.REFUSED, Outcome.PARTIAL, Outcome.FAILED), result.findings
+    assert cluster.harm == []
+
+
+@pytest.mark.parametrize("dead", [(3002,), (3002, 3003)])
+def test_a_controller_is_not_restarted_without_a_majority_beside_it(dead: tuple[int, ...]) -> None:
+    cluster = at_phase("M8")
+    step = Step(action=Move.RESTART_NODE, target="controller 3001", gate="", why="", node=3001,
+                role=NodeRole.CONTROLLER, file=File.FINAL)  # fmt: skip
+    assert majority_at_risk(cluster.observe(), step) == ()
+    for id in dead:
+        cluster.kill(id)
+    found = majority_at_risk(cluster.observe(), step)
+    assert [one.id for one in found] == ["controller-majority-at-risk"]
+    assert "controller 3002" in found[0].message
+    dead_itself = changed(step, node=3002, target="controller 3002")
+    assert majority_at_risk(cluster.observe(), dead_itself) == ()  # its start takes nothing away
+
+
+def test_a_controller_that_lags_is_none_of_the_majority() -> None:
+    cluster = at_phase("M8")
+    step = Step(action=Move.RESTART_NODE, target="controller 3001", gate="", why="", node=3001,
+                role=NodeRole.CONTROLLER, file=File.FINAL)  # fmt: skip
+    seen = cluster.observe()
+
+    def behind(one: Any) -> Any:
+        if one.quorum is None or not one.quorum.voters:
+            return one
+        voters = (changed(v, log_end_offset=0 if v.id == 3003 else v.log_end_offset) for v in one.quorum.voters)
+        high_watermark = one.quorum.high_watermark + 200
+        return changed(one, quorum=changed(one.quorum, voters=tuple(voters), high_watermark=high_watermark - 200))
+
+    lagging = changed(seen, nodes=tuple(behind(one) for one in seen.nodes))
+    assert seen.quorum is not None
+    expected = ["controller-majority-at-risk"] if (seen.quorum.high_watermark or 0) > 100 else []
+    assert [one.id for one in majority_at_risk(lagging, step)] == expected
+
+
+def test_the_last_replica_that_answers_is_not_restarted() -> None:
+    """orders-1 has its replicas on brokers 1 and 2; broker 1 has died, and stays in the ISR for some seconds."""
+    cluster = at_phase("M6")
+    step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=NodeRole.BROKER,
+                file=File.ORIGINAL)  # fmt: skip
+    assert replicas_at_risk(cluster.observe(), step) == ()
+    cluster.kill(1)
+    found = replicas_at_risk(cluster.observe(), step)
+    assert [one.id for one in found] == ["last-replica-at-risk"]
+    assert "broker 1" in found[0].message
+
+
+# --- the lock ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_driver_is_refused_whatever_its_journal(tmp_path: Path) -> None:
+    cluster = at_phase("M3")
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    crew = open_crew(FakeWorld(cluster), tmp_path / "one")
+    with crew.journal, crew.lock, pytest.raises(RefusedError) as caught:
+        forward(FakeWorld(cluster), tmp_path / "two")
+    assert caught.value.id == "another-driver-at-work"
+
+
+def test_a_lock_that_is_lost_ends_the_run_before_its_next_step(tmp_path: Path) -> None:
+    cluster = at_phase("M3")
+    world = FakeWorld(cluster)
+    acts: list[int] = []
+
+    def lose() -> None:
+        acts.append(1)
+        if (Verb.RESTART, 2) in world.asked or (Verb.STOP, 2) in world.asked:
+            cluster.driver = None
+
+    world.on_act = lose
+    result = forward(world, tmp_path)
+    assert result.outcome is Outcome.PARTIAL
+    assert result.findings[-1].id == "migration-lock-lost"
+    assert set(stopped(world)) == {2}
+    assert cluster.harm == []

@@ -1,0 +1,81 @@
+"""The driver on its way back to ZooKeeper: from every phase, killed at every act, hooks and ZooKeeper failing."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration.journal import BACK
+from kafkactl.findings import Outcome, blocker
+from kafkactl.frozen import changed
+from kafkactl.migration.driver.guards import BackGuard
+from kafkactl.migration.driver.ports import RunResult
+from kafkactl.migration.driver.routes import WayBack, identity_of
+from kafkactl.migration.driver.run import run_migration
+from kafkactl.migration.observed.observation import Mode
+from tests.fakes.migrating_cluster import FakeCluster, broker_file
+from tests.fakes.migration_crew import at_phase, killed_at, open_crew
+from tests.fakes.migration_hooks import FakeWorld
+
+PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
+
+
+def go_back(world: FakeWorld, folder: Path) -> RunResult:
+    crew = open_crew(world, folder)
+    with crew.journal, crew.lock:
+        identity = identity_of(crew.inventory)
+        return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
+
+
+def assert_back(cluster: FakeCluster) -> None:
+    """Every broker in plain ZooKeeper mode with a controller of its own, and nothing left of the migration."""
+    assert cluster.harm == []
+    assert all(one.running and one.mode is Mode.ZK for one in cluster.brokers)
+    assert all(one.file == broker_file(one.id) for one in cluster.brokers)
+    assert not any(one.running or one.formatted for one in cluster.controllers)
+    assert "/migration" not in cluster.znodes
+    assert cluster.znodes["/controller"].ephemeral_owner
+    assert int(cluster.znodes["/controller_epoch"].data or b"") >= cluster.highest_state_epoch()
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_back_from_every_phase(phase: str, tmp_path: Path) -> None:
+    cluster = at_phase(phase)
+    result = go_back(FakeWorld(cluster), tmp_path)
+    assert (result.outcome, result.findings) == (Outcome.DONE, result.findings)
+    assert_back(cluster)
+    assert go_back(FakeWorld(cluster), tmp_path).outcome is Outcome.NOTHING_TO_DO
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("phase", PHASES)
+def test_killed_at_an_act_the_next_run_gets_there(phase: str, tmp_path: Path) -> None:
+    """Before and after every hook, every change of a znode, and every look."""
+    start, acts = at_phase(phase), 0
+    while True:
+        acts += 1
+        cluster = copy.deepcopy(start)
+        folder = tmp_path / str(acts)
+        if not killed_at(cluster, folder, acts, go_back):
+            break
+        result = go_back(FakeWorld(cluster), folder)
+        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (acts, result.findings)
+        assert_back(cluster)
+    assert acts > 20
+
+
+@pytest.mark.parametrize("id", ["zookeeper-of-another-cluster", "node-of-another-cluster"])
+def test_an_inventory_that_mixes_up_clusters_is_refused(
+    id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = at_phase("M6")
+    world = FakeWorld(cluster)
+    look = world.observe
+    finding = blocker(id, "ZooKeeper zk:2181", "it is that of another cluster")
+    monkeypatch.setattr(world, "observe", lambda: changed(look(), findings=(finding,)))
+    result = go_back(world, tmp_path)
+    assert (result.outcome, [one.id for one in result.findings]) == (Outcome.REFUSED, [id])
+    assert all(one.running for one in cluster.nodes.values())

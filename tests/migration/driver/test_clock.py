@@ -1,0 +1,157 @@
+"""Clocks that are wrong, or jump: waits stand on a steady clock, ages on the cluster's own, journals on order alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.hooks.run_hook import HookEnd, HookLimits, run_hook
+from kafkactl.adapters.migration.journal import BACK, FORWARD, open_migration_journal
+from kafkactl.findings import Outcome
+from kafkactl.frozen import changed
+from kafkactl.migration.compare import comparison as compare
+from kafkactl.migration.compare.comparison import CompareFacts
+from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
+from kafkactl.migration.driver.ports import RunResult
+from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.run import run_migration
+from kafkactl.migration.observed.observation import Mode, Observation
+from kafkactl.migration.plan.gate import gates_of
+from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.state.names import State
+from tests.fakes.migrating_cluster import FakeCluster
+from tests.fakes.migration_crew import Unsynced, at_phase, open_crew
+from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.migration_log import MIGRATION
+from tests.migration.driver.test_back import assert_back
+from tests.migration.driver.test_run import KNOWN, assert_on_kraft
+from tests.migration.state.states_seen import HEALTHY
+from tests.migration.zk_trees import CLUSTER_ID
+
+HOUR_MS = 3_600_000
+
+
+class WrongClock(FakeWorld):
+    """Whose wall clock shows something else at each look."""
+
+    def __init__(self, cluster: FakeCluster, off_by_ms: Iterator[int]) -> None:
+        super().__init__(cluster)
+        self.off_by_ms = off_by_ms
+
+    def observe(self) -> Observation:
+        seen = super().observe()
+        return changed(seen, time_ms=seen.time_ms + next(self.off_by_ms))
+
+
+class StuckCluster(FakeCluster):
+    """The controllers' migration driver hangs: the log grows, and nothing reaches ZooKeeper any more."""
+
+    is_stuck = False
+
+    def _migrate(self) -> None:
+        if not (self.is_stuck and self.log.state == MIGRATION):
+            super()._migrate()
+
+
+def drive(world: FakeWorld, folder: Path, *, back: bool = False, wall: Callable[[], int] | None = None) -> RunResult:
+    crew = open_crew(world, folder)
+    if wall is not None:
+        crew.journal.close()
+        identity = identity_of(crew.inventory)
+        path = str(folder / "journal.jsonl")
+        journal = open_migration_journal(path, cluster_id=CLUSTER_ID, identity=identity, files=Unsynced(), now_ms=wall)
+        crew = changed(crew, journal=journal)
+    with crew.journal, crew.lock:
+        plan = WayBack(crew.inventory) if back else WayForward(crew.inventory)
+        guard = BackGuard(crew) if back else ForwardGuard(crew, accepted=KNOWN)
+        goal = BACK if back else FORWARD
+        return run_migration(crew, plan, goal=goal, identity=identity_of(crew.inventory), guard=guard)
+
+
+@pytest.mark.parametrize("jumps", [(6 * HOUR_MS, -6 * HOUR_MS), (0, 0, 0, -HOUR_MS), (0, 30 * 24 * HOUR_MS)])
+def test_a_wall_clock_that_jumps_at_every_look_changes_nothing(jumps: tuple[int, ...], tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    result = drive(WrongClock(cluster, cycle(jumps)), tmp_path, wall=_jumping(jumps))
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M8"), result.findings
+    assert_on_kraft(cluster)
+    result = drive(WrongClock(cluster, cycle(jumps)), tmp_path, back=True, wall=_jumping(jumps[::-1]))
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M0"), result.findings
+    assert_back(cluster)
+
+
+def _jumping(jumps: tuple[int, ...]) -> Callable[[], int]:
+    """For the journal: its lines are not in the order of their times."""
+    turns = cycle(jumps)
+    return lambda: max(0, 1_790_000_000_000 + next(turns))
+
+
+@pytest.mark.parametrize("hours", [-72, -1, 0, 1, 72])
+def test_a_dual_write_that_hangs_is_seen_whatever_the_clock_of_the_observer(hours: int, tmp_path: Path) -> None:
+    cluster = StuckCluster()
+    _as_at_m6(cluster)
+    cluster.is_stuck = True
+    for _ in range(4):
+        cluster.advance(10_000)  # 80 records behind: with a young znode that would be the time between two looks
+    world = WrongClock(cluster, cycle([hours * HOUR_MS]))
+    assert evidence_of(world.observe()).dual_write.follows is False
+    result = drive(world, tmp_path)
+    assert result.outcome is Outcome.REFUSED
+    assert {"migration-driver-stuck", "dual-write-not-seen"} & {one.id for one in result.findings}
+    assert not any(one.mode is Mode.KRAFT for one in cluster.brokers)
+
+
+@pytest.mark.parametrize("hours", [-72, -1, 0, 1, 72])
+def test_a_dual_write_that_moves_is_no_stuck_one(hours: int) -> None:
+    """A log that was read some seconds after the tree is further on, and that is all."""
+    cluster = at_phase("M6")
+    seen = cluster.observe()
+    for _ in range(3):
+        cluster.advance(3_000)
+    later = cluster.observe()
+    mixed = changed(seen, logs=later.logs, nodes=later.nodes, time_ms=later.time_ms + hours * HOUR_MS)
+    assert evidence_of(mixed).dual_write.follows is True
+
+
+def test_an_age_by_clocks_that_contradict_each_other_is_none() -> None:
+    """No node tells the time, and the observer's clock is behind ZooKeeper's: how old the znode is is not known."""
+    behind = HEALTHY["M6"].but(end=400, migration=300, migration_age_ms=-HOUR_MS).observation()
+    found = evidence_of(behind).dual_write
+    assert (found.lag, found.age_ms, found.follows) == (99, None, False)
+
+
+def test_a_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing token that only the observer's clock calls expired is a difference."""
+    seen = at_phase("M6").observe()
+    asked: list[CompareFacts] = []
+    monkeypatch.setattr(compare, "compared", lambda _tree, _image, facts, **_: asked.append(facts))
+    for hours in (0, 72):
+        compare.compare_observation(changed(seen, time_ms=seen.time_ms + hours * HOUR_MS))
+    assert [one.time_ms for one in asked] == [seen.time_ms, seen.time_ms]
+
+
+def test_two_looks_without_time_between_them_still_have_to_move() -> None:
+    """By a clock that went back between them: that it was seen twice cannot be said, that it stands still can."""
+    first = HEALTHY["M6"].but(end=310, migration=300).observation()
+    second = changed(HEALTHY["M6"].but(end=318, migration=300).observation(), time_ms=first.time_ms - HOUR_MS)
+    assert {"gate-seen-once", "dual-write-stands-still"} <= {one.id for one in gates_of(State.M6, second, first)}
+
+
+def test_waits_do_not_ask_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([1e9, 5e9, 0.0, 2e9] * 100)
+    monkeypatch.setattr(time, "time", lambda: next(times))
+    monkeypatch.setattr(time, "time_ns", lambda: int(next(times)) * 10**9)
+    deadline = Deadline.after(60_000, SystemClock())
+    assert not deadline.passed and deadline.left_ms > 50_000
+    run = run_hook(["true"], limits=HookLimits(timeout_ms=60_000))
+    assert run.end is HookEnd.DONE and 0 <= run.elapsed_ms < 60_000
+
+
+def _as_at_m6(cluster: FakeCluster) -> None:
+    """What `at_phase` does, with this cluster."""
+    made = at_phase("M6")
+    cluster.__dict__.update(made.__dict__)

@@ -1,0 +1,407 @@
+"""The driver on its way forward on a fake cluster: to the end, killed anywhere, and stopped where it has to be."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration.journal import BACK, FINALIZE, FORWARD
+from kafkactl.errors import RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.findings import Outcome, blocker
+from kafkactl.migration.driver.guards import ForwardGuard
+from kafkactl.migration.driver.ports import RunResult
+from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.run import run_migration
+from kafkactl.migration.driver.stops import moved_against, not_caught_up
+from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen, ReplicaSeen
+from kafkactl.migration.plan.step import Barrier
+from tests.fakes.migrating_cluster import FakeCluster
+from tests.fakes.migration_crew import at_phase, killed_at, open_crew
+from tests.fakes.migration_hooks import ALL, FAIL, LATE, LIE, TWICE, FakeWorld
+from tests.fakes.migration_log import MIGRATION, POST_MIGRATION
+from tests.migration.driver.test_back import assert_back
+
+KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42"})
+
+
+def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str | None = None, **more) -> RunResult:
+    crew = open_crew(world, folder)
+    with crew.journal, crew.lock:
+        guard = ForwardGuard(crew, accepted=more.pop("accepted", KNOWN))
+        plan = WayForward(crew.inventory, finalize=goal == FINALIZE)
+        is_there = (lambda state: state == until) if until else (lambda _: False)
+        return run_migration(
+            crew, plan, goal=goal, identity=identity_of(crew.inventory), guard=guard, is_there=is_there, **more
+        )
+
+
+def back(world: FakeWorld, folder: Path) -> RunResult:
+    crew = open_crew(world, folder)
+    with crew.journal, crew.lock:
+        return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity_of(crew.inventory))
+
+
+def assert_on_kraft(cluster: FakeCluster) -> None:
+    assert cluster.harm == []
+    assert cluster.log.state == MIGRATION and cluster.dual_write
+    assert all(one.running and one.mode is Mode.KRAFT for one in cluster.brokers)
+
+
+def test_all_the_way_and_over_the_point_of_no_return(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    world = FakeWorld(cluster)
+    result = forward(world, tmp_path)
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M8"), result.findings
+    assert_on_kraft(cluster)
+    assert forward(world, tmp_path).outcome is Outcome.NOTHING_TO_DO
+    result = forward(world, tmp_path, goal=FINALIZE)
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M11"), result.findings
+    assert cluster.log.state == POST_MIGRATION and cluster.harm == []
+    assert not any(one.has_flag for one in cluster.controllers)
+    leader_last = [one.step.target for one in result.steps if one.step.action == "restart-node"]
+    assert leader_last[-1] == "controller 3001"  # it led before
+    assert back(world, tmp_path).outcome is Outcome.REFUSED
+
+
+@pytest.mark.parametrize("until", ["M3", "M4", "M4L", "M6"])
+def test_until_a_state_and_on(until: str, tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    result = forward(FakeWorld(cluster), tmp_path, until=until)
+    assert (result.outcome, result.state_after) == (Outcome.DONE, until), result.findings
+    assert forward(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_on_kraft(cluster)
+
+
+def test_back_and_forward_again(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    assert forward(FakeWorld(cluster), tmp_path, until="M6").outcome is Outcome.DONE
+    assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_back(cluster)
+    result = forward(FakeWorld(cluster), tmp_path)
+    assert result.outcome is Outcome.DONE, result.findings
+    assert_on_kraft(cluster)
+
+
+# --- killed ---
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("then", ["resume", "rollback"])
+def test_killed_at_an_act_the_next_run_gets_there(then: str, tmp_path: Path) -> None:
+    """Before and after every hook, every change of a znode, and every look: samples missed one that failed."""
+    start, act = FakeCluster(), 1
+    while True:
+        cluster, folder = copy.deepcopy(start), tmp_path / str(act)
+        if not killed_at(cluster, folder, act, forward):
+            break
+        go, check = (forward, assert_on_kraft) if then == "resume" else (back, assert_back)
+        result = go(FakeWorld(cluster), folder)
+        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
+        check(cluster)
+        act += 1
+    assert act > 80
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_killed_while_it_finalizes_the_next_run_ends_it(tmp_path: Path) -> None:
+    def finalize(world: FakeWorld, folder: Path) -> RunResult:
+        return forward(world, folder, goal=FINALIZE)
+
+    start, act = at_phase("M8"), 1
+    while True:
+        cluster, folder = copy.deepcopy(start), tmp_path / str(act)
+        if not killed_at(cluster, folder, act, finalize):
+            break
+        result = finalize(FakeWorld(cluster), folder)
+        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
+        assert cluster.log.state == POST_MIGRATION and cluster.harm == []
+        assert all(one.running and not one.has_flag for one in cluster.controllers)
+        act += 1
+    assert act > 60
+
+
+# --- stopped ---
+
+
+def test_what_is_not_known_has_to_be_accepted_by_name(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    result = forward(FakeWorld(cluster), tmp_path, accepted=frozenset({"C-30"}))
+    assert result.outcome is Outcome.REFUSED
+    assert {one.evidence["check"] for one in result.findings} == {"C-40", "C-41", "C-42"}
+    assert "--accept C-41" in next(one.next_step for one in result.findings if one.evidence["check"] == "C-41")
+    assert not any(one.formatted for one in cluster.controllers)
+
+
+def test_the_barrier_before_the_last_broker(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+
+    def ask(_route, step):
+        return blocker("not-confirmed", "migration", "no") if step.barrier is Barrier.LAST_BROKER else None
+
+    result = forward(FakeWorld(cluster), tmp_path, ask=ask)
+    assert (result.outcome, result.state_after) == (Outcome.PARTIAL, "M4L")
+    assert cluster.controller_znode()["kraftControllerEpoch"] == -1
+    assert forward(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+
+
+def test_a_blocker_that_comes_on_the_way_stops_it(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    assert forward(FakeWorld(cluster), tmp_path, until="M4L").outcome is Outcome.DONE
+    cluster.put("/config/clients/slow", b'{"version":1,"config":{"producer_byte_rate":"abc"}}')  # kills the controllers
+    result = forward(FakeWorld(cluster), tmp_path)
+    assert result.outcome is Outcome.REFUSED
+    assert cluster.controller_znode()["kraftControllerEpoch"] == -1
+    assert cluster.harm == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("verb", "node", "fault", "id"),
+    [
+        (Verb.RESTART, 2, FAIL, "hook-failed"),
+        (Verb.RESTART, 2, LIE, "gate-stays-closed"),
+        (Verb.PUT_CONFIG, 2, LIE, "config-not-written"),
+        (Verb.FORMAT, 3001, FAIL, "hook-failed"),
+        (Verb.START, 3002, LIE, "gate-stays-closed"),
+        (Verb.RESTART, 2, TWICE, None),
+        (Verb.FORMAT, 3001, TWICE, None),
+        (Verb.PUT_CONFIG, 2, LATE, None),
+        (Verb.RESTART, 3, LATE, "hook-timed-out"),
+    ],
+)
+def test_hooks_that_misbehave(verb: Verb, node: int, fault: str, id: str | None, tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    world = FakeWorld(cluster)
+    if verb is Verb.RESTART:
+        world.verbs = world.verbs - {Verb.STOP}
+    world.faults = [(verb, node, fault)]
+    result = forward(world, tmp_path)
+    assert [one.id for one in result.findings if one.severity == "blocker"] == ([] if id is None else [id])
+    if id is not None:
+        assert result.outcome is (
+            Outcome.UNKNOWN
+            if id == "hook-timed-out"
+            else Outcome.PARTIAL
+            if result.steps[0].state == "done"
+            else Outcome.FAILED
+        )
+        result = forward(FakeWorld(cluster), tmp_path)
+    assert result.outcome is Outcome.DONE, result.findings
+    assert_on_kraft(cluster)
+
+
+def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    world = FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FS_PROBE}))
+    told = []
+
+    def operator(request):
+        told.append(request.told)
+        world.carry_out(request)
+
+    world.operator = operator
+    result = forward(world, tmp_path)
+    assert result.outcome is Outcome.DONE, result.findings
+    assert_on_kraft(cluster)
+    assert "restart broker 2" in told
+
+
+def test_strays_that_nobody_would_see_have_to_be_accepted(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    verbs = ALL - {Verb.FS_PROBE}
+    result = forward(FakeWorld(cluster, verbs=verbs), tmp_path)
+    assert (result.outcome, result.state_after) == (Outcome.PARTIAL, "M6")
+    assert {one.id for one in result.findings} == {"strays-not-looked-for"}
+    assert forward(FakeWorld(cluster, verbs=verbs), tmp_path, accepted=KNOWN | {"X-5.2"}).outcome is Outcome.DONE
+
+
+def test_a_deletion_of_which_nobody_knows_is_an_unknown_outcome(tmp_path: Path) -> None:
+    cluster = at_phase("M6")
+    world = FakeWorld(cluster)
+
+    def lose(path: str) -> None:
+        if path == "/controller":
+            cluster.remove(path)
+            raise UnknownOutcomeError("nobody can say", id="zookeeper-write-unknown")
+
+    world.before_write = lose
+    result = back(world, tmp_path)
+    assert (result.outcome, result.steps[1].state) == (Outcome.UNKNOWN, "unknown")
+    assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_back(cluster)
+
+
+def test_an_operator_who_does_nothing_is_waited_for_and_told(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    result = forward(FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FORMAT})), tmp_path)
+    assert [one.id for one in result.findings] == ["gate-stays-closed"]
+    assert "was told" in result.findings[0].message
+
+
+def test_a_zookeeper_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    world, looks = FakeWorld(cluster), []
+
+    def lose() -> None:
+        looks.append(1)
+        if len(looks) == 40:
+            world.unreachable = 5
+
+    world.on_act = lose
+    assert forward(world, tmp_path).outcome is Outcome.DONE
+    assert_on_kraft(cluster)
+
+
+def test_a_zookeeper_that_stays_away_ends_the_run_where_it_is_safe(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    world, looks = FakeWorld(cluster), []
+
+    def lose() -> None:
+        looks.append(1)
+        if len(looks) == 40:
+            world.unreachable = 10_000
+
+    world.on_act = lose
+    result = forward(world, tmp_path)
+    assert result.outcome in (Outcome.UNKNOWN, Outcome.PARTIAL)
+    assert result.findings[-1].id == "zookeeper-unreachable"
+    assert forward(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_on_kraft(cluster)
+
+
+def test_nothing_is_begun_where_nothing_is_seen(tmp_path: Path) -> None:
+    world = FakeWorld(FakeCluster())
+    world.unreachable = 1
+    with pytest.raises(UnreachableError):
+        forward(world, tmp_path)
+
+
+def test_two_drivers_at_once(tmp_path: Path) -> None:
+    world = FakeWorld(FakeCluster())
+    crew = open_crew(world, tmp_path)
+    with crew.journal, pytest.raises(RefusedError) as caught:
+        forward(world, tmp_path)
+    assert caught.value.id == "another-kafkactl-is-changing"
+
+
+def test_a_cluster_that_is_not_where_the_journal_left_it(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    assert forward(FakeWorld(cluster), tmp_path, until="M6").outcome is Outcome.DONE
+    elsewhere = at_phase("M3")
+    result = forward(FakeWorld(elsewhere), tmp_path)
+    assert result.outcome is Outcome.REFUSED
+    (found,) = [one for one in result.findings if one.id == "journal-and-cluster-disagree"]
+    assert {"what": "state", "journal": "M6", "observed": "M3"} in found.evidence["table"]
+    result = forward(FakeWorld(elsewhere), tmp_path, accept_observed=True)
+    assert result.outcome is Outcome.DONE, result.findings
+
+
+def test_a_znode_that_somebody_changes_meanwhile_stops_it_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    cluster = at_phase("M6")
+    world, struck = FakeWorld(cluster), []
+
+    def meddle(path: str) -> None:
+        if not struck:
+            struck.append(path)
+            cluster.put(path, cluster.znodes[path].data)
+
+    world.before_write = meddle
+    result = back(world, tmp_path)
+    assert (result.outcome, result.findings[-1].id) == (Outcome.PARTIAL, "znode-changed")
+    assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
+    assert_back(cluster)
+
+
+def test_strays_stop_the_roll(tmp_path: Path) -> None:
+    cluster = at_phase("M6")
+    world = FakeWorld(cluster)
+
+    def strays(_step) -> None:
+        if cluster.nodes[1].mode is Mode.KRAFT:
+            cluster.nodes[1].strays = True
+
+    world.on_act = lambda: strays(None)
+    result = forward(world, tmp_path)
+    assert result.outcome is Outcome.PARTIAL
+    assert result.findings[-1].id == "partitions-became-strays"
+    assert [one.mode for one in cluster.brokers].count(Mode.KRAFT) == 1
+
+
+def test_the_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    forward(FakeWorld(cluster), tmp_path, until="M6")
+    crew = open_crew(FakeWorld(cluster), tmp_path)
+    with crew.journal as journal:
+        assert len(journal.memory.trees) == 3  # before anything, before the first broker, before the last
+        assert journal.kept(journal.memory.trees[0]).startswith(b"\x1f\x8b")
+
+
+@pytest.mark.parametrize(
+    ("end_offset", "high_watermark", "says"),
+    [
+        (880, 900, ()),
+        (80, 900, ("controller 7 has 80 of 900 records",)),
+        (-1, 9, ("controller 7 has -1 of 9 records",)),
+        (9, None, ("no controller leads",)),
+    ],
+)
+def test_a_controller_counts_when_it_has_caught_up(
+    end_offset: int, high_watermark: int | None, says: tuple[str, ...]
+) -> None:
+    voters = (ReplicaSeen(id=7, log_end_offset=end_offset),)
+    quorum = QuorumSeen(leader_id=1, leader_epoch=2, high_watermark=high_watermark, voters=voters)
+    seen = Observation(time_ms=0, nodes=(NodeSeen(id=1, role=NodeRole.CONTROLLER, quorum=quorum),))
+    assert not_caught_up(seen, 7) == says
+
+
+@pytest.mark.parametrize(
+    ("phase", "goal", "act", "id"),
+    [
+        ("M6", FORWARD, 12, "migration-moved-by-another"),
+        ("M6", BACK, 12, "controller-still-runs"),  # the other one starts them again
+    ],
+)
+def test_somebody_else_who_drives_the_other_way(phase: str, goal: str, act: int, id: str, tmp_path: Path) -> None:
+    """Whatever knows no lock is not kept out; that the state goes the other way shows it."""
+    cluster, acts = at_phase(phase), []
+    world = FakeWorld(cluster)
+
+    def meddle() -> None:
+        acts.append(1)
+        if len(acts) == act + 1:
+            other = FakeWorld(cluster)
+            held, cluster.driver = cluster.driver, None  # hands, and tools that know no lock
+            result = back(other, tmp_path / "other") if goal == FORWARD else forward(other, tmp_path / "other")
+            cluster.driver = held
+            assert result.outcome in (Outcome.DONE, Outcome.PARTIAL, Outcome.UNKNOWN), result.findings
+
+    world.on_act = meddle
+    (tmp_path / "other").mkdir()
+    result = forward(world, tmp_path) if goal == FORWARD else back(world, tmp_path)
+    assert result.findings[-1].id == id, result.findings
+    assert result.findings[-1].next_step and cluster.harm == []
+
+
+@pytest.mark.parametrize(
+    ("goal", "before", "now", "against"),
+    [
+        (FORWARD, "M6", "M0", True),
+        (FORWARD, "M6", "M4L", True),
+        (FORWARD, "M8", "M7", False),
+        (FORWARD, "M6", "lost-quorum", False),
+        (FORWARD, "M5", "M4L", False),  # the last broker died before the copy began
+        (FORWARD, None, "M0", False),
+        (FINALIZE, "M10", "M8", True),
+        (BACK, "M8", "M6", False),
+        (BACK, "M6", "M0", False),
+        (BACK, "M4", "M6", True),
+        (BACK, "M0", "M3", True),
+    ],
+)
+def test_which_way_a_migration_goes(goal: str, before: str | None, now: str, against: bool) -> None:
+    assert moved_against(goal, before, now) is against

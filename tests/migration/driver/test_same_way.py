@@ -1,0 +1,99 @@
+"""What `rollback --dry-run` shows is what the driver plays: one list, from every phase, and where a run was killed."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kafkactl.findings import Outcome
+from kafkactl.migration.driver.ports import RunResult
+from kafkactl.migration.driver.routes import remembered_of
+from kafkactl.migration.plan.rollback import plan_rollback
+from kafkactl.migration.plan.rollback_memory import NOTHING, Remembered
+from kafkactl.migration.plan.step import Move, Step
+from tests.fakes.migrating_cluster import FakeCluster
+from tests.fakes.migration_crew import at_phase, inventory_of, killed_at, open_crew
+from tests.fakes.migration_hooks import FakeWorld
+from tests.migration.driver.test_back import PHASES, go_back
+
+Word = tuple[str, str, str | None]
+
+
+def word(step: Step) -> Word:
+    return step.action.value, step.target, None if step.file is None else step.file.value
+
+
+def shown(cluster: FakeCluster, remembered: Remembered = NOTHING) -> list[Word]:
+    """The pending steps of the dry run."""
+    plan = plan_rollback(FakeWorld(cluster).observe(), inventory_of(cluster), remembered=remembered)
+    assert plan.outcome is not Outcome.REFUSED, plan.findings
+    return [word(one) for one in plan.pending]
+
+
+def played(result: RunResult) -> list[Word]:
+    assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), result.findings
+    return [word(one.step) for one in result.steps]
+
+
+def assert_same(expected: list[Word], found: list[Word]) -> None:
+    """The same steps, the same actions in the same order; which broker is elected, and so comes last, is chance.
+
+    An election takes milliseconds: when the driver comes to wait for it, it is there.
+    """
+    over = Move.WAIT_ZOOKEEPER_CONTROLLER.value
+    expected, found = ([one for one in words if one[0] != over] for words in (expected, found))
+    assert Counter(found) == Counter(expected)
+    assert [one[0] for one in found] == [one[0] for one in expected]
+
+
+@pytest.mark.parametrize("phase", ["M0", *PHASES])
+def test_the_driver_plays_what_was_shown(phase: str, tmp_path: Path) -> None:
+    cluster = at_phase(phase)
+    expected = shown(cluster)
+    assert_same(expected, played(go_back(FakeWorld(cluster), tmp_path)))
+    assert bool(expected) is (phase != "M0")
+
+
+@pytest.mark.parametrize("phase", ["M3", "M6", "M8"])
+def test_a_controller_that_nobody_sees_is_wiped_as_shown(phase: str, tmp_path: Path) -> None:
+    """Its host is gone; what was formatted for this try has to go all the same."""
+    cluster = at_phase(phase)
+    cluster.stop(3003)
+    expected = shown(cluster)
+    assert [one[1] for one in expected if one[0] == "wipe-disk"] == [f"controller {id}" for id in (3001, 3002, 3003)]
+    assert_same(expected, played(go_back(FakeWorld(cluster), tmp_path)))
+
+
+@pytest.mark.parametrize("phase", ["M4", "M6", "M8"])
+@pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.campaign)])
+def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: str, tmp_path: Path) -> None:
+    """With the journal that it left. A step that was carried out unseen may be looked at once more, or not."""
+    start, acts = at_phase(phase), 7
+    while True:
+        cluster, folder = copy.deepcopy(start), tmp_path / str(acts)
+        if not killed_at(cluster, folder, acts, go_back):
+            break
+        crew = open_crew(FakeWorld(cluster), folder)
+        with crew.journal, crew.lock:
+            remembered = remembered_of(crew.journal.memory)
+        assert_same(shown(cluster, remembered), played(go_back(FakeWorld(cluster), folder)))
+        acts += stride
+    assert acts > 7 + 2 * stride
+
+
+def test_what_only_a_journal_knows() -> None:
+    """In ZooKeeper mode with nothing of a migration: whose the leftovers are, nobody sees."""
+    cluster = at_phase("M0")
+    cluster.stop(2)
+    cluster.nodes[1].file = (cluster.nodes[1].file or "") + "zookeeper.metadata.migration.enable=true\n"
+    assert shown(cluster) == []
+    begun = Remembered(goes_back=True, begun=frozenset({"broker 2"}), wiped=frozenset({"controller 3001"}))
+    assert shown(cluster, begun) == [
+        (Move.RESTORE_CONFIG.value, "broker 1", "original"),
+        (Move.RESTART_NODE.value, "broker 2", "original"),
+        (Move.WIPE_DISK.value, "controller 3002", None),
+        (Move.WIPE_DISK.value, "controller 3003", None),
+    ]

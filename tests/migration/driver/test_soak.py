@@ -1,0 +1,82 @@
+"""Before the point of no return: M8 lasts as long as the inventory asks, and three looks find the quorum calm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration.journal import FINALIZE
+from kafkactl.findings import Outcome
+from kafkactl.frozen import changed
+from kafkactl.migration.driver.guards import ForwardGuard
+from kafkactl.migration.driver.ports import RunResult
+from kafkactl.migration.driver.routes import WayForward, identity_of
+from kafkactl.migration.driver.run import run_migration
+from kafkactl.migration.observed.observation import Observation
+from tests.fakes.migration_crew import at_phase, open_crew
+from tests.fakes.migration_hooks import FakeWorld
+from tests.migration.driver.test_run import KNOWN
+
+
+@pytest.fixture
+def world() -> FakeWorld:
+    """In M8."""
+    return FakeWorld(at_phase("M8"))
+
+
+def finalize(world: FakeWorld, folder: Path, *, soak_hours: float = 0, accepted: frozenset[str] = KNOWN) -> RunResult:
+    crew = open_crew(world, folder)
+    crew = changed(crew, inventory=changed(crew.inventory, soak_hours=soak_hours))
+    with crew.journal, crew.lock:
+        return run_migration(
+            crew, WayForward(crew.inventory, finalize=True), goal=FINALIZE, identity=identity_of(crew.inventory),
+            guard=ForwardGuard(crew, accepted=accepted),
+        )  # fmt: skip
+
+
+def test_the_hours_of_the_inventory_have_to_pass(world: FakeWorld, tmp_path: Path) -> None:
+    result = finalize(world, tmp_path, soak_hours=2)
+    assert (result.outcome, result.state_after) == (Outcome.REFUSED, "M8")
+    (found,) = (one for one in result.findings if one.id == "soak-too-short")
+    assert "--accept soak-too-short" in found.next_step
+    world.clock.sleep_ms(2 * 3_600_000)
+    assert finalize(world, tmp_path, soak_hours=2).state_after == "M11"
+
+
+def test_an_operator_may_know_better(world: FakeWorld, tmp_path: Path) -> None:
+    result = finalize(world, tmp_path, soak_hours=168, accepted=KNOWN | {"soak-too-short"})
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M11")
+
+
+def elect_at(world: FakeWorld, monkeypatch: pytest.MonkeyPatch, *looks: int) -> None:
+    """Have the quorum elect anew before these looks, counted from 1."""
+    count, observe = 0, world.observe
+
+    def look() -> Observation:
+        nonlocal count
+        count += 1
+        if count in looks:
+            world.cluster.log.lead(3001, (3001, 3002, 3003))
+        return observe()
+
+    monkeypatch.setattr(world, "observe", look)
+
+
+def test_an_election_between_the_looks_begins_them_anew(
+    world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elect_at(world, monkeypatch, 2)
+    began_ms = world.clock.now_ms()
+    result = finalize(world, tmp_path)
+    assert (result.outcome, result.state_after) == (Outcome.DONE, "M11")
+    assert world.clock.now_ms() - began_ms >= 4 * 10_000
+
+
+def test_a_quorum_that_is_never_calm_is_not_finalized(
+    world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elect_at(world, monkeypatch, *range(2, 40))
+    result = finalize(world, tmp_path)
+    assert (result.outcome, result.state_after) == (Outcome.REFUSED, "M8")
+    assert "election-between-looks" in {one.id for one in result.findings}

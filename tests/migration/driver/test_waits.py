@@ -1,0 +1,234 @@
+"""What the driver waits for, and what it tells meanwhile: an operator, nodes that boot, hooks that did nothing."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration.journal import BACK, FORWARD
+from kafkactl.findings import Outcome
+from kafkactl.frozen import changed
+from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
+from kafkactl.migration.driver.ports import Event, Request, RunResult
+from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.run import run_migration
+from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.inventory import Hooks
+from tests.fakes.migrating_cluster import FakeCluster
+from tests.fakes.migration_crew import FLAG, QUORUM, at_phase, open_crew
+from tests.fakes.migration_hooks import ALL, LIE, FakeWorld
+
+KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42"})
+
+
+def crew_of(world: FakeWorld, folder: Path, told: list[Event], **more) -> Crew:
+    return changed(open_crew(world, folder), tell=told.append, **more)
+
+
+def forward(crew: Crew, until: str) -> RunResult:
+    with crew.journal:
+        guard = ForwardGuard(crew, accepted=KNOWN)
+        identity = identity_of(crew.inventory)
+        reached = lambda state: state == until  # noqa: E731
+        return run_migration(
+            crew, WayForward(crew.inventory), goal=FORWARD, identity=identity, guard=guard, is_there=reached
+        )
+
+
+def with_local_disks(crew: Crew) -> Crew:
+    """The disks of its nodes are disks of this machine, so that a look shows whether they are formatted."""
+    nodes = tuple(changed(one, hooks=Hooks(template="local")) for one in crew.inventory.nodes)
+    return changed(crew, inventory=changed(crew.inventory, nodes=nodes))
+
+
+# --- an operator without hooks ---
+
+
+def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Path) -> None:
+    cluster, told, begged = FakeCluster(), [], []
+    world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
+    world.operator = begged.append
+    late = []
+
+    def act_late() -> None:
+        """The operator takes a minute."""
+        if begged and cluster.now_ms - began >= 60_000 * len(begged):
+            late.append(begged[len(late)] if len(late) < len(begged) else None)
+            if late[-1] is not None:
+                world.carry_out(late[-1])
+
+    began = cluster.now_ms
+    world.on_act = act_late
+    result = forward(with_local_disks(crew_of(world, tmp_path, told)), "M2")
+    assert result.outcome is Outcome.DONE, result.findings
+    formatted = [one for one in result.steps if one.step.action == "format-disk" and one.state == "done"]
+    assert formatted and cluster.now_ms - began >= 60_000
+    waits = [one for one in told if one.kind == "wait"]
+    assert len(waits) > 10 and "no meta.properties of controller 3001 is seen" in {one.seen for one in waits}
+
+
+def test_a_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: Path) -> None:
+    cluster, told = FakeCluster(), []
+    world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
+    world.operator = lambda request: cluster.format(request.node, "Another-cluster-id-22ch")
+    result = forward(with_local_disks(crew_of(world, tmp_path, told)), "M3")
+    assert result.outcome is not Outcome.DONE
+    assert "format-disk controller 3001: done" not in {one.text for one in told}
+
+
+def test_a_format_that_nobody_can_see_is_asked_for_and_said_so(tmp_path: Path) -> None:
+    cluster, told = FakeCluster(), []
+    world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
+    world.operator = world.carry_out
+    result = forward(crew_of(world, tmp_path, told), "M3")
+    assert {one.state for one in result.steps if one.step.action == "format-disk"} == {"asked"}
+    assert not any(one.text.startswith("format-disk") and one.text.endswith("done") for one in told)
+
+
+# --- hooks that did nothing ---
+
+
+@pytest.mark.parametrize("verbs", [ALL, ALL - {Verb.IS_RUNNING}])
+def test_a_stop_hook_that_did_nothing_is_called_that(verbs, tmp_path: Path) -> None:
+    cluster, told = at_phase("M3"), []
+    world = FakeWorld(cluster, verbs=verbs)
+    world.faults = [(Verb.STOP, 2, LIE)]
+    starts = cluster.nodes[2].starts
+    result = forward(crew_of(world, tmp_path, told), "M4")
+    assert [one.id for one in result.findings] == ["hook-did-nothing"]
+    assert "broker 2 still runs" in result.findings[0].message
+    assert cluster.nodes[2].starts == starts
+    assert any(one.kind == "wait" and "process of broker 2" in one.text for one in told)
+
+
+def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> None:
+    cluster, told = at_phase("M3"), []
+    world = FakeWorld(cluster, verbs=ALL - {Verb.STOP})
+    world.faults = [(Verb.RESTART, 2, LIE)]
+    result = forward(crew_of(world, tmp_path, told), "M4")
+    assert [one.id for one in result.findings] == ["gate-stays-closed"]
+    assert "broker 2 answers and runs on ZooKeeper" in result.findings[0].message
+    assert not any("is still to be done" in one.seen for one in told)
+
+
+# --- a node that boots ---
+
+
+class SlowBoot(FakeWorld):
+    """Broker 2 takes a minute from its start until it answers, as one that recovers its logs."""
+
+    started: int = 0
+    ready_ms: float | None = None
+
+    def carry_out(self, request: Request):
+        if request.verb is Verb.IS_RUNNING and request.node == 2 and self.ready_ms is not None:
+            self._come_up()
+            return changed(super().carry_out(request), stdout=b"running")
+        if request.verb is Verb.START and request.node == 2:
+            self.started += 1
+            self.ready_ms = self.cluster.now_ms + 60_000
+            return changed(super().carry_out(changed(request, verb=Verb.IS_RUNNING)), stdout=b"")
+        if request.verb is Verb.STOP and request.node == 2:
+            self.ready_ms = None
+        return super().carry_out(request)
+
+    def _come_up(self) -> None:
+        if self.ready_ms is not None and self.cluster.now_ms >= self.ready_ms and not self.cluster.nodes[2].running:
+            self.cluster.start(2)
+
+    def observe(self):
+        self._come_up()
+        return super().observe()
+
+
+def test_a_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) -> None:
+    start = at_phase("M3")
+    for act in range(1, 60):
+        cluster = copy.deepcopy(start)
+        world, folder = SlowBoot(cluster), tmp_path / str(act)
+        folder.mkdir()
+        kill = [act]
+
+        def dies() -> None:
+            kill[0] -= 1  # noqa: B023
+            if kill[0] == 0:  # noqa: B023
+                raise KeyboardInterrupt
+
+        world.on_act = dies
+        forward(crew_of(world, folder, []), "M4")
+        world.on_act = lambda: None
+        was_booting = world.ready_ms is not None and not cluster.nodes[2].running
+        told: list[Event] = []
+        result = forward(crew_of(world, folder, told), "M4")
+        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
+        assert world.started == 1, act
+        if was_booting:
+            assert any("is booting: its gate is awaited" in one.text for one in told), act
+            return
+    pytest.fail("no run was killed while the broker booted")
+
+
+def test_a_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None:
+    told: list[Event] = []
+    cluster = at_phase("M3")
+    crew = crew_of(FakeWorld(cluster), tmp_path, told)
+    with crew.journal:
+        crew.journal.begin(FORWARD, identity_of(crew.inventory))
+        seq = crew.journal.intent("restart-node", "broker 2", {"phase": "migration"})
+        crew.journal.starting(seq, "broker 2", "migration")
+    assert cluster.stop(2)
+    cluster.nodes[2].file = (cluster.nodes[2].file or "") + FLAG + QUORUM
+    result = forward(crew_of(FakeWorld(cluster), tmp_path, told), "M4")
+    assert result.outcome is Outcome.DONE, result.findings
+    assert not any("is booting" in one.text for one in told)
+
+
+def test_a_start_for_another_phase_is_no_boot(tmp_path: Path) -> None:
+    told: list[Event] = []
+    cluster = at_phase("M6")
+    crew = crew_of(FakeWorld(cluster), tmp_path, told)
+    with crew.journal:
+        crew.journal.begin(FORWARD, identity_of(crew.inventory))
+        seq = crew.journal.intent("restart-node", "broker 2", {"phase": "migration"})
+        crew.journal.starting(seq, "broker 2", "migration")
+    assert forward(crew_of(FakeWorld(cluster), tmp_path, told), "M7").outcome is Outcome.DONE
+    assert not any("is booting" in one.text for one in told)
+
+
+# --- what is told ---
+
+
+def test_a_warning_that_is_not_accepted_is_told_while_it_may_still_pass(tmp_path: Path) -> None:
+    told: list[Event] = []
+    crew = crew_of(FakeWorld(FakeCluster()), tmp_path, told)
+    with crew.journal:
+        guard = ForwardGuard(crew)
+        run_migration(crew, WayForward(crew.inventory), goal=FORWARD, identity=identity_of(crew.inventory), guard=guard)
+    assert any(one.kind == "wait" and "findings to pass before" in one.text and one.seen for one in told)
+
+
+def test_the_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Path) -> None:
+    cluster = at_phase("M3")
+    for _ in range(3):
+        for one in cluster.controllers:
+            assert cluster.stop(one.id)
+        for one in cluster.controllers:
+            cluster.start(one.id)
+        cluster.advance(5_000)
+    assert forward(crew_of(FakeWorld(cluster), tmp_path, []), "M4L").outcome is Outcome.DONE
+
+
+def test_a_way_back_that_goes_as_planned_alarms_nobody(tmp_path: Path) -> None:
+    told: list[Event] = []
+    cluster = at_phase("M6")
+    crew = crew_of(FakeWorld(cluster), tmp_path, told)
+    with crew.journal:
+        identity = identity_of(crew.inventory)
+        run = run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
+    assert run.outcome is Outcome.DONE, run.findings
+    states = [one.text for one in told if one.kind == "state"]
+    assert states[0].startswith("M6") and states[-1].startswith("M0")
+    assert all(one.startswith("on the way back, ") for one in states[1:-1]) and len(states) > 2

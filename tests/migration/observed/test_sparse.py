@@ -1,0 +1,132 @@
+"""Observations that somebody else wrote, with no more in them than has to be: what they leave out is unknown."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration.saved import load_observation
+from kafkactl.findings import Severity
+from kafkactl.frozen import changed
+from kafkactl.migration.checks.registry import check
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.rollback import plan_rollback
+from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.state.table import State, observed_state
+from kafkactl.migration.state.view import observed_view
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import decode_znodes, parse_znode, render_znode
+from tests.migration.saved_folder import save
+from tests.migration.state.states_seen import HEALTHY, Seen
+
+
+def bare_tree(seen: Seen) -> Observation:
+    """Znodes of which only path and data were saved."""
+    observation = seen.observation()
+    assert observation.tree is not None
+    lines = (json.loads(render_znode(one)) for one in observation.tree.znodes.values())
+    told = b"".join(json.dumps({"path": one["path"], "data": one["data"]}).encode() + b"\n" for one in lines)
+    return changed(observation, tree=tree_of(decode_znodes(told, file="zk.jsonl").znodes))
+
+
+def zookeeper_alone(seen: Seen) -> Observation:
+    return changed(seen.observation(), nodes=(), logs={})
+
+
+# --- znodes without what ZooKeeper says of them ---
+
+
+def test_numbers_that_a_line_leaves_out_are_unknown() -> None:
+    one = parse_znode(b'{"path": "/controller", "data": null, "version": 3, "mzxid": null}')
+    assert "ephemeral_owner" in one.untold
+    assert "version" not in one.untold
+    line = json.loads(render_znode(one))
+    assert (line["version"], line["mzxid"], line["ephemeral_owner"]) == (3, None, None)
+    assert parse_znode(render_znode(one).encode()) == one
+
+
+@pytest.mark.parametrize("name", ["M0", "M3", "M4L"])
+def test_a_controller_znode_of_unknown_owner_is_not_said_to_be_persistent(name: str) -> None:
+    seen = bare_tree(HEALTHY[name])
+    assert observed_state(seen).state.value == name
+    assert "persistent-controller-znode" not in {one.id for one in check(seen)}
+    assert observed_view(evidence_of(seen))["controller"]["ephemeral"] is None
+
+
+def test_deletions_name_no_version_that_was_not_seen() -> None:
+    steps = plan_rollback(bare_tree(HEALTHY["M6"])).steps
+    assert {one.action.value: one.version for one in steps if one.path and one.action.value.startswith("delete")} == {
+        "delete-controller-znode": None,
+        "delete-migration-znode": None,
+    }
+
+
+# --- ZooKeeper and nothing else ---
+
+
+@pytest.mark.parametrize("name", ["M6", "M7", "M8"])
+def test_brokers_that_have_left_zookeeper_are_not_said_to_be_in_it(name: str) -> None:
+    assert observed_state(zookeeper_alone(HEALTHY[name])).state.value == name
+
+
+def test_a_broker_that_is_down_has_not_left_for_kraft() -> None:
+    seen = HEALTHY["M6"].but(modes={1: HEALTHY["M6"].modes[1], 2: HEALTHY["M6"].modes[2], 3: None}).observation()
+    assert observed_state(changed(seen, logs={})).state is State.M6
+
+
+def test_where_no_broker_is_seen_at_all_the_end_is_not_excluded() -> None:
+    plan = plan_rollback(zookeeper_alone(HEALTHY["M11"].but(topics=False)))
+    assert [one.id for one in plan.findings if one.severity is Severity.BLOCKER] == ["finalization-not-excluded"]
+
+
+# --- nodes ---
+
+
+def test_a_controller_of_which_only_the_log_tells_that_it_has_the_flag() -> None:
+    seen = HEALTHY["M10"].observation()
+    bare = (changed(one, config=None, config_text=None, api_versions=None, quorum=None, metrics=None)
+            for one in seen.nodes)  # fmt: skip
+    assert observed_state(changed(seen, nodes=tuple(bare))).state is State.M10
+
+
+def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
+    folder = save(tmp_path / "seen", HEALTHY["M6"].observation())
+    expected = check(load_observation(str(folder)))
+    table = json.loads((folder / "observation.json").read_text())
+    (folder / "observation.json").write_text(json.dumps({**table, "nodes": table["nodes"][::-1]}))
+    assert check(load_observation(str(folder))) == expected
+
+
+# --- the chroot ---
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"connect": "zk:2181", "chroot": "/prod/kafka"},
+        {"connect": "zk:2181/prod/kafka"},
+        {"connect": "zk:2181", "chroot": None},
+        {"connect": "zk:2181/", "chroot": None},
+        {},
+    ],
+)
+def test_a_chroot_that_is_not_told_is_found(tmp_path: Path, told: dict[str, str | None]) -> None:
+    folder = save(tmp_path / "seen", HEALTHY["M4L"].observation())
+    lines = gzip.decompress((folder / "zk.jsonl.gz").read_bytes()).splitlines()
+    below = [{**one, "path": "/prod/kafka" + one["path"]} for one in map(json.loads, lines)]
+    (folder / "zk.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, below)).encode()))
+    table = json.loads((folder / "observation.json").read_text())
+    (folder / "observation.json").write_text(json.dumps({**table, "zookeeper": told}))
+    seen = load_observation(str(folder))
+    assert (seen.chroot, seen.tree is not None) == ("/prod/kafka", True)
+    assert observed_state(seen).state is State.M4L
+
+
+def test_a_kafka_further_below_is_not_the_one_that_was_named() -> None:
+    tree = bare_tree(HEALTHY["M0"]).tree
+    assert tree is not None
+    below = [changed(one, path="/prod" + one.path) for one in tree.znodes.values()]
+    assert [one.id for one in tree_of(below, "").findings] == ["no-kafka-tree"]

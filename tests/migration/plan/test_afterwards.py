@@ -1,0 +1,54 @@
+"""What is left to do after the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.findings import Severity
+from kafkactl.migration.plan.afterwards import afterwards
+from tests.migration.observations import world
+
+
+def told(observation) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in afterwards(observation):
+        found.setdefault(one.id, []).append(one.subject)
+    return found
+
+
+def test_a_finalized_cluster_is_told_what_comes_next():
+    found = afterwards(world("M11").observation())
+    ids = [one.id for one in found]
+    assert ids[-2:] == ["binaries-can-go-to-4", "zookeeper-can-go"]
+    assert not [one for one in found if one.severity is Severity.BLOCKER]
+    assert "/migration" in found[-1].evidence["left_behind"]
+
+
+def test_what_is_not_known_is_left_out():
+    seen = world("M11").but(has_tree=False, state=None, versions=dict.fromkeys((1, 2, 3, 3001)), files={})
+    assert told(seen.observation()) == {}
+
+
+@pytest.mark.parametrize(("level", "can_rise"), [(20, True), (21, False)])
+def test_a_level_that_can_rise(level: int, can_rise: bool):
+    image = replace(world("M11").image, features={"metadata.version": level})
+    found = told(world("M11").logged(image=image).observation())
+    assert ("metadata-version-can-rise" in found) is can_rise
+
+
+@pytest.mark.parametrize("key", ["zookeeper.connect", "inter.broker.protocol.version", "control.plane.listener.name"])
+def test_settings_of_the_past(key: str):
+    observation = world("M11").file(1, key, "x").observation()
+    assert told(observation)["zookeeper-settings-left"] == ["broker 1"]
+
+
+def test_settings_that_controllers_decide_otherwise_are_told_at_the_end_too():
+    one = world("M11")
+    for id in (1, 2):
+        one.file(id, "min.insync.replicas", "2").file(id, "default.replication.factor", "3")
+    assert told(one.observation())["controller-setting-differs"] == [
+        "default.replication.factor",
+        "min.insync.replicas",
+    ]

@@ -1,0 +1,54 @@
+"""The copy that is still to come, and how long its gate is waited for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.commands.migrate.drive import DriveArguments, patience_of
+from kafkactl.frozen import changed
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy
+from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.state.table import situation_of
+from tests.migration.observations import World, world
+
+
+def many_topics(name: str, count: int) -> World:
+    seen = world(name)
+    content = seen.data["/brokers/topics/orders"]
+    assert content is not None
+    for number in range(count):
+        seen.znode(f"/brokers/topics/more-{number}", content)
+    return seen
+
+
+def expected(seen: Observation):
+    evidence = evidence_of(seen)
+    return expected_copy(evidence, situation_of(evidence).state)
+
+
+@pytest.mark.parametrize("name", ["M0", "M3", "M4L"])
+def test_three_times_the_prediction_and_two_minutes(name: str) -> None:
+    small, large = (expected(many_topics(name, count).observation()) for count in (0, 1_000))
+    assert copy_deadline_ms(small) == 120_000 + int(3000 * small.seconds)
+    assert 0 < small.seconds < large.seconds
+    waits = patience_of(DriveArguments(10_000, None, False), many_topics(name, 1_000).observation())
+    assert (waits.copy_ms, waits.gate_ms) == (copy_deadline_ms(large), 600_000)
+
+
+@pytest.mark.parametrize("name", ["M6", "M8"])
+def test_once_it_is_done_there_is_none_to_wait_for(name: str) -> None:
+    assert expected(world(name).observation()) is None
+    assert patience_of(DriveArguments(10_000, None, False), world(name).observation()).copy_ms == 600_000
+
+
+def test_what_is_given_holds_for_both() -> None:
+    waits = patience_of(DriveArguments(1_000, 15_000, False), world("M4L").observation())
+    assert (waits.gate_ms, waits.copy_ms, waits.apart_ms) == (15_000, 15_000, 1_000)
+
+
+@pytest.mark.parametrize("version", ["7.8.0-ccs", "3.8.1.7.2.18", "unheard", ""])
+def test_a_vendors_version_is_no_reason_to_fail(version: str) -> None:
+    seen = world("M3").observation()
+    vendors = changed(seen, nodes=tuple(changed(one, kafka_version=version) for one in seen.nodes))
+    assert expected(vendors).records == expected(seen).records

@@ -1,0 +1,213 @@
+"""The way forward from every state, and the gates between its states."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkactl.findings import Outcome
+from kafkactl.frozen import changed
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.expected_copy import expected_copy
+from kafkactl.migration.plan.forward import next_actions, next_step, plan_forward
+from kafkactl.migration.plan.gate import gates_of, is_open
+from kafkactl.migration.plan.step import Barrier, File, Move, Way
+from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.state.table import State, situation_of
+from kafkactl.schema.explanations import explanations
+from tests.migration.observations import world
+from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen
+from tests.migration.state.test_table import SITUATIONS, partial
+from tests.migration.zk_trees import text
+
+_M3, _M4, _M6, _M8 = (HEALTHY[name] for name in ("M3", "M4", "M6", "M8"))
+
+
+def pending(plan: Way) -> list[str]:
+    return [one.action.value if one.node is None else f"{one.action.value} {one.node}" for one in plan.pending]
+
+
+def _enter(id: int) -> list[str]:
+    return [f"put-config {id}", f"restart-node {id}", f"wait-broker-registered {id}"]
+
+
+_KRAFT = [word for id in (1, 2, 3) for word in _enter(id)]
+_FINAL = ["put-config 3001", "restart-node 3001", "wait-finalized"]
+WAYS: dict[str, tuple[Seen, list[str]]] = {
+    "M0": (
+        HEALTHY["M0"].but(controllers={3001: False}, formatted=False, flags={3001: False}),
+        ["put-config 3001", "format-disk 3001", "start-node 3001", "wait-quorum", *_enter(2), *_enter(3), *_enter(1),
+         "wait-copy", *_KRAFT, *_FINAL],
+    ),
+    "M2": (
+        HEALTHY["M2"],
+        ["start-node 3001", "wait-quorum", *_enter(2), *_enter(3), *_enter(1), "wait-copy", *_KRAFT, *_FINAL],
+    ),
+    "M3": (_M3, [*_enter(2), *_enter(3), *_enter(1), "wait-copy", *_KRAFT, *_FINAL]),
+    "M4": (_M4, [*_enter(2), *_enter(3), "wait-copy", *_KRAFT, *_FINAL]),
+    "M4, a file is in place": (
+        _M4.but(files={2: MIG}),
+        ["restart-node 2", "wait-broker-registered 2", *_enter(3), "wait-copy", *_KRAFT, *_FINAL],
+    ),
+    "M4, restarted and not registered": (
+        _M4.but(modes={1: MIG, 2: MIG, 3: ZK}), ["wait-broker-registered 2", *_enter(3), "wait-copy", *_KRAFT, *_FINAL],
+    ),
+    "M4, a broker left again": (
+        _M4.but(modes={1: ZK, 2: ZK, 3: ZK}), [*_enter(2), *_enter(3), *_enter(1), "wait-copy", *_KRAFT, *_FINAL],
+    ),
+    "M4L": (HEALTHY["M4L"], [*_enter(3), "wait-copy", *_KRAFT, *_FINAL]),
+    "M5": (HEALTHY["M5"], ["wait-copy", *_KRAFT, *_FINAL]),
+    "M6": (_M6, [*_KRAFT, *_FINAL]),
+    "M7": (HEALTHY["M7"], [*_enter(2), *_enter(3), *_FINAL]),
+    "M7, a broker is down with its file": (
+        HEALTHY["M7"].but(modes={1: KR, 2: None, 3: MIG}, files={2: KR}),
+        ["restart-node 2", "wait-broker-registered 2", *_enter(3), *_FINAL],
+    ),
+    "M8": (_M8, _FINAL),
+    "M8, a controller is down": (
+        _M8.but(controllers={3001: True, 3002: False, 3003: True}),
+        ["start-node 3002", *(f"{word} {id}" for id in (3002, 3003, 3001) for word in ("put-config", "restart-node")),
+         "wait-finalized"],
+    ),
+    "M7, a controller is down": (
+        HEALTHY["M7"].but(controllers={3001: True, 3002: True, 3003: False}),
+        ["start-node 3003", *_enter(2), *_enter(3),
+         *(f"{word} {id}" for id in (3002, 3003, 3001) for word in ("put-config", "restart-node")), "wait-finalized"],
+    ),
+    "M10": (HEALTHY["M10"], ["put-config 3002", "restart-node 3002"]),
+    "killed in the copy": (
+        HEALTHY["M5"].but(controllers={3001: False}), ["start-node 3001", "wait-copy", *_KRAFT, *_FINAL],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_way_forward(name: str) -> None:
+    seen, expected = WAYS[name]
+    plan = plan_forward(seen.observation())
+    assert (plan.outcome, pending(plan)) == (Outcome.PLANNED, expected), plan.findings
+    assert [one.number for one in plan.steps] == list(range(1, len(plan.steps) + 1))
+
+
+def test_a_disk_of_an_earlier_try_is_wiped_before_it_is_started_again() -> None:
+    plan = plan_forward(SITUATIONS["rolled back from M6"][0].observation())
+    assert (plan.outcome, plan.findings[0].id) == (Outcome.REFUSED, "controller-disk-left-over")
+
+
+def test_at_the_end_there_is_nothing_to_do() -> None:
+    plan = plan_forward(HEALTHY["M11"].observation())
+    assert (plan.outcome, plan.steps) == (Outcome.NOTHING_TO_DO, ())
+
+
+@pytest.mark.parametrize("name", [name for name, (_, state) in SITUATIONS.items() if State(state).is_broken])
+def test_what_is_broken_is_not_gone_on_with(name: str) -> None:
+    seen, state = SITUATIONS[name]
+    plan = plan_forward(seen.observation())
+    assert plan.outcome is (Outcome.PLANNED if state in ("copy-crashed", "lost-quorum") else Outcome.REFUSED)
+    assert plan.findings[0].id == state
+
+
+def test_a_controller_is_not_started_to_end_at_the_same_znode_again() -> None:
+    seen = world("M5").but(controllers={3001: False})
+    assert pending(plan_forward(seen.observation()))[0] == "start-node 3001"
+    seen.znode("/config/clients/slow", text({"version": 1, "config": {"producer_byte_rate": "abc"}}))
+    evidence = evidence_of(seen.observation())
+    plan, copy = plan_forward(seen.observation()), expected_copy(evidence, State.COPY_CRASHED)
+    assert (plan.outcome, plan.steps, plan.findings[0].id) == (Outcome.REFUSED, (), "copy-crashed")
+    assert copy is not None and copy.outcome == "dies"
+    assert next_step(evidence, situation_of(evidence)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"),
+    [("M3", ["put-config 2"]), ("M4L", ["put-config 3"]), ("M5", ["wait-copy"]), ("M6", ["put-config 1"])],
+)
+def test_what_is_next_is_the_beginning_of_the_way(name: str, moves: list[str]) -> None:
+    found = next_actions(State(name), HEALTHY[name].observation())
+    assert [one.action.value if one.node is None else f"{one.action} {one.node}" for one in found][:1] == moves
+    assert len({one.phase for one in found}) == 1
+
+
+def test_before_the_last_broker_there_is_a_barrier() -> None:
+    for name in ("M3", "M4", "M4L"):
+        steps = plan_forward(HEALTHY[name].observation()).pending
+        assert {one.node for one in steps if one.barrier is Barrier.LAST_BROKER} == {1 if name == "M3" else 3}
+
+
+def test_every_step_of_the_last_controllers_is_behind_the_barrier_and_the_leader_is_last() -> None:
+    seen = _M8.but(controllers={3001: True, 3002: True, 3003: True})  # 3001 leads
+    steps = [one for one in plan_forward(seen.observation()).pending if one.file is File.FINAL]
+    assert [one.node for one in steps] == [3002, 3002, 3003, 3003, 3001, 3001]
+    assert {one.barrier for one in steps} == {Barrier.FINALIZE}
+
+
+@given(data=st.data())
+def test_no_partial_observation_raises_and_no_kraft_file_comes_early(data: st.DataObject) -> None:
+    seen, _ = SITUATIONS[data.draw(st.sampled_from(sorted(SITUATIONS)))]
+    observation = partial(seen.observation(), data)
+    plan = plan_forward(observation)
+    moves = [one.action for one in plan.pending]
+    first = next((at for at, one in enumerate(plan.pending) if one.file is File.KRAFT), None)
+    if first is not None and Move.WAIT_COPY in moves:
+        assert first > moves.index(Move.WAIT_COPY)
+
+
+# --- gates ----------------------------------------------------------------------------------------------------------
+
+CLOSED: dict[str, tuple[str, Seen, str]] = {
+    "a controller is not formatted": (
+        "M2", HEALTHY["M2"].but(formatted=False), "controller-disk-not-seen",
+    ),
+    "nobody leads": ("M3", _M3.but(leader=False), "quorum-not-ready"),
+    "a controller is down": ("M3", _M3.but(controllers={3001: True, 3002: True, 3003: False}), "quorum-not-ready"),
+    "/migration is not there yet": ("M3", _M3.but(migration=None), "quorum-not-ready"),
+    "a broker has not entered": ("M4", _M4, "broker-not-entered"),
+    "a broker left again": ("M4L", HEALTHY["M4L"].but(modes={1: ZK, 2: MIG, 3: ZK}), "registered-broker-without-flag"),
+    "the copy runs": ("M5", HEALTHY["M5"], "copy-not-done"),
+    "copied and not mirrored": ("M5", _M6.but(end=240, migration=236), "copy-not-done"),
+    "the driver is stuck": ("M6", _M6.but(end=900, migration_age_ms=300_000), "dual-write-not-seen"),
+    "a broker is not on KRaft": ("M7", HEALTHY["M7"], "broker-not-on-kraft"),
+    "a dead broker is registered as migrating": (
+        "M8", _M8.but(registered={1: False, 2: False, 3: False, 4: True}), "migrating-registration-left",
+    ),
+    "a controller is not final": ("M10", HEALTHY["M10"], "controller-not-final"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_gate_that_is_closed_says_why(name: str) -> None:
+    state, seen, reason = CLOSED[name]
+    gates = gates_of(State(state), seen.observation())
+    assert reason in [one.id for one in gates]
+    assert not is_open(gates)
+    assert {one.id for one in gates} <= set(explanations())
+
+
+def _later(seen: Seen) -> tuple[Observation, Observation]:
+    """Two looks ten seconds apart, the log twenty no-ops on."""
+    first = seen.observation()
+    moved = seen.but(end=seen.end + 20, migration=seen.migration + 20 if isinstance(seen.migration, int) else None)
+    return first, changed(moved.observation(), time_ms=first.time_ms + 10_000)
+
+
+@pytest.mark.parametrize("name", ["M6", "M8"])
+def test_a_gate_is_seen_twice(name: str) -> None:
+    first, second = _later(HEALTHY[name])
+    ids = [one.id for one in gates_of(State(name), second, first)]
+    assert not {"gate-seen-once", "dual-write-stands-still", "dual-write-not-seen"} & set(ids)
+    assert "gate-seen-once" in [
+        one.id for one in gates_of(State(name), changed(second, time_ms=first.time_ms + 1), first)
+    ]
+
+
+def test_an_offset_that_stands_still_while_the_log_grows_is_no_dual_write() -> None:
+    first = _M6.observation()
+    second = changed(_M6.but(end=_M6.end + 15).observation(), time_ms=first.time_ms + 10_000)
+    assert "dual-write-stands-still" in [one.id for one in gates_of(State.M6, second, first)]
+
+
+@given(data=st.data())
+def test_no_gate_raises(data: st.DataObject) -> None:
+    seen, state = SITUATIONS[data.draw(st.sampled_from(sorted(SITUATIONS)))]
+    gates_of(State(state), partial(seen.observation(), data))

@@ -1,0 +1,70 @@
+"""Which engine replays a log."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.logs.source import LogSource, open_source
+from kafkactl.adapters.spark import session as spark_session
+from kafkactl.errors import InputError
+from kafkactl.operations import dryrun_engines as engines
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LogSource:
+    (tmp_path / f"{0:020d}.log").write_bytes(b"")
+    return open_source(str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def spark_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_session, "check_spark", lambda master: None)
+
+
+@pytest.mark.parametrize(
+    "asked, master, context, name, used",
+    [
+        ("auto", None, None, "local", None),
+        ("auto", "local[2]", None, "spark", "local[2]"),
+        ("auto", None, "spark://a:1", "spark", "spark://a:1"),
+        ("auto", "local[2]", "spark://a:1", "spark", "local[2]"),
+        ("local", None, "spark://a:1", "local", None),
+        ("spark", None, None, "spark", None),
+        ("spark", None, "spark://a:1", "spark", "spark://a:1"),
+    ],
+)
+def test_what_was_asked_for(
+    log: LogSource, asked: str, master: str | None, context: str | None, name: str, used: str | None
+) -> None:
+    found = engines.chosen_engine(asked, master, context, [[log]])
+    assert (found.name, found.master) == (name, used)
+
+
+def test_many_logs(log: LogSource) -> None:
+    assert engines.chosen_engine("auto", None, None, [[log]] * engines.MANY_LOGS).name == "spark"
+    assert engines.chosen_engine("auto", None, None, [[log] * engines.MANY_LOGS]).name == "local"
+
+
+def test_a_large_log_on_many_cores(log: LogSource) -> None:
+    with Path(log.segments[0].name).open("wb") as file:
+        file.truncate(int(engines.worth_bytes(8)) + 1)
+    assert engines.chosen_engine("auto", None, None, [[log]], cores=8).name == "spark"
+    assert engines.chosen_engine("auto", None, None, [[log]], cores=1).name == "local"
+
+
+def test_more_cores_pay_sooner() -> None:
+    sizes = [engines.worth_bytes(cores) for cores in (4, 8, 32)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert math.isinf(engines.worth_bytes(1))
+
+
+def test_without_spark_it_is_done_in_process(log: LogSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(master: str | None) -> None:
+        raise InputError("no Java", id="spark-needs-java")
+
+    monkeypatch.setattr(spark_session, "check_spark", missing)
+    found = engines.chosen_engine("auto", None, None, [[log]] * engines.MANY_LOGS)
+    assert found.name == "local" and found.why.endswith("but no Java")

@@ -1,0 +1,362 @@
+"""A change carried out on a played quorum: every outcome of a request, and killed at every action."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.adapters.files.journal import open_journal
+from kafkactl.errors import UnreachableError
+from kafkactl.findings import Outcome
+from kafkactl.quorum.change.ports import Goal, Patience
+from kafkactl.quorum.change.run import carry_out, plan_only
+from kafkactl.quorum.guard import Circumstances
+from kafkactl.quorum.outcome import Answer
+from kafkactl.quorum.plan import plan_addition, plan_conversion, plan_reassignment, plan_removal
+from kafkactl.quorum.state import ids_of
+from kafkactl.quorum.target import parse_target
+from tests.quorum.played import LOST, OK, TIMED_OUT, Killed, PlayedQuorum, Reaction
+from tests.quorum.worlds import CLUSTER_ID, endpoint, key, parse_key, world
+
+
+def _reassign(text, *flags, **changes):
+    target = parse_target(text)
+    circumstances = Circumstances(overrides=frozenset(flags))
+    return Goal(
+        words={"verb": "reassign", "target": text},
+        plan=lambda state, around: plan_reassignment(state, target, around),
+        circumstances=circumstances,
+        is_journey=True,
+        **changes,
+    )
+
+
+def _remove(text):
+    gone = parse_key(text)
+    return Goal(words={"verb": "remove", "voter": text}, plan=lambda state, around: plan_removal(state, gone, around))
+
+
+def _add(text):
+    new = parse_key(text)
+    at = (endpoint(new.node_id),)
+    return Goal(
+        words={"verb": "add", "voter": text},
+        plan=lambda state, around: plan_addition(state, new, at, around),
+        endpoints={new: at},
+    )
+
+
+CONVERT = Goal(words={"verb": "convert"}, plan=plan_conversion)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Carry out a goal on a played quorum, with the journal of this test."""
+
+    def _run(quorum, goal, **patience):
+        with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
+            return carry_out(quorum, goal, journal, patience=Patience(**patience), clock=quorum.clock)
+
+    return _run
+
+
+def _taken(result):
+    return [(one.action.value, one.id, one.state.value) for one in result.steps if one.action.value != "wait"]
+
+
+def _ids(result):
+    return {one.id for one in result.findings}
+
+
+@pytest.mark.parametrize(
+    ("voters", "observers", "dead", "target", "sent"),
+    [
+        ("1 2 3", "4 5", "", "1,2,3,4,5", ["add 4", "add 5"]),
+        ("1", "2 3", "", "1,2,3", ["add 2", "add 3"]),
+        ("1 2 3 4 5", "", "", "1,2,3", ["remove 4", "remove 5"]),
+        ("1 2 3", "4 5 6", "", "4,5,6", ["add 4", "remove 2", "add 5", "remove 3", "add 6", "remove 1"]),
+        ("1 2 3", "4", "3", "1,2,4", ["remove 3", "add 4"]),
+        ("1 2 3", "3b", "3", "1,2,3", ["remove 3", "add 3"]),
+        ("1 2 3 4 5", "", "4 5", "1,2,3", ["remove 4", "remove 5"]),
+    ],
+)
+def test_it_reaches_the_target(run, voters, observers, dead, target, sent):
+    quorum = PlayedQuorum(world=world(voters, observers=observers, dead=dead))
+    result = run(quorum, _reassign(target))
+    assert result.outcome is Outcome.DONE, result.findings
+    assert quorum.sent == sent
+    assert ids_of(quorum.world.voters) == [one.node_id for one in parse_target(target)]
+    assert {one.state.value for one in result.steps} == {"done"}
+    assert run(quorum, _reassign(target)).outcome is Outcome.NOTHING_TO_DO
+    assert quorum.sent == sent
+
+
+def test_a_plan_alone_sends_and_writes_nothing(tmp_path):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
+    result = plan_only(quorum, _reassign("1,2,3,4,5"), clock=quorum.clock)
+    assert (result.outcome, quorum.sent, list(tmp_path.iterdir())) == (Outcome.PLANNED, [], [])
+    assert [one.action.value for one in result.steps] == ["wait", "add", "wait", "add"]
+
+
+@pytest.mark.parametrize(
+    ("reaction", "outcome", "sent"),
+    [
+        (Reaction(answer=LOST), Outcome.DONE, ["remove 3"]),
+        (Reaction(answer=LOST, commits_after_ms=8_000), Outcome.DONE, ["remove 3"]),
+        (Reaction(answer=TIMED_OUT, commits_after_ms=30_000), Outcome.DONE, ["remove 3"]),
+        (Reaction(answer=Answer(code=6)), Outcome.DONE, ["remove 3"]),
+        (Reaction(answer=LOST, taken=False), Outcome.DONE, ["remove 3", "remove 3"]),
+        (Reaction(answer=TIMED_OUT, taken=False), Outcome.DONE, ["remove 3", "remove 3"]),
+        (Reaction(answer=Answer(code=8), taken=False), Outcome.DONE, ["remove 3", "remove 3"]),
+        (Reaction(sent=False), Outcome.DONE, ["remove 3"]),
+        (Reaction(answer=Answer(code=31), taken=False), Outcome.FAILED, ["remove 3"]),
+        (Reaction(answer=TIMED_OUT, commits_after_ms=10_000_000), Outcome.UNKNOWN, ["remove 3"]),
+    ],
+)
+def test_the_outcome_of_a_removal_is_read_not_guessed(run, reaction, outcome, sent):
+    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[reaction])
+    result = run(quorum, _remove("3"))
+    assert (result.outcome, quorum.sent) == (outcome, sent), result.findings
+    state = {Outcome.DONE: "done", Outcome.FAILED: "failed", Outcome.UNKNOWN: "unknown"}[outcome]
+    assert _taken(result) == [("remove", 3, state)]
+    assert bool(result.may_happen) is (outcome is Outcome.UNKNOWN)
+
+
+def test_a_lost_answer_is_not_decided_before_the_request_must_have_been_read(run):
+    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST, taken=False)], unread_ms=65_000)
+    assert run(quorum, _remove("3"), step_ms=1_000).outcome is Outcome.DONE
+    assert quorum.clock.now_ms() > 65_000
+
+
+def test_a_request_that_arrived_twice_counts_once(run):
+    """The second copy meets the first, is told to wait for it, and finds it done."""
+    waits = Answer(code=7, message="waiting for leader to handle previous voter change request")
+    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=waits, taken=False)])
+    quorum.at_action = lambda _, name: name == "observe" and quorum.sent and quorum.leave(key(3))
+    result = run(quorum, _remove("3"))
+    assert (result.outcome, _taken(result)) == (Outcome.DONE, [("remove", 3, "done")]), result.findings
+    assert quorum.sent == ["remove 3"]
+
+
+def test_it_gives_up_after_some_attempts(run):
+    lagging = Answer(code=7, message="Aborted add voter operation since it is lagging behind")
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4"), reactions=[Reaction(answer=lagging, taken=False)] * 9)
+    result = run(quorum, _add("4"))
+    assert (result.outcome, quorum.sent) == (Outcome.FAILED, ["add 4"] * 3)
+    assert "voter-change-failed" in _ids(result)
+
+
+def test_what_was_unknown_is_found_out_by_the_next_run(run):
+    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=TIMED_OUT, commits_after_ms=100_000)])
+    assert run(quorum, _remove("3")).outcome is Outcome.UNKNOWN
+    assert run(quorum, _remove("3"), step_ms=5_000).outcome is Outcome.UNKNOWN, "nothing else is sent meanwhile"
+    assert run(quorum, _reassign("1,2,4", "--allow-size")).outcome is Outcome.DONE
+    assert quorum.sent == ["remove 3"]
+
+
+def test_the_wedge_is_never_sent(run):
+    quorum = PlayedQuorum(world=world("1 2 3", dead="3"))
+    result = run(quorum, _remove("2"))
+    assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
+    assert "quorum-would-wedge" in _ids(result)
+
+
+def test_a_node_that_does_not_catch_up_is_not_added(run):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5", lag={4: 5_000}))
+    result = run(quorum, _reassign("1,2,3,4,5"), catch_up_ms=20_000)
+    assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
+    assert "candidate-not-caught-up" in _ids(result)
+
+
+def test_who_is_not_registered_has_no_endpoint(run):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"), registered=False)
+    result = run(quorum, _reassign("1,2,3,4,5"))
+    assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
+    assert "candidate-endpoint-unknown" in _ids(result)
+
+
+def test_somebody_else_is_noticed(run):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
+
+    def meanwhile(_, name):
+        if name == "answered" and len(quorum.sent) == 1:
+            quorum.world = replace(quorum.world, voters=quorum.world.voters | {key(6)})
+
+    quorum.at_action = meanwhile
+    result = run(quorum, _reassign("1,2,3,4,5"))
+    assert (result.outcome, quorum.sent) == (Outcome.PARTIAL, ["add 4"])
+    assert "changed-by-somebody-else" in _ids(result)
+    quorum.at_action = lambda *_: None
+    for _ in range(2):
+        assert run(quorum, _reassign("1,2,3,4,5")).outcome is Outcome.REFUSED, "the next runs remember where it stood"
+    assert run(quorum, _reassign("1,2,3,4,5", replan=True)).outcome is Outcome.DONE
+    assert ids_of(quorum.world.voters) == [1, 2, 3, 4, 5]
+
+
+def test_who_comes_or_leaves_towards_the_target_is_welcome(run):
+    """A controller with auto-join makes itself a voter while another one is being added."""
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
+
+    def meanwhile(_, name):
+        if name == "answered" and len(quorum.sent) == 1:
+            quorum.world = replace(quorum.world, voters=quorum.world.voters | {key(5)})
+
+    quorum.at_action = meanwhile
+    assert run(quorum, _reassign("1,2,3,4,5")).outcome is Outcome.DONE
+    assert quorum.sent == ["add 4"]
+
+
+def test_an_election_in_the_middle_is_waited_for(run):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
+    alive = quorum.world.alive
+
+    def meanwhile(number, name):
+        if len(quorum.sent) == 1 and name == "observe":
+            silent = quorum.clock.now_ms() < silent_until
+            quorum.world = replace(quorum.world, alive=alive - quorum.world.voters if silent else alive)
+        elif name == "answered":
+            quorum.epoch += 1
+
+    silent_until = 25_000
+    quorum.at_action = meanwhile
+    result = run(quorum, _reassign("1,2,3,4,5"))
+    assert (result.outcome, quorum.sent) == (Outcome.DONE, ["add 4", "add 5"]), result.findings
+
+
+def test_another_target_begins_anew(run):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
+    quorum.at_action = _killing(lambda name: name == "answered")
+    with pytest.raises(Killed):
+        run(quorum, _reassign("1,2,3,4,5"))
+    quorum.at_action = lambda *_: None
+    assert run(quorum, _reassign("1,2,3")).outcome is Outcome.DONE
+    assert ids_of(quorum.world.voters) == [1, 2, 3]
+
+
+def test_a_voter_that_joins_again_is_told(run):
+    quorum = PlayedQuorum(world=world("1 2 3 4"))
+
+    def again(_, name):
+        if name == "look" and quorum.sent and quorum.clock.now_ms() > 3_000:
+            quorum.world = replace(quorum.world, voters=quorum.world.voters | {key(3)})
+
+    quorum.at_action = again
+    result = run(quorum, _remove("3"))
+    assert result.outcome is Outcome.PARTIAL
+    assert "voter-came-back" in _ids(result)
+    quorum.at_action = lambda *_: None
+    assert run(quorum, _remove("3")).outcome is Outcome.DONE, "the node was stopped meanwhile, and it is asked again"
+
+
+def test_a_cluster_that_is_behind_the_journal(run):
+    quorum = PlayedQuorum(world=world("1 2 3 4"))
+    quorum.clock.sleep_ms(100_000)
+    assert run(quorum, _remove("3")).outcome is Outcome.DONE
+    quorum.clock.at_ms = 0
+    result = run(quorum, _remove("4"))
+    assert (result.outcome, _ids(result)) == (Outcome.REFUSED, {"cluster-behind-journal"})
+
+
+def test_a_conversion(run):
+    not_yet = Answer(code=95, message="because not all of the voters support it")
+    quorum = PlayedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, not_yet, OK])
+    result = run(quorum, CONVERT)
+    assert (result.outcome, quorum.sent) == (Outcome.DONE, ["upgrade"]), result.findings
+    assert "configuration-names-static-voters" in _ids(result)
+    assert run(quorum, CONVERT).outcome is Outcome.NOTHING_TO_DO
+
+
+def test_a_conversion_that_the_leader_would_refuse_is_not_sent(run):
+    quorum = PlayedQuorum(world=world("1 2 3", static=True), rehearsals=[Answer(code=95, message="no")])
+    result = run(quorum, CONVERT)
+    assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
+    assert "conversion-refused-by-leader" in _ids(result)
+
+
+def _killing(condition):
+    def at(_, name):
+        if condition(name):
+            raise Killed
+
+    return at
+
+
+JOURNEYS = [
+    ("1 2 3", "4 5 6", "", "4,5,6"),
+    ("1 2 3", "3b", "3", "1,2,3"),
+    ("1", "2 3", "", "1,2,3"),
+    ("1 2 3 4 5", "", "4 5", "1,2,3"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("journey", JOURNEYS)
+@pytest.mark.parametrize("reaction", [Reaction(), Reaction(answer=LOST), Reaction(answer=TIMED_OUT, taken=False)])
+def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journey, reaction):
+    """No request is ever sent twice but where it certainly left nothing: the world refuses a second one."""
+    voters, observers, dead, target = journey
+    quick = Patience(gate=replace(Patience().gate, span_ms=500, samples=2), stays_away_ms=500)
+
+    def play(name, kill_at):
+        quorum = PlayedQuorum(world=world(voters, observers=observers, dead=dead), reactions=[reaction])
+        quorum.at_action = lambda number, _: (_ for _ in ()).throw(Killed) if number == kill_at else None
+        runs = 0
+        while True:
+            runs += 1
+            with open_journal(str(tmp_path / name), subject="quorum", cluster_id=CLUSTER_ID) as journal:
+                try:
+                    result = carry_out(quorum, _reassign(target), journal, patience=quick, clock=quorum.clock)
+                except Killed:
+                    continue
+            assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), result.findings
+            assert ids_of(quorum.world.voters) == [one.node_id for one in parse_target(target)]
+            return quorum.actions, runs
+
+    actions, _ = play("whole", 0)
+    for kill_at in range(1, actions + 1):
+        _, runs = play(f"killed-{kill_at}", kill_at)
+        assert runs == 2
+
+
+def test_interrupted_after_a_request_it_says_so(run):
+    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST, commits_after_ms=9_000)])
+
+    def stop(_, name):
+        if name == "look" and quorum.sent:
+            raise KeyboardInterrupt
+
+    quorum.at_action = stop
+    result = run(quorum, _remove("3"))
+    assert (result.outcome, result.interrupted, _taken(result)) == (
+        Outcome.UNKNOWN,
+        True,
+        [("remove", 3, "unknown")],
+    )
+    quorum.at_action = lambda *_: None
+    assert run(quorum, _remove("3")).outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO)
+    assert quorum.sent == ["remove 3"]
+
+
+def test_interrupted_before_anything_was_sent_it_is_as_if_nothing_was(run):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4"))
+
+    def stop(_, name):
+        if name == "look" and quorum.clock.now_ms() > 2_000:
+            raise KeyboardInterrupt
+
+    quorum.at_action = stop
+    with pytest.raises(KeyboardInterrupt):
+        run(quorum, _add("4"))
+    assert quorum.sent == []
+
+
+def test_nobody_to_be_seen(run):
+    quorum = PlayedQuorum(world=world("1 2 3"))
+
+    def gone(_, name):
+        raise UnreachableError("refused", id="connection-refused")
+
+    quorum.at_action = gone
+    with pytest.raises(UnreachableError):
+        run(quorum, _remove("3"))

@@ -1,0 +1,151 @@
+"""Docs that cannot go stale: generated pages equal what would be generated, links lead somewhere, commands exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from kafkactl.commands.framework.lazy_group import LazyGroup
+from kafkactl.commands.framework.leaf import LeafCommand
+from scripts import make_reference, make_rooms
+from tests.repository.tree import ROOT, product_files, shown
+
+DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMANDS = {ctx.command_path: (ctx, command) for ctx, command in make_reference.every_command()}
+LEAVES = [name for name, (_, command) in COMMANDS.items() if isinstance(command, LeafCommand)]
+# A room of the library may explain its ids, and a decision may be taken, before the commands are registered.
+COMING = {"features", "quorum", "nodes", "log", "dryrun", "migrate", "config"} - {name.split()[-1] for name in COMMANDS}
+_MIGRATE = ("check", "plan", "status", "run", "rollback", "finalize", "compare", "render")
+COMING_VERBS = tuple(line for verb in _MIGRATE if (line := f"kafkactl migrate {verb}") not in COMMANDS)
+REMEDY = "run `make docs`"
+
+
+@pytest.mark.parametrize("name", make_reference.pages())
+def test_the_reference_is_what_the_commands_say(name):
+    path = make_reference.FOLDER / name
+    assert path.exists(), REMEDY
+    assert path.read_text(encoding="utf-8") == make_reference.pages()[name], REMEDY
+
+
+def test_the_drawing_of_the_rooms_is_the_contract():
+    assert make_rooms.PICTURE.read_text(encoding="utf-8") == make_rooms.picture(), REMEDY
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.name)
+def test_pictures_are_sound(path):
+    root = ET.fromstring(path.read_text(encoding="utf-8"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+
+
+@pytest.mark.parametrize("path", DOCS, ids=shown)
+def test_links_lead_somewhere(path):
+    text = re.sub(r"(?s)```.*?```", "", path.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    missing = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("path", DOCS, ids=shown)
+def test_every_command_line_in_the_docs_is_one(path):
+    lines = [line for line in _command_lines(path) if line.split()[1] not in COMING]
+    lines = [line for line in lines if not (COMING_VERBS and line.startswith(COMING_VERBS))]
+    wrong = [f"{line}: {trouble}" for line in lines if (trouble := _trouble(line))]
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_every_command_has_help_examples_and_its_own_name(name):
+    ctx, command = COMMANDS[name]
+    assert isinstance(command, LeafCommand)
+    assert command.name == ctx.info_name
+    assert command.help and command.help.rstrip().endswith(".")
+    assert command.examples
+    for example in command.examples:
+        assert example.startswith(f"{name} ") or example == name
+        assert not _trouble(example), _trouble(example)
+    assert command.codes and command.codes[0] == 0
+    for param in command.params:
+        assert not isinstance(param, click.Option) or param.hidden or param.help, f"{name} {param.opts}"
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in LEAVES])
+def test_every_group_lists_what_loads(name):
+    ctx, group = COMMANDS[name]
+    assert isinstance(group, LazyGroup)
+    for entry_name, entry in group.entries.items():
+        command = group.get_command(ctx, entry_name)
+        assert command is not None and command.name == entry_name
+        assert entry.short_help.endswith((".", "?"))
+        assert len(entry.short_help) <= 60
+
+
+def test_the_guides_speak_of_every_command():
+    guides = "".join(path.read_text(encoding="utf-8") for path in DOCS if "reference" not in path.parts)
+    missing = [name for name in LEAVES if name.split()[-1] not in guides]
+    assert not missing
+
+
+def test_the_changelog_has_what_is_not_released():
+    assert re.search(r"(?m)^## Unreleased$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+
+
+def test_no_path_of_somebodys_machine_is_left():
+    marks = [re.escape(mark) for mark in ("/ro" + "ot/", "/ho" + "me/", "/wo" + "rk/", ".py" + "env")]
+    found = [
+        f"{shown(path)}: {match[0]}"
+        for path in _tracked()
+        if (match := re.search("|".join(marks), path.read_text(encoding="utf-8", errors="ignore")))
+    ]
+    assert not found
+
+
+def _command_lines(path: Path) -> Iterator[str]:
+    """Lines of code blocks, and inline code, that begin with the program's name."""
+    text = path.read_text(encoding="utf-8")
+    yield from (line.strip().removeprefix("$ ") for line in re.findall(r"(?m)^(?:    |\$ )(?:\$ )?kafkactl .*$", text))
+    yield from re.findall(r"`(kafkactl [a-z][^`\n]*)`", text)
+
+
+def _trouble(line: str) -> str:
+    """What is wrong with a command line: no such command, or an option it does not have. Empty if nothing is."""
+    words = [word for word in re.split(r"\s[|>;&#]", line)[0].split() if word not in ("[", "]")]
+    try:
+        words = shlex.split(" ".join(words))
+    except ValueError:
+        return "cannot be split into words"
+    name = words.pop(0)
+    while words and f"{name} {words[0]}" in COMMANDS:
+        name = f"{name} {words.pop(0)}"
+    ctx, command = COMMANDS[name]
+    if isinstance(command, LazyGroup) and words and re.fullmatch(r"[a-z][a-z-]+", words[0]):
+        return f"no command {words[0]}"
+    known = {option for param in command.get_params(ctx) for option in (*param.opts, *param.secondary_opts)}
+    given = [word.strip("[]").partition("=")[0] for word in words if re.match(r"\[?--?[a-zA-Z]", word)]
+    unknown = [word for word in given if word not in known and not (word[:2] in known and word[1] != "-")]
+    return f"no option {', '.join(unknown)}" if unknown else ""
+
+
+def _tracked() -> Iterator[Path]:
+    for folder in ("kafkactl", "commands", "schemas", "tests", "docs", "scripts", "bench", ".ci"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            inside_link = any(parent.is_symlink() for parent in path.parents)
+            if (
+                path.is_file()
+                and not inside_link
+                and path.suffix in (".py", ".md", ".toml", ".sh", ".svg", ".json", "")
+            ):
+                yield path
+    yield from (ROOT / name for name in ("README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "setup.cfg"))
+
+
+def test_no_advice_installs_a_name_from_an_index():
+    """Whoever registers the name decides what is run: the wheel of the release is named instead."""
+    places = [*product_files(), *ROOT.glob("schemas/**/*.toml"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]
+    advice = re.compile(r"pip install[^\n]*?[ '\"]kafkactl(?:\[|['\"`\s]|$)")
+    assert not [str(path.relative_to(ROOT)) for path in places if advice.search(path.read_text(encoding="utf-8"))]

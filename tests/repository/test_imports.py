@@ -1,0 +1,95 @@
+"""The house plan in setup.cfg: it holds, it names every room, and the rooms that call themselves pure are."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.repository.tree import PURE_ROOMS, ROOT, parsed, product_files, pure_files, python_files, shown
+
+TOUCHES_THE_WORLD = {"open", "input", "print", "exit", "breakpoint"}
+READS_THE_CLOCK = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
+TOUCHES_DISKS = {"read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "unlink", "iterdir", "rename"}
+# Reads the data that belongs to the package; what it reads is as fixed as the code.
+READS_PACKAGE_DATA = "kafkactl/schema/source.py"
+# Plan and read byte ranges of files, in Spark's driver and workers.
+SPARK_ENGINE = tuple(f"kafkactl/dryrun/engine/spark/{part}.py" for part in ("source", "plan", "engine", "fold", "read"))
+
+
+def _plan() -> configparser.ConfigParser:
+    plan = configparser.ConfigParser()
+    plan.read(ROOT / "setup.cfg", encoding="utf-8")
+    return plan
+
+
+def test_no_import_breaks_the_plan():
+    tool = Path(sys.executable).with_name("lint-imports")
+    run = subprocess.run(
+        [str(tool), "--config", "setup.cfg", "--no-logo", "--no-cache"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_plan_names_every_room():
+    plan = _plan()
+    layers = plan["importlinter:contract:rooms"]["layers"].replace("|", " ").split()
+    rooms = {f"kafkactl.{room}" for room in PURE_ROOMS}
+    words = {f"kafkactl.{path.stem}" for path in (ROOT / "kafkactl").glob("[a-z]*.py")}
+    assert set(layers) == rooms | words | {"kafkactl.adapters", "kafkactl.commands", "kafkactl.operations"}
+    pure = set(plan["importlinter:contract:pure"]["source_modules"].split())
+    assert pure == rooms | words
+    unclicked = set(plan["importlinter:contract:no-click"]["source_modules"].split())
+    assert unclicked == pure | {"kafkactl.adapters", "kafkactl.operations"}
+
+
+def test_pure_rooms_open_no_file_and_read_no_clock():
+    found = [
+        f"{shown(path)}:{node.lineno} {ast.unparse(node.func)}"
+        for path in pure_files()
+        if shown(path) not in (READS_PACKAGE_DATA, *SPARK_ENGINE)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and _touches_the_world(node.func)
+    ]
+    assert not found
+
+
+def _touches_the_world(function: ast.expr) -> bool:
+    if isinstance(function, ast.Name):
+        return function.id in TOUCHES_THE_WORLD
+    if isinstance(function, ast.Attribute):
+        owner = function.value.attr if isinstance(function.value, ast.Attribute) else getattr(function.value, "id", "")
+        return (owner, function.attr) in READS_THE_CLOCK or function.attr in TOUCHES_DISKS
+    return False
+
+
+def test_the_library_never_prints_or_exits():
+    found = [
+        f"{shown(path)}:{node.lineno}"
+        for path in python_files("kafkactl")
+        if path.name != "__main__.py"
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "sys.exit", "exit", "os._exit")
+    ]
+    assert not found
+
+
+def test_imports_are_absolute_and_by_the_installed_name():
+    found = [
+        f"{shown(path)}:{node.lineno}"
+        for path in product_files()
+        for node in ast.walk(parsed(path))
+        if (isinstance(node, ast.ImportFrom) and (node.level or _is_bare(node.module or "")))
+        or (isinstance(node, ast.Import) and any(_is_bare(alias.name) for alias in node.names))
+    ]
+    assert not found
+
+
+def _is_bare(module: str) -> bool:
+    return module.partition(".")[0] in ("commands", "schemas", "tests")

@@ -1,0 +1,76 @@
+"""The mapped folders: listed, linked, and in the wheel as they are in the tree."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import tomli
+
+from tests.repository.tree import ROOT, product_files, shown
+
+MAPPED = {"commands": "kafkactl/commands", "schemas": "kafkactl/schemas"}
+
+
+def _project() -> dict:
+    return tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _installed_path(path: Path) -> str:
+    top, _, rest = shown(path).partition("/")
+    return f"{MAPPED.get(top, top)}/{rest}"
+
+
+def test_the_list_of_packages_equals_the_tree():
+    folders = {Path(_installed_path(path)).parent for path in product_files() if path.name == "__init__.py"}
+    assert set(_project()["tool"]["setuptools"]["packages"]) == {".".join(folder.parts) for folder in folders}
+
+
+def test_every_folder_of_python_files_is_a_package():
+    assert [shown(path) for path in product_files() if not (path.parent / "__init__.py").exists()] == []
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_both_links_stand(name):
+    link = ROOT / MAPPED[name]
+    assert link.is_symlink(), f"{link} is no link: this checkout has lost its links (core.symlinks=false?)"
+    assert link.readlink() == Path("..") / name
+
+
+def test_every_data_file_is_declared():
+    declared = _project()["tool"]["setuptools"]["package-data"]
+    for path in (ROOT / "schemas").rglob("*"):
+        if path.is_file() and path.suffix not in (".py", ".pyc"):
+            package = ".".join(("kafkactl", *path.parent.relative_to(ROOT).parts))
+            assert any(path.match(pattern) for pattern in declared.get(package, [])), shown(path)
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_file_and_nothing_else(tmp_path):
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        license_text = [name for name in archive.namelist() if name.endswith("LICENSE")]
+    code = {_installed_path(path) for path in product_files()}
+    data = {
+        _installed_path(path)
+        for path in (ROOT / "schemas").rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert names == code | data | {"kafkactl/py.typed"}
+    assert license_text
+
+
+def test_the_tree_runs_uninstalled():
+    script = (
+        "import kafkactl.commands.main as main, kafkactl.schema.source as source;"
+        "print(main.__file__); source.read_data('explain/common.toml')"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert Path(run.stdout.strip()) in (ROOT / "kafkactl/commands/main.py", ROOT / "commands/main.py")

@@ -1,0 +1,92 @@
+"""requirements/*.txt cover what pyproject.toml asks for, agree with each other, and hold a hash for everything."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import tomli
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from scripts import make_requirements
+from tests.repository.tree import ROOT
+
+PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYTHONS = ("3.11", "3.12", "3.13")
+FILES = sorted((ROOT / "requirements").iterdir())
+HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+
+
+def pinned(name: str) -> dict[Requirement, int]:
+    """What a file asks for, and by how many hashes each is known."""
+    lines = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    wanted = [line for line in lines if line and not line.startswith("#")]
+    return {Requirement(line.partition("--hash")[0]): len(HASH.findall(line)) for line in wanted}
+
+
+def versions(name: str, python: str) -> dict[str, str]:
+    """The version of each distribution that a file installs under this Python on Linux."""
+    place = {
+        "python_full_version": f"{python}.1", "python_version": python, "sys_platform": "linux", "os_name": "posix",
+        "platform_python_implementation": "CPython", "implementation_name": "cpython",
+    }  # fmt: skip
+    found: dict[str, str] = {}
+    for one in pinned(name):
+        if one.marker is None or one.marker.evaluate(place):
+            (exact,) = one.specifier
+            assert exact.operator == "==" and canonicalize_name(one.name) not in found, one
+            found[canonicalize_name(one.name)] = exact.version
+    return found
+
+
+def asked_for(extras: tuple[str, ...]) -> list[Requirement]:
+    """The core's dependencies and those of extras, through extras that are named by others."""
+    lines = [*PROJECT["dependencies"]]
+    for extra in extras:
+        for line in PROJECT["optional-dependencies"][extra]:
+            one = Requirement(line)
+            lines += map(str, asked_for(tuple(sorted(one.extras)))) if one.name == PROJECT["name"] else [line]
+    return [Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize("name", make_requirements.FILES)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_file_covers_what_the_project_asks_for(name: str, python: str) -> None:
+    found = versions(name, python)
+    for one in asked_for(make_requirements.FILES[name]):
+        assert canonicalize_name(one.name) in found, f"{one} is missing: run `make requirements`"
+        assert one.specifier.contains(found[canonicalize_name(one.name)]), f"{one}: run `make requirements`"
+        if "sasl" in one.extras:
+            assert "pure-sasl" in found
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_all_files_agree_so_that_several_can_be_installed(python: str) -> None:
+    every = [item for name in make_requirements.FILES for item in versions(name, python).items()]
+    assert len(dict(every)) == len(set(every))
+
+
+def test_there_is_a_file_for_every_extra_and_no_other() -> None:
+    extras = set(PROJECT["optional-dependencies"]) - {"test"}  # which is a part of dev
+    assert {path.stem for path in FILES} == extras | {make_requirements.CORE, "build"}
+    assert set(make_requirements.FILES) == extras | {make_requirements.CORE}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_everything_has_a_hash_and_no_place_is_named(path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert min(pinned(path.stem).values()) >= 1
+    assert text.startswith(make_requirements.head(path.stem))
+    assert "://" not in text and "-index" not in text and "--find-links" not in text and " @ " not in text
+
+
+def test_what_builds_kafkactl_is_locked() -> None:
+    system = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    for one in map(Requirement, system):
+        assert str(one) in make_requirements.BUILD
+        assert one.specifier.contains(versions("build", PYTHONS[0])[canonicalize_name(one.name)])
+
+
+def test_an_installation_for_a_broker_host_brings_no_sasl_of_zookeeper_and_no_spark() -> None:
+    assert not {"pure-sasl", "pyspark", "numpy"} & set(versions(make_requirements.CORE, PYTHONS[0]))

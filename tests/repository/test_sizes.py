@@ -1,0 +1,56 @@
+"""Small and shallow: files fit on a few screens, functions on one."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.repository.tree import ROOT, parsed, product_files, python_files, shown
+
+FILE_LINES = 450
+TEST_FILE_LINES = 600  # a table of cases is read from top to bottom once
+FUNCTION_LINES = 70
+VAGUE = {"utils.py", "util.py", "helpers.py", "common.py", "manager.py", "base.py", "misc.py"}
+
+
+def _ours() -> list:
+    return product_files() + python_files("scripts", "bench", "tests")
+
+
+def test_files_are_small():
+    lines = {shown(path): len(path.read_text(encoding="utf-8").splitlines()) for path in _ours()}
+    assert not {name: size for name, size in lines.items() if size > _limit(name)}
+
+
+def _limit(name: str) -> int:
+    return TEST_FILE_LINES if name.startswith("tests/") else FILE_LINES
+
+
+def test_functions_are_small():
+    too_long = {
+        f"{shown(path)}:{node.lineno} {node.name}": node.end_lineno - node.lineno + 1
+        for path in _ours()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
+    }
+    assert not too_long
+
+
+def test_files_have_names_that_say_something():
+    assert [shown(path) for path in _ours() if path.name in VAGUE] == []
+
+
+def test_modules_say_what_they_are():
+    without = [shown(path) for path in product_files() if not ast.get_docstring(parsed(path))]
+    assert not without
+
+
+def test_nothing_is_left_to_do():
+    marks = ("TO" + "DO", "FIX" + "ME", "X" * 3, "NotImplemented" + "Error")
+    found = [
+        f"{shown(path)}: {mark}"
+        for path in _ours()
+        for mark in marks
+        if mark in path.read_text() and path.parent != ROOT
+    ]
+    assert not found

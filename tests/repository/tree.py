@@ -1,0 +1,54 @@
+"""The tree as the house tests see it: every file of ours once, under its path from the root."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PURE_ROOMS = tuple(
+    sorted(
+        path.name
+        for path in (ROOT / "kafkactl").iterdir()
+        if path.is_dir() and not path.is_symlink() and path.name not in ("adapters", "operations", "__pycache__")
+    )
+)
+
+
+def python_files(*folders: str) -> list[Path]:
+    """The Python files in these folders of the root, links not followed."""
+    return sorted(path for folder in folders for path in _below(ROOT / folder) if path.suffix == ".py")
+
+
+def product_files() -> list[Path]:
+    """The Python files that are installed."""
+    return python_files("kafkactl", "commands", "schemas")
+
+
+def pure_files() -> list[Path]:
+    """The Python files of the pure rooms, and of the words that all rooms share."""
+    rooms = [path for room in PURE_ROOMS for path in python_files(f"kafkactl/{room}")]
+    return rooms + [path for path in sorted((ROOT / "kafkactl").glob("*.py")) if path.name != "__main__.py"]
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of one file."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def shown(path: Path) -> str:
+    """The path from the root."""
+    return str(path.relative_to(ROOT))
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink() and path.name != "__pycache__":
+            yield from _below(path)
+        elif path.is_file():
+            yield path

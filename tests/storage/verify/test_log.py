@@ -1,0 +1,166 @@
+"""What verify says of the metadata log, and what it remarks besides."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.schema.definitions import metadata_record
+from tests.lab.storage.verify_damage import added, changed, cut_in_batch, flipped, holds, removed, renamed, steps
+from tests.storage.nodes import NOW_MS
+from tests.storage.verify.nodes import SEGMENT, blocker_ids, two
+
+BOOTSTRAP, FOLDER, LOG = "d1/bootstrap.checkpoint", "d1/__cluster_metadata-0", f"d1/{SEGMENT}"
+
+
+def test_one_wrong_bit_founds_the_cluster_again(node):
+    made = node("4.4.0").format(static=True).started_once()
+    flipped(LOG, 1, 80)(made.root)
+    answer = made.verify()
+    assert answer.will_start is True
+    assert [loss.what for loss in answer.would_lose] == ["metadata-log"]
+    finding = next(one for one in answer.findings if one.id == "metadata-log-damaged")
+    assert finding.evidence["end_offset"] == 1
+
+
+def test_further_behind_it_loses_what_follows(node):
+    made = node("4.4.0").format(static=True).started_once(batches=8)
+    flipped(LOG, 4, 61)(made.root)
+    assert [loss.what for loss in made.verify().would_lose] == ["metadata-records"]
+
+
+def test_with_other_voters_it_is_fetched_again(node):
+    made = node("4.4.0").format(static=True).started_once()
+    flipped(LOG, 1, 80)(made.root)
+    made.file.write_text(made.file.read_text().replace("1@localhost:9093", "1@localhost:9093,2@other:9093"))
+    answer = made.verify()
+    assert (answer.will_start, answer.would_lose) == (True, ())
+    assert "metadata-log-damaged" in {finding.id for finding in answer.findings}
+
+
+def with_magic(data: bytes, magic: int) -> bytes:
+    return data[:16] + bytes([magic]) + data[17:]
+
+
+LOGS = [
+    (added(LOG, bytes(500)), True, "metadata-log-zero-tail", ""),
+    (removed(LOG), True, "metadata-log-missing", ""),
+    (removed(FOLDER), True, "metadata-log-missing", ""),
+    (holds(LOG, ""), True, "metadata-log-missing", ""),
+    (changed(LOG, lambda data: with_magic(data, 3)), False, "metadata-log-unreadable-batch", "Invalid magic found"),
+    (changed(LOG, lambda data: with_magic(data, 1)), True, "metadata-log-damaged", ""),
+    (
+        renamed(LOG, f"{FOLDER}/00000000000000000100.log"),
+        False,
+        "segment-not-named-by-its-offset",
+        "Split operation is only permitted for segments with overflow",
+    ),
+    (holds(f"{FOLDER}/abc.log", "x"), False, "file-not-named-by-offset", 'For input string: "abc"'),
+    (holds(f"{FOLDER}/partition.metadata", "x\n"), False, "broken-partition-metadata", "Malformed line in"),
+    (
+        holds(f"{FOLDER}/partition.metadata", "version: 0\ntopic_id: qqqqqqqqqqqqqqqqqqqqqg"),
+        False,
+        "broken-partition-metadata",
+        "log already contained topic ID qqqqqqqqqqqqqqqqqqqqqg",
+    ),
+    (
+        holds(f"{FOLDER}/leader-epoch-checkpoint", "x\n"),
+        False,
+        "broken-leader-epoch-checkpoint",
+        "Malformed line in checkpoint file",
+    ),
+    (
+        steps(removed(FOLDER), holds(FOLDER, "x")),
+        False,
+        "metadata-log-not-a-directory",
+        "java.nio.file.FileAlreadyExistsException",
+    ),
+]
+
+
+@pytest.mark.parametrize(("damage", "starts", "id", "words"), LOGS)
+def test_the_folder_of_the_metadata_log(node, damage, starts, id, words):
+    made = node("4.3.1").format(static=True).started_once()
+    damage(made.root)
+    answer = made.verify()
+    assert answer.will_start is starts
+    assert id in {finding.id for finding in answer.findings}
+    assert starts or words in answer.expected_failure.message
+
+
+def segment(api_key: int, version: int) -> bytes:
+    """A batch with one record of that type and version, content invented."""
+    value = encode_record(metadata_record(20), 0, {})
+    record = bytes([value[0], api_key, version]) + value[3:]
+    return encode_batch([(None, record)], base_offset=4, timestamp_ms=NOW_MS)
+
+
+RECORDS = [
+    (0, 4, "4.3.1", True, ""),
+    (0, 4, "4.2.1", False, "Failed to deserialize record with type 0"),
+    (28, 0, "4.0.2", True, ""),
+    (28, 0, "3.9.2", False, "Unknown metadata id 28"),
+]
+
+
+@pytest.mark.parametrize(("api_key", "version", "release", "starts", "words"), RECORDS)
+def test_records_of_a_newer_release(node, api_key, version, release, starts, words):
+    made = node(release).format(static=True).started_once()
+    added(LOG, segment(api_key, version))(made.root)
+    answer = made.verify()
+    assert answer.will_start is starts
+    if not starts:
+        assert (answer.expected_failure.phase.word, blocker_ids(answer)[0]) == (
+            "metadata-log",
+            "record-of-newer-release",
+        )
+        assert words in answer.expected_failure.message
+
+
+def test_offsets_that_do_not_ascend_cannot_be_told(node):
+    made = node("4.3.1").format(static=True).started_once()
+    flipped(LOG, -1, 7)(made.root)
+    answer = made.verify()
+    assert answer.will_start in (None, True)
+    if answer.will_start is None:
+        assert "metadata-log-offsets-mixed" in {finding.id for finding in answer.findings}
+
+
+# --- remarks ----------------------------------------------------------------------------------------------------------
+
+
+def test_leftovers_and_readable_secrets_are_told(node):
+    made = node("4.3.1").format("-S", "SCRAM-SHA-256=[name=alice,password=alice-secret]", static=True)
+    made.path(BOOTSTRAP).chmod(0o644)
+    holds("d1/meta.properties.tmp", "x")(made.root)
+    answer = made.verify()
+    assert answer.will_start is True
+    assert {finding.id for finding in answer.findings} >= {"leftover-files", "readable-scram-credentials"}
+    assert "alice-secret" not in repr(answer)
+
+
+def test_copies_of_the_founding_records_that_differ(node):
+    made = two(node, "4.3.1")
+    cut_in_batch("d2/bootstrap.checkpoint", 1, 0)(made.root)
+    answer = made.verify()
+    assert answer.will_start is True
+    assert "bootstrap-checkpoints-differ" in {finding.id for finding in answer.findings}
+
+
+def test_nothing_is_written(node):
+    made = node("4.4.0").format(static=True).started_once()
+    before = {file: file.read_bytes() for file in made.root.rglob("*") if file.is_file()}
+    made.verify()
+    assert {file: file.read_bytes() for file in made.root.rglob("*") if file.is_file()} == before
+
+
+def test_a_missing_segment_is_noticed_by_nobody_else(node):
+    made = node("4.3.1").format(static=True).started_once()
+    data = made.path(LOG).read_bytes()
+    later = encode_batch([(None, encode_record(metadata_record(20), 0, {}))], base_offset=20, timestamp_ms=NOW_MS)
+    made.path(f"{FOLDER}/00000000000000000020.log").write_bytes(later)
+    answer = made.verify()
+    assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["metadata-records"])
+    assert blocker_ids(answer) == ["metadata-log-gap"]
+    assert made.path(LOG).read_bytes() == data

@@ -1,0 +1,96 @@
+"""What verify says of meta.properties: one row a rule, with its id, phase and Kafka's words.
+
+That the words are Kafka's is shown by tests/lab/storage/test_verify_starts.py, which starts real nodes on such disks.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lab.storage.verify_damage import added, folder, holds, linked, removed, replaced, steps
+from tests.storage.verify.nodes import blocker_ids, two
+
+META1, META2 = "d1/meta.properties", "d2/meta.properties"
+
+META = [
+    (removed(META2), "unformatted-directory", "No `meta.properties` found in"),
+    (steps(removed(META1), removed(META2)), "node-not-formatted", "No readable meta.properties files found."),
+    (replaced(META2, "^node.id=1", "node.id=7"), "node-id-differs-from-configuration", "Stored node id 7 doesn't"),
+    (replaced(META2, "^cluster.id=.*", "cluster.id=x"), "cluster-id-differs-between-directories", "Invalid cluster.id"),
+    (replaced(META1, "^version=1", "version=2"), "unreadable-meta-properties", "Encountered I/O error in metadata"),
+    (replaced(META1, "^node.id=1", "node.id=1 "), "unreadable-meta-properties", "Encountered I/O error in metadata"),
+    (holds(META2, ""), "incomplete-meta-properties", "Error: node ID not found in"),
+    (replaced(META2, "^directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAAA"), "reserved-directory-id", "ID AAAA"),
+    (steps(removed("d2"), linked("d2", "d1")), "duplicate-directory-id", "Duplicate directory ID Optional["),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("damage", "id", "words"), META)
+@pytest.mark.parametrize("version", ["3.7.2", "4.4.0"])
+def test_meta_properties_from_37_on(node, version, damage, id, words):
+    made = two(node, version)
+    damage(made.root)
+    answer = made.verify()
+    assert answer.will_start is False
+    assert answer.expected_failure.phase.word == "meta-properties"
+    assert words in answer.expected_failure.message
+    assert id in blocker_ids(answer)
+
+
+BEFORE_37 = [
+    ("3.3.2", removed(META2), "No `meta.properties` found in"),
+    ("3.6.2", removed(META2), "No `meta.properties` found in"),
+    ("3.3.2", replaced(META2, "^version=1", "version=2"), "BrokerMetadata is not consistent across log.dirs"),
+    ("3.6.2", replaced(META2, "^version=1", "version=2"), "Expected version 0 or 1, but got version 2"),
+    ("3.6.2", replaced(META2, "^version=1", "version=abc"), "Failed to parse version property as an int"),
+    ("3.6.2", replaced(META2, "^node.id=1\n", ""), "Failed to find required property node.id."),
+    ("3.6.2", replaced(META2, "^cluster.id=.*\n", ""), "Failed to find required property cluster.id."),
+    ("3.6.2", replaced(META2, "^node.id=1", "node.id=7"), "BrokerMetadata is not consistent across log.dirs"),
+    ("3.6.2", added(META2, b"x=\\u12zz\n"), "Malformed \\uxxxx encoding."),
+    ("3.6.2", steps(removed(META1), folder(META1)), "Cannot start server since `meta.properties` could not be loaded"),
+    (
+        "3.6.2",
+        steps(replaced(META1, "^node.id=1", "node.id=7"), replaced(META2, "^node.id=1", "node.id=7")),
+        "Configured node.id `1` doesn't match stored node.id `7'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("version", "damage", "words"), BEFORE_37)
+def test_meta_properties_before_37(node, version, damage, words):
+    made = two(node, version)
+    damage(made.root)
+    failure = made.verify().expected_failure
+    assert (failure.phase.word, words in failure.message) == ("meta-properties", True), failure
+
+
+@pytest.mark.parametrize("damage", [replaced(META2, "^version=1", "version=2"), steps(removed(META2), folder(META2))])
+def test_an_unreadable_data_directory_goes_offline(node, damage):
+    made = two(node, "4.3.1")
+    damage(made.root)
+    answer = made.verify()
+    assert answer.will_start is True
+    assert [loss.what for loss in answer.would_lose] == ["replicas"]
+    assert blocker_ids(answer) == ["directory-goes-offline"]
+    states = {one["path"].rpartition("/")[2]: one["state"] for one in answer.directories}
+    assert states == {"d1": "good", "d2": "error"}
+
+
+def test_version_0_is_read_and_a_directory_id_is_made(node):
+    made = two(node, "4.3.1")
+    steps(replaced(META2, "^version=1", "version=0"), replaced(META2, "^node.id", "broker.id"))(made.root)
+    replaced(META1, "^directory.id=.*\n", "")(made.root)
+    answer = made.verify()
+    assert (answer.will_start, answer.would_lose) == (True, ())
+    ids = {finding.id for finding in answer.findings}
+    assert ids >= {"meta-properties-of-zookeeper-mode", "directory-id-will-be-made"}
+
+
+def test_a_directory_id_that_is_not_canonical(node):
+    made = node("4.3.1").format(static=True)
+    text = made.path(META1).read_text()
+    old = next(line for line in text.splitlines() if line.startswith("directory.id="))
+    made.path(META1).write_text(text.replace(old, old + "=="))
+    answer = made.verify()
+    assert answer.will_start is True
+    assert "directory-id-not-canonical" in {finding.id for finding in answer.findings}

@@ -1,0 +1,122 @@
+"""What verify says of voters and elections."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lab.storage.verify_damage import cut, holds, removed, replaced
+from tests.storage.verify.nodes import CHECKPOINT, blocker_ids
+
+META, FIRST = "d1/meta.properties", f"d1/{CHECKPOINT}"
+STATE = "d1/__cluster_metadata-0/quorum-state"
+
+
+@pytest.mark.parametrize("edit", ["directory.id=qqqqqqqqqqqqqqqqqqqqqg\n", ""])
+def test_a_changed_directory_id_of_the_only_voter(node, edit):
+    made = node("4.3.1").format("--standalone")
+    replaced(META, "^directory.id=.*\n", edit)(made.root)
+    answer = made.verify()
+    assert (answer.will_start, answer.expected_failure.waits) == (False, True)
+    assert blocker_ids(answer) == ["voter-directory-id-changed"]
+
+
+def test_one_of_several_loses_its_vote(node):
+    ids = ",".join(f"{one}@localhost:{9092 + one}:{'ABC'[one - 1]}EXY6aqzQY-32P5TStzaFg" for one in (1, 2, 3))
+    made = node("4.3.1").format("--initial-controllers", ids)
+    assert made.verify().will_start is True
+    replaced(META, "^directory.id=.*", "directory.id=qqqqqqqqqqqqqqqqqqqqqg")(made.root)
+    answer = made.verify()
+    assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["vote"])
+
+
+def test_a_voter_set_without_this_node(node):
+    made = node("4.3.1").format("--initial-controllers", "2@localhost:9094:JEXY6aqzQY-32P5TStzaFg")
+    answer = made.verify()
+    assert (answer.will_start, answer.expected_failure.waits) == (False, True)
+    assert blocker_ids(answer) == ["not-a-voter"]
+    made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=localhost:9094"))
+    assert made.verify().will_start is True  # it asks the voter, and follows as an observer
+
+
+def test_a_joining_controller(node):
+    made = node("4.3.1").format("--no-initial-controllers")
+    answer = made.verify()
+    assert (answer.will_start, blocker_ids(answer)) == (False, ["no-voters-known"])
+    text = made.file.read_text()
+    made.file.write_text(text.replace("servers=localhost:9093", "servers=other:9193,more:9193"))
+    assert made.verify().will_start is True
+    made.file.write_text(text.replace("servers=localhost:9093", "servers=other:9093"))
+    assert made.verify().will_start is None  # the port is ours, and the name may be
+
+
+def test_a_cut_checkpoint_of_one_of_several_cannot_be_told(node):
+    made = node("4.4.0").format("--standalone")
+    cut(FIRST, 40)(made.root)
+    made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=other:9193,localhost:9093"))
+    assert made.verify().will_start is None
+
+
+def test_a_lone_controller_starts_into_no_quorum(node):
+    made = node("4.3.1").format("--standalone", roles="controller")
+    removed(FIRST)(made.root)
+    answer = made.verify()
+    assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["vote"])
+    assert blocker_ids(answer) == ["no-voters-known"]
+
+
+def test_a_joining_node_that_becomes_static(node):
+    made = node("4.4.0").format("--no-initial-controllers")
+    answer = made.configure(static=True).verify()
+    assert (answer.will_start, answer.expected_failure.phase.word) == (False, "election")
+    assert blocker_ids(answer) == ["kraft-version-without-voters"]
+
+
+def test_standalone_becomes_static(node):
+    assert node("4.4.0").format("--standalone").configure(static=True).verify().will_start is True
+
+
+# --- quorum-state -----------------------------------------------------------------------------------------------------
+
+
+def state(*, leader: int = -1, voted: int = -1, voters: str = '{"voterId":1}') -> str:
+    return (
+        f'{{"clusterId":"","leaderId":{leader},"leaderEpoch":5,"votedId":{voted},"appliedOffset":0,'
+        f'"currentVoters":[{voters}],"data_version":0}}'
+    )
+
+
+VERSION_1 = '{"leaderId":1,"leaderEpoch":5,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
+VERSION_9 = '{"leaderId":1,"leaderEpoch":1,"votedId":-1,"data_version":9}'
+STATES = [
+    ("", "3.7.2", None),
+    ("", "3.8.1", "Error while reading the Quorum status from the file"),
+    ("[1]", "4.4.0", "Error while reading the Quorum status from the file"),
+    (VERSION_9, "4.4.0", "is not within the min (0) and max"),
+    (VERSION_9, "3.6.2", "unable to locate field"),
+    (VERSION_9.replace("9}", "0}"), "4.4.0", "unable to locate field"),
+    (VERSION_9, "3.7.2", "Unknown data version of"),
+    (VERSION_1, "3.6.2", "unable to locate field"),
+    (VERSION_1, "3.7.2", "Unknown data version of"),
+    (state(leader=1).replace('version":0', 'version":9'), "3.6.2", None),
+    (state(leader=1).replace('version":0', 'version":9'), "3.7.2", "Unknown data version of"),
+    (state(leader=1).replace(":5", ':"five"'), "3.6.2", "QuorumStateData"),
+    (VERSION_1, "3.8.1", None),
+    (state(voted=1), "3.9.2", "Cannot transition to Candidate since the local broker.id"),
+    (state(voted=1), "4.0.2", None),
+    (state(voted=4), "3.9.2", None),
+    (state(leader=9), "3.8.1", "Leader 9 must be in the voter set"),
+    (state(leader=9), "3.9.2", None),
+    (state(voters='{"voterId":2}'), "3.7.2", "is different from the voter set read from the state file"),
+    (state(voters='{"voterId":2}'), "3.8.1", None),
+]
+
+
+@pytest.mark.parametrize(("content", "version", "words"), STATES)
+def test_quorum_state(node, content, version, words):
+    made = node(version).format(static=True).started_once()
+    holds(STATE, content)(made.root)
+    answer = made.verify()
+    assert answer.will_start is (words is None)
+    if words is not None:
+        assert answer.expected_failure.phase.word == "quorum-state"
+        assert words in answer.expected_failure.message

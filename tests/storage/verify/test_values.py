@@ -1,0 +1,118 @@
+"""What verify says of what no test can put on a disk: owners, read-only file systems, other people's locks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.adapters.disks.directories import observe_node
+from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.storage.verify.node import verify_node
+from tests.storage.verify.nodes import blocker_ids, two
+
+DENIED = {"writable": False, "write_error": "Permission denied"}
+
+
+def verify(made, *, log=None, **changes):
+    """The prediction after the observation of some directories (by name) was changed."""
+    config = made.config()
+    observed = observe_node(config)
+    directories = tuple(replace(one, **changes.get(one.path.rpartition("/")[2], {})) for one in observed.directories)
+    facts = replace(scan_metadata_log(config.metadata_log_dir), **(log or {}))
+    return verify_node(config, replace(observed, directories=directories), find_release(made.version), facts)
+
+
+def test_a_metadata_directory_of_somebody_else(node):
+    made = node("4.3.1").format(static=True)
+    answer = verify(made, d1=DENIED)
+    assert answer.expected_failure.phase.word == "metadata-directory"
+    assert answer.expected_failure.message == (
+        f"java.nio.file.AccessDeniedException: {made.root}/d1/__cluster_metadata-0"
+    )
+    assert blocker_ids(answer)[0] == "directory-not-writable"
+
+
+def test_a_controller_cannot_make_its_lock_file(node):
+    made = node("4.4.0").format(roles="controller", static=True)
+    assert verify(made, d1=DENIED).expected_failure.message.endswith("/d1/.lock")
+
+
+def test_a_read_only_data_directory_before_and_after_the_first_start(node):
+    made = two(node, "4.4.0")
+    answer = verify(made, d2={"writable": False, "write_error": "Read-only file system"})
+    assert answer.will_start is False
+    assert answer.expected_failure.message.startswith("java.nio.file.FileSystemException: ")
+    assert answer.expected_failure.message.endswith("/d2/recovery-point-offset-checkpoint")
+    made.started_once()
+    for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
+        made.path(f"d2/{name}").write_text("0\n0\n")
+    answer = verify(made, d2=DENIED)
+    assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["replicas"])
+
+
+def test_files_that_cannot_be_opened_come_in_the_order_of_a_start(node):
+    made = node("4.3.1").format(static=True).started_once()
+    made.path("d1/__cluster_metadata-0/leader-epoch-checkpoint").write_text("0\n1\n1 0\n")
+    log = {"unreadable": (("quorum-state", "Permission denied"),), "write_error": "Permission denied"}
+    answer = verify(made, log=log)
+    assert "Could not read file" in answer.expected_failure.message
+    to_write = {"unreadable": (("00000000000000000000.log", "Permission denied to write"),)}
+    assert verify(made, log=to_write).expected_failure.message.startswith("java.nio.file.AccessDeniedException: ")
+    assert verify(made, log={"write_error": "Permission denied"}).will_start is False
+
+
+def test_a_log_that_cannot_be_listed(node):
+    made = node("4.3.1").format(static=True).started_once()
+    answer = verify(made, log={"state": "unreadable", "error": "Permission denied", "segments": ()})
+    assert (answer.will_start, blocker_ids(answer)[0]) == (False, "metadata-log-unreadable")
+
+
+@pytest.mark.parametrize(
+    ("version", "roles", "starts"),
+    [("3.3.2", "broker,controller", False), ("3.3.2", "controller", True), ("4.4.0", "controller", False)],
+)
+def test_a_locked_directory(node, version, roles, starts):
+    made = node(version).format(roles=roles, static=True)
+    answer = verify(made, d1={"locked_by_process": True, "lock_holder_pid": 4711})
+    assert answer.will_start is starts
+    if not starts:
+        assert "Failed to acquire lock on file .lock in" in answer.expected_failure.message
+        assert "process 4711" in next(one.message for one in answer.findings if one.id == "directory-in-use")
+
+
+def test_files_of_another_owner_are_told(node):
+    made = node("4.3.1").format(static=True)
+    answer = verify(made, d1={"owner_uid": 4711})
+    assert "files-of-another-owner" in {finding.id for finding in answer.findings}
+
+
+def test_a_directory_id_that_cannot_be_written(node):
+    made = node("4.3.1").format(static=True)
+    text = made.path("d1/meta.properties").read_text()
+    kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("directory.id"))
+    made.path("d1/meta.properties").write_text(kept)
+    assert blocker_ids(verify(made, d1=DENIED))[0] == "meta-properties-not-writable"
+
+
+def test_root_cannot_judge_for_others(node):
+    made = node("4.3.1").format(static=True)
+    config = made.config()
+    observed = observe_node(config)
+    directories = tuple(replace(one, owner_uid=4711) for one in observed.directories)
+    seen = replace(observed, directories=directories, process_uid=0)
+    answer = verify_node(config, seen, find_release("4.3.1"), scan_metadata_log(config.metadata_log_dir))
+    assert "judged-as-root" in {finding.id for finding in answer.findings}
+
+
+def test_a_fifo_with_the_name_of_a_segment_is_told_and_not_waited_for(node):
+    made = node("4.3.1").format(static=True).started_once()
+    name = f"{77:020}.log"
+    os.mkfifo(made.path(f"d1/__cluster_metadata-0/{name}"))
+    answer = verify(made)
+    assert answer.will_start is True
+    (told,) = [one for one in answer.findings if one.id == "log-file-not-regular"]
+    assert told.subject == f"file {made.root}/d1/__cluster_metadata-0/{name}"
+    assert "a FIFO" in told.message
