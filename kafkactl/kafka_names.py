@@ -35,3 +35,4 @@ class ZkMigrationState(IntEnum):
 
 
 MIGRATING_STATES: Final = frozenset({ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION})
+TRANSACTION_NAME: Final = "ZK Migration"

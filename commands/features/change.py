@@ -65,7 +65,7 @@ def _dry_run(client: Client, request: FeatureRequest) -> dict[str, Any]:
 
 
 def _changed(client: Client, request: FeatureRequest, connection: ConnectionArguments) -> dict[str, Any]:
-    from kafkactl.adapters.files.clock import Deadline
+    from kafkactl.change.clock import Deadline
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.features.change.answer import change_answer
     from kafkactl.operations.features import change_features

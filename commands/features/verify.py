@@ -85,8 +85,8 @@ def _wanted(metadata: str | None, features: tuple[str, ...], release_version: st
 
 def _proved(client: Client, view: FeatureView, levels: dict[str, int], wait_ms: int) -> tuple[FeatureView, Proof]:
     """What the nodes show now, or, if that is no proof yet, as late as may be waited for."""
-    from kafkactl.adapters.files.clock import Deadline
     from kafkactl.adapters.kafka.feature_view import observe_levels
+    from kafkactl.change.clock import Deadline
     from kafkactl.features.change.proof import prove
 
     until = Deadline.after(wait_ms, client.clock)

@@ -16,8 +16,8 @@ from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering import output
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.files.clock import Clock
     from kafkactl.adapters.migration.journal_view import JournalView
+    from kafkactl.change.clock import Clock
     from kafkactl.migration.driver.files import RenderedFiles
     from kafkactl.migration.driver.ports import Event, Patience, RunResult, World
     from kafkactl.migration.driver.steps import Crew

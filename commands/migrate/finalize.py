@@ -42,9 +42,9 @@ def command(
     and KRaft the same, no election in between, and soak_hours of the inventory over. The cluster's id has
     to be typed, or given by --confirm; --yes is not asked for.
     """
-    from kafkactl.adapters.migration.journal import FINALIZE
     from kafkactl.commands.framework.confirmation import confirm_cluster_id
     from kafkactl.migration.driver.guards import ForwardGuard
+    from kafkactl.migration.driver.journal import FINALIZE
     from kafkactl.migration.driver.routes import WayForward, identity_of
     from kafkactl.migration.driver.run import run_migration
     from kafkactl.migration.state.evidence import evidence_of

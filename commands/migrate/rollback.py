@@ -114,9 +114,9 @@ def _missing(
 
 
 def _carry_out(inventory: Inventory, accepted: tuple[str, ...], arguments: DriveArguments, *, yes: bool) -> NoReturn:
-    from kafkactl.adapters.migration.journal import BACK
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.migration.driver.guards import BackGuard
+    from kafkactl.migration.driver.journal import BACK
     from kafkactl.migration.driver.routes import WayBack, identity_of
     from kafkactl.migration.driver.run import run_migration
 

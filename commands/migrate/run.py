@@ -51,8 +51,8 @@ def command(
     and again before the last broker enters, for then the copy begins by itself. It never finalizes: at
     M8 it ends, and the way back stays open until `kafkactl migrate finalize`.
     """
-    from kafkactl.adapters.migration.journal import FORWARD
     from kafkactl.migration.driver.guards import ForwardGuard
+    from kafkactl.migration.driver.journal import FORWARD
     from kafkactl.migration.driver.routes import WayForward, identity_of
     from kafkactl.migration.driver.run import run_migration
     from kafkactl.migration.state.names import State

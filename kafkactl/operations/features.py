@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features, observe_levels
 from kafkactl.adapters.kafka.min_insync import with_min_insync
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change.outcome import Resolved, resolve
 from kafkactl.features.change.proof import Proof, prove

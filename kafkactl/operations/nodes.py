@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.feature_view import PATIENCE_MS as LOOK_MS
 from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features
 from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.connection import connect
 from kafkactl.adapters.kafka.sasl.token import token_source
@@ -21,6 +21,7 @@ from kafkactl.adapters.net.transport import Address
 from kafkactl.adapters.zookeeper.client import open_zookeeper
 from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
 from kafkactl.adapters.zookeeper.settings import zookeeper_settings
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
 from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafkactl.adapters.hooks.run_hook import HookEnd, HookRun
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.actions import sha256
 from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.zktree.tree import Tree

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.feature_view import observe_features
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.features.change.answer import change_answer
 from kafkactl.features.plan.plan import plan_change

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.clock import Clock
-from kafkactl.adapters.hooks.run_hook import HookLimits, HookRun, run_hook
+from kafkactl.adapters.hooks.run_hook import HookLimits, run_hook
+from kafkactl.change.clock import Clock
 from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.hooks.run import HookRun
 from kafkactl.migration.hooks.templates import DERIVED
 from kafkactl.migration.hooks.words import Value, Verb, words_of
 from kafkactl.migration.inventory import Inventory, InventoryNode

@@ -14,12 +14,12 @@ from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.files.whole_file import sync_folder, write_whole
-from kafkactl.adapters.hooks.run_hook import HookEnd, HookRun
 from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Outcome, blockers
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import CHANGED_MEANWHILE, Verb
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.protocol.text.properties import parse_properties

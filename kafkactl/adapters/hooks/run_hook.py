@@ -13,13 +13,14 @@ import selectors
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, Final
 
-from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.journal_lines import redacted
 from kafkactl.frozen import frozen
+from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import CHANGED_MEANWHILE, DONE, TRY_AGAIN
 
 STDOUT_BYTES: Final = 4 << 20
@@ -28,47 +29,6 @@ _TOLD_CHARS: Final = 600
 _POLL_S: Final = 0.05
 _GRACE_MS: Final = 2_000  # between SIGTERM and SIGKILL
 _LAST_WORDS_MS: Final = 300  # for what is still in the pipes when the process has ended
-
-
-class HookEnd(StrEnum):
-    """How a hook ended. `asked`: there is no command, the operator has been told what to do."""
-
-    DONE = "done"
-    ASKED = "asked"
-    FAILED = "failed"
-    CHANGED_MEANWHILE = "changed-meanwhile"
-    NOT_READY = "not-ready"
-    TIMED_OUT = "timed-out"
-    NOT_STARTED = "not-started"
-
-
-@frozen
-class HookRun:
-    """What came of a hook: `stdout` as it was, cut at a bound (`truncated`); `told` is for people, without secrets."""
-
-    end: HookEnd
-    exit_code: int | None = None
-    stdout: bytes = b""
-    truncated: bool = False
-    told: str = ""
-    attempts: int = 1
-    elapsed_ms: int = 0
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the hook says so; nothing more."""
-        return self.end is HookEnd.DONE
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the journal: everything but the output, which may hold anything."""
-        return {
-            "end": self.end.value,
-            "exit_code": self.exit_code,
-            "told": self.told,
-            "attempts": self.attempts,
-            "elapsed_ms": self.elapsed_ms,
-            "stdout_bytes": len(self.stdout),
-        }
 
 
 @frozen

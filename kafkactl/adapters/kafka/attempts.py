@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.kafka.retries import Backoff, is_transient
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnreachableError
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.attempts import Ask, NotLeaderError, all_at_once, one_after_another
 from kafkactl.adapters.kafka.cluster_view import (
     ClusterView,
@@ -34,6 +34,7 @@ from kafkactl.adapters.kafka.connection import Access, Connection, connect
 from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.api_versions import NodeVersions, usable_version

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kafkactl._version import __version__
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.net.transport import Address, NotSentError, Transport, Wrapper
 from kafkactl.adapters.net.transport import connect as connect_transport
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.api_versions import (

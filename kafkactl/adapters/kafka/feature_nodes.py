@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.feature_places import Seat
 from kafkactl.adapters.kafka.quorum_visit import ROLES, Visit, visit
 from kafkactl.adapters.net.transport import Address, connect
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
 from kafkactl.features.cluster.state import NodeSeen, Role, Silence
 from kafkactl.findings import Finding, warning

@@ -14,7 +14,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, is_not_the_leader
@@ -22,6 +21,7 @@ from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_meta
 from kafkactl.adapters.kafka.quorum_view import PATIENCE_MS, QuorumObserver, assembled, nodes_of
 from kafkactl.adapters.kafka.quorum_visit import Visit, visit
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change.results import read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType

@@ -19,12 +19,12 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.files.spool import Spool
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import NOT_THE_LEADER, error_codes_in
 from kafkactl.adapters.kafka.controllers import controllers_of, describe_quorum
 from kafkactl.adapters.kafka.fetched_batches import FetchedPiece, SoundBatches, unsound
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_TOPIC

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 
-from kafkactl.adapters.files.clock import Clock, Deadline
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.connection import Connection
 from kafkactl.adapters.kafka.quorum_visit import Visit, ask_quorum_of
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import KafkactlError
 from kafkactl.frozen import changed
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_role
@@ -32,6 +32,7 @@ from kafkactl.adapters.kafka.quorum_visit import (
 )
 from kafkactl.adapters.kafka.retries import is_transient
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.findings import Finding
 from kafkactl.frozen import changed

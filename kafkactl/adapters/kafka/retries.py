@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkactl.adapters.files.clock import Deadline
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
 from kafkactl.frozen import frozen
 

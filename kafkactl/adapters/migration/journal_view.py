@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.migration.journal import SUBJECT, Memory, kept_file, kept_folder, remembered
+from kafkactl.adapters.migration.journal import kept_file, kept_folder
 from kafkactl.change.journal_lines import read_journal
 from kafkactl.frozen import frozen
+from kafkactl.migration.driver.journal import SUBJECT, Memory, remembered
 from kafkactl.migration.inventory import Inventory
 
 

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.hooks.call import call_hook
 from kafkactl.adapters.hooks.local import run_locally
-from kafkactl.adapters.hooks.run_hook import HookEnd, HookLimits, HookRun
+from kafkactl.adapters.hooks.run_hook import HookLimits
 from kafkactl.adapters.kafka.client_config import ClientConfig
 from kafkactl.adapters.kafka.connection import connect
 from kafkactl.adapters.migration.identity import identify
@@ -21,9 +21,11 @@ from kafkactl.adapters.migration.lock import take_lock, this_driver
 from kafkactl.adapters.net.transport import Address
 from kafkactl.adapters.zookeeper.client import ZooKeeper, open_zookeeper
 from kafkactl.adapters.zookeeper.settings import ZooKeeperSettings
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import InputError, UnknownOutcomeError, UnreachableError
 from kafkactl.migration.driver.by_hand import by_hand
 from kafkactl.migration.driver.ports import DriverLock, Request
+from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import NodeRole, Observation

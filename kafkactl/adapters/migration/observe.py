@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.client_config import load_client_config
@@ -24,6 +24,7 @@ from kafkactl.adapters.migration.observe_nodes import NodeAnswers, ask_nodes
 from kafkactl.adapters.migration.observe_places import PlaceFacts, look_at_places
 from kafkactl.adapters.migration.saved import Captured
 from kafkactl.adapters.net.transport import parse_addresses
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import changed, frozen

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkactl._version import __version__
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.cluster_view import Role, role_of
 from kafkactl.adapters.kafka.connection import Access, Connection, connect
 from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.migration.identity import identify
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import EncodeError, KafkactlError, UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.migration.observed.fields import RawAnswer

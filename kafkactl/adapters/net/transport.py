@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 from typing import Any, NoReturn, Protocol
 
-from kafkactl.adapters.files.clock import Deadline
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.frozen import frozen
 

@@ -17,11 +17,12 @@ from collections.abc import Set as AnySet
 from types import TracebackType
 from typing import Any, Final, Self
 
-from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.net.transport import Address
 from kafkactl.adapters.zookeeper.link import CodeError, Link, LostError, read_only
 from kafkactl.adapters.zookeeper.read import ROOTS, Reader, changed, is_restless, wants_acl
 from kafkactl.adapters.zookeeper.settings import Connect, ZooKeeperSettings, parse_connect, zookeeper_settings
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import FailedError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.net.tls import Tls
 from kafkactl.adapters.net.transport import Address
 from kafkactl.adapters.zookeeper.settings import Connect, ZooKeeperSettings
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
 

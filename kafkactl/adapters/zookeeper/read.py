@@ -12,9 +12,9 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.zookeeper.link import CodeError, Link, LostError
 from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, NO_AUTH, NO_NODE, Answer, MultiRead, Stat
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.migration.zktree.znode import MOST_UNPACKED_BYTES, MOST_ZNODES, Hidden, Znode, ZnodeAcl
 

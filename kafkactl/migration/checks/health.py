@@ -23,7 +23,7 @@ from kafkactl.migration.checks.case import (
 )
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.observed.settings import is_kraft_file, is_on
-from kafkactl.migration.plan.liveness import silent_brokers
+from kafkactl.migration.observed.silence import silent_brokers
 from kafkactl.migration.state.evidence import Quorum, metric
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.wording import counted, some

@@ -18,7 +18,7 @@ from kafkactl.migration.compare.case import REDACTED, Answer, Case, Difference, 
 from kafkactl.migration.copy.records import sanitize
 from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, first_opening, parse_encrypted
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize, is_password_config
-from kafkactl.storage.format.scram_argument import MECHANISMS
+from kafkactl.protocol.scram import MECHANISMS
 
 BROKER_CONFIGS, CLIENT_QUOTA, SCRAM, OTHER_CONFIGS = "broker-config", "client-quota", "scram-credential", "config"
 _BROKERS: Final = "/config/brokers"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from kafkactl.errors import SchemaError
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.kafka_names import TRANSACTION_NAME, ZkMigrationState
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, DelegationToken, QuotaEntity, ScramCredential
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.migration.copy.rules import CopyRules
@@ -26,7 +26,6 @@ from kafkactl.schema.definitions import message
 from kafkactl.values import Uuid
 
 Batch: TypeAlias = tuple[MetadataRecord, ...]
-TRANSACTION_NAME: Final = "ZK Migration"
 _MAX_ACLS: Final = 100  # of one resource in one batch
 _VERSION: Final = 0  # of every record of the copy, whatever the metadata.version
 _KINDS: Final = (("user",), ("client-id",), ("client-id", "user"), ("ip",))

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
-from kafkactl.adapters.files.clock import Deadline
-from kafkactl.adapters.hooks.run_hook import HookEnd, HookRun
+from kafkactl.change.clock import Deadline
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import frozen
 from kafkactl.migration.driver.ports import Patience, Request, Waits, World, in_silence
+from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import Value, Verb
 from kafkactl.migration.zktree.checks import highest_controller_epoch
 from kafkactl.migration.zktree.parse import parse_tree

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.migration.journal import Memory, MigrationJournal
+from kafkactl.adapters.migration.journal import MigrationJournal
 from kafkactl.adapters.migration.rendered_folder import FromFolder, from_folder, told_of
 from kafkactl.errors import KafkactlError
 from kafkactl.findings import Finding, blocker, blockers
@@ -15,6 +15,7 @@ from kafkactl.frozen import changed
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
+from kafkactl.migration.driver.journal import Memory
 from kafkactl.migration.driver.ports import World
 from kafkactl.migration.driver.steps import Files, phase_of
 from kafkactl.migration.inventory import Inventory, InventoryNode

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Protocol, Self
 
-from kafkactl.adapters.files.clock import Clock
-from kafkactl.adapters.hooks.run_hook import HookRun
+from kafkactl.change.clock import Clock
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
+from kafkactl.migration.hooks.run import HookRun
 from kafkactl.migration.hooks.words import Value, Verb
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import Step

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafkactl.adapters.migration.journal import BACK, Memory
 from kafkactl.findings import Outcome
+from kafkactl.migration.driver.journal import BACK, Memory
 from kafkactl.migration.driver.steps import Route
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import NodeRole, Observation

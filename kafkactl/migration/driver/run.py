@@ -12,15 +12,15 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.files.journal import wall_clock_ms
-from kafkactl.adapters.migration.journal import BACK, FORWARD, Memory
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Finding, Outcome, blockers, each_once
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.actions import Applied
 from kafkactl.migration.driver.gate import boot_left_ms, is_blind, limit_of, new_strays, why_closed
 from kafkactl.migration.driver.guards import Guard, NoGuard
+from kafkactl.migration.driver.journal import BACK, FORWARD, Memory
 from kafkactl.migration.driver.ports import DoneStep, Event, RunResult
 from kafkactl.migration.driver.routes import prepares_quorum
 from kafkactl.migration.driver.steps import (

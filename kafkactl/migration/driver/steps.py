@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.migration.journal import MigrationJournal
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, blocker
 from kafkactl.frozen import frozen

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkactl.adapters.migration.journal import BACK, Memory
 from kafkactl.errors import KafkactlError, RefusedError
 from kafkactl.findings import Finding, blocker
 from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.driver.journal import BACK, Memory
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.adapters.files.clock import Deadline
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.findings import Finding, blocker
 from kafkactl.migration.driver.ports import Event

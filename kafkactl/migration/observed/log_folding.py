@@ -13,12 +13,11 @@ from typing import Final
 from kafkactl.errors import DecodeError
 from kafkactl.findings import Finding
 from kafkactl.frozen import changed
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.kafka_names import TRANSACTION_NAME, ZkMigrationState
 from kafkactl.metadata.image.model import FeatureRange, Image, Listener, LogRecord
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
 from kafkactl.metadata.replay.batches import BATCH_HEAD, UNUSUAL_BITS, framed
-from kafkactl.migration.copy.records import TRANSACTION_NAME
 from kafkactl.migration.observed.log_facts import (
     AbortedCopy,
     ControllerSeen,

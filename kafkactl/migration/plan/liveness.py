@@ -12,6 +12,7 @@ from typing import Final
 from kafkactl.findings import Finding, blocker
 from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
+from kafkactl.migration.observed.silence import silent_brokers
 from kafkactl.migration.plan.step import Move, Step
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.wording import some
@@ -25,12 +26,6 @@ def stops_a_living_node(observation: Observation, step: Step) -> bool:
     """Whether a step takes away a node that answers; the start of a dead one takes nothing away."""
     node = None if step.node is None else observation.node(step.node, step.role)
     return step.action in _STOPS and node is not None and node.alive is True
-
-
-def silent_brokers(observation: Observation) -> frozenset[int]:
-    """The brokers that were asked and did not answer: refused, or nothing came (paused, cut off)."""
-    unmet = {one.subject for one in observation.findings if one.id == "node-not-observed"}
-    return frozenset(one.id for one in observation.brokers if one.alive is False or one.name in unmet)
 
 
 def others_alive(observation: Observation, step: Step) -> tuple[NodeSeen, ...]:

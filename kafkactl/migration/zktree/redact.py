@@ -18,8 +18,8 @@ from kafkactl.migration.zktree.json import MISSING, BrokenError, parse_json
 from kafkactl.migration.zktree.settings import is_password_config, parse_credential
 from kafkactl.migration.zktree.tree import find_chroots
 from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
+from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.protocol.text.java_text import parse_double
-from kafkactl.storage.format.scram_argument import MECHANISMS
 
 _CLIENTS: Final = ("/config/users/", "/config/clients/", "/config/ips/")
 _BROKERS: Final = "/config/brokers/"

@@ -18,8 +18,8 @@ from kafkactl.metadata.image.model import QuotaEntity, ScramCredential, ScramKey
 from kafkactl.migration.zktree.json import MISSING, NotJsonError, as_text, parse_json
 from kafkactl.migration.zktree.reading import Reading
 from kafkactl.migration.zktree.znode import Hidden, Znode
+from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.protocol.text.java_text import decode_base64, parse_double, parse_int
-from kafkactl.storage.format.scram_argument import MECHANISMS
 
 DEFAULT_NAME: Final = "<default>"
 _LETHAL = "the copy fails at it, and with it every KRaft controller in turn"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.adapters.kafka.sasl.authenticator import exchange_broken
+from kafkactl.protocol.sasl.mechanism import exchange_broken
 
 
 class Plain:

@@ -11,10 +11,9 @@ import hashlib
 import hmac
 import re
 
-from kafkactl.adapters.kafka.sasl.authenticator import exchange_broken
 from kafkactl.errors import UnreachableError
-from kafkactl.storage.format.scram import salted_password, server_key, stored_key
-from kafkactl.storage.format.scram_argument import MECHANISMS
+from kafkactl.protocol.sasl.mechanism import exchange_broken
+from kafkactl.protocol.scram import MECHANISMS, salted_password, server_key, stored_key
 
 # Kafka's own most is 16384; a server that asks for more than this wants to keep us busy.
 _MOST_ITERATIONS = 1_000_000

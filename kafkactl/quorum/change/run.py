@@ -12,8 +12,9 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kafkactl.adapters.files.clock import Clock, Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.journal import Journal, wall_clock_ms
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, each_once
 from kafkactl.quorum.change.journal import (

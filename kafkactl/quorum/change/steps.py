@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from kafkactl.adapters.files.clock import Deadline
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import KRAFT_VERSION

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from kafkactl.adapters.files.clock import Clock, Deadline
+from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.quorum.catch_up import CatchUp, CatchUpSample, catch_up, sample_of

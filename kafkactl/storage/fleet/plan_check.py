@@ -16,13 +16,14 @@ from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, blocker, blockers
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
+from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.fleet.plan import NodeSource
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode
 from kafkactl.storage.format.ensure import blank_node
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.format.scram import ScramCredential
-from kafkactl.storage.format.scram_argument import MAX_ITERATIONS, MECHANISMS
+from kafkactl.storage.format.scram_argument import MAX_ITERATIONS
 from kafkactl.storage.model import META_PROPERTIES, FormatPlan, FormatRequest, PlannedDirectory, PlannedFile, VoterMode
 from kafkactl.values import Uuid
 

@@ -14,7 +14,8 @@ from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
-from kafkactl.storage.format.scram_argument import ScramMechanism, read_argument, read_old_argument
+from kafkactl.protocol.scram import ScramMechanism, salted_password, server_key, stored_key
+from kafkactl.storage.format.scram_argument import read_argument, read_old_argument
 
 
 @frozen
@@ -88,25 +89,3 @@ def read_scram_lines(data: bytes, *, file: str) -> tuple[str, ...]:
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------
-
-
-def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
-    """RFC 5802 `Hi`: PBKDF2 with one block, over the password's UTF-8 bytes."""
-    import hashlib  # with OpenSSL behind it: a format without users need not load that
-
-    return hashlib.pbkdf2_hmac(mechanism.hash, password.encode("utf-8", "replace"), salt, iterations)
-
-
-def stored_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
-    """The hash of the client key, by which a server checks a client's proof."""
-    import hashlib
-    import hmac
-
-    return hashlib.new(mechanism.hash, hmac.digest(salted, b"Client Key", mechanism.hash)).digest()
-
-
-def server_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
-    """The key with which a server signs."""
-    import hmac
-
-    return hmac.digest(salted, b"Server Key", mechanism.hash)

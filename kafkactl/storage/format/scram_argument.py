@@ -10,34 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from types import MappingProxyType
 from typing import NoReturn
 
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
+from kafkactl.protocol.scram import MECHANISMS, ScramMechanism
 from kafkactl.protocol.text.java_text import decode_base64, parse_int, split_at, trim
 
 DEFAULT_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 
-
-@frozen
-class ScramMechanism:
-    """A mechanism: Kafka's name and number for it, its hash, and the least iterations Kafka allows."""
-
-    name: str
-    type: int
-    hash: str
-    min_iterations: int = 4096
-
-
-MECHANISMS: Mapping[str, ScramMechanism] = MappingProxyType(
-    {
-        "SCRAM-SHA-256": ScramMechanism(name="SCRAM-SHA-256", type=1, hash="sha256"),
-        "SCRAM-SHA-512": ScramMechanism(name="SCRAM-SHA-512", type=2, hash="sha512"),
-    }
-)
 
 _KEYS = ("name", "password", "saltedpassword", "salt", "iterations")
 # The `=` between key and value of 3.5 to 3.8: one with an even number of quotation marks behind it.

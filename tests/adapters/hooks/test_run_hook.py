@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.hooks.run_hook import STDERR_BYTES, STDOUT_BYTES, HookEnd, HookLimits, run_hook
+from kafkactl.adapters.hooks.run_hook import STDERR_BYTES, STDOUT_BYTES, HookLimits, run_hook
+from kafkactl.migration.hooks.run import HookEnd
 
 PASSWORD = "passw0rd-of-a-hook"
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.hooks.run_hook import HookEnd
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.migration.live import LiveWorld
 from kafkactl.adapters.zookeeper.settings import ZooKeeperSettings
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place, sha256
 from kafkactl.migration.driver.ports import Patience, Request
+from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.hooks.templates import TEMPLATES
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import parse_inventory

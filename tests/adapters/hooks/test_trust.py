@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.hooks.run_hook import HookEnd, HookRun
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.migration.live import LiveWorld
 from kafkactl.adapters.migration.observe_places import look_at_places
@@ -23,6 +22,7 @@ from kafkactl.findings import Finding
 from kafkactl.migration.driver.actions import Place, sha256
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.driver.steps import metadata_dir
+from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.templates import TEMPLATES
 from kafkactl.migration.hooks.words import Verb, words_of
 from kafkactl.migration.inventory import Inventory, parse_inventory

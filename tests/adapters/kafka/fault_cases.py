@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.live_quorum import LiveQuorum
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
 from kafkactl.features.change.outcome import overall
 from kafkactl.features.plan.request import FeatureRequest, Operation

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.connection import Access
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.protocol.framing import Response
 from tests.fakes.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply

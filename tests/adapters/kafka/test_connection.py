@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.connection import Access, Connection, connect
 from kafkactl.adapters.net.transport import Address, NotSentError, parse_addresses
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.schema.spec import Versions
 from tests.fakes.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply

@@ -10,11 +10,11 @@ import pytest
 
 from kafkactl.adapters.files.contexts import parse_contexts
 from kafkactl.adapters.kafka.sasl.token import _seconds, token_source
-from kafkactl.adapters.migration.journal import remembered
 from kafkactl.adapters.migration.rendered_files import MANIFEST, originals
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal
 from kafkactl.dryrun.scenarios.reassignment import parse_plan
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.migration.driver.journal import remembered
 from kafkactl.migration.inventory import parse_inventory
 from kafkactl.protocol.sasl.plain import Plain
 from kafkactl.protocol.sasl.scram import Scram

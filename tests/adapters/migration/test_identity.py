@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.hooks.local import run_locally
-from kafkactl.adapters.hooks.run_hook import HookEnd
 from kafkactl.adapters.kafka.connection import Access, connect
 from kafkactl.adapters.migration.identity import identify
 from kafkactl.adapters.net.transport import parse_addresses
+from kafkactl.change.clock import Deadline
 from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole

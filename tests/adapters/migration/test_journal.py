@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.journal import BACK, FORWARD, Memory, MigrationJournal, open_migration_journal
+from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
 from kafkactl.errors import InputError, RefusedError
+from kafkactl.migration.driver.journal import BACK, FORWARD, Memory
 
 CLUSTER = "qcW5mzVjTpOjVnxJ0WmYIg"
 IDENTITY = {"zookeeper": "zk:2181/kafka", "nodes": ["broker 1", "controller 3001"]}

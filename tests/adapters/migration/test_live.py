@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.hooks.call import values_of
-from kafkactl.adapters.hooks.run_hook import HookEnd
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.migration.journal import open_migration_journal
 from kafkactl.adapters.migration.live import LiveWorld
@@ -20,6 +19,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.driver.by_hand import by_hand
 from kafkactl.migration.driver.files import RenderedFiles
 from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observed.observation import Observation

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client_config import ClientConfig, read_client_config
 from kafkactl.adapters.kafka.connection import connect
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from tests.adapters.net.certificates import PASSWORD, Authority, Identity
 from tests.fakes.broker import FakeBroker, Raw

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.zookeeper import read as zookeeper_read
 from kafkactl.adapters.zookeeper.client import open_zookeeper
 from kafkactl.adapters.zookeeper.multi import GET_DATA
 from kafkactl.adapters.zookeeper.settings import zookeeper_settings
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 
 _SESSION_MS = 18_000

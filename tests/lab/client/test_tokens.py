@@ -14,8 +14,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.sasl.token import token_source
+from kafkactl.change.clock import Deadline
 from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import JaasEntry
 from tests.adapters.kafka.sasl.test_sasl import endpoint

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.features.change.results import update_features_request
 from kafkactl.features.plan.change import UpgradeType

@@ -11,9 +11,10 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.zookeeper.client import ZooKeeper, ZooKeeperSettings, open_zookeeper, zookeeper_settings
 from kafkactl.adapters.zookeeper.read import Reader
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.migration.zktree.znode import Hidden
 from tests.adapters.net.certificates import Authority

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as ClientRole
 from kafkactl.adapters.kafka.connection import Access, Connection, connect
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnknownOutcomeError
 from kafkactl.features.change.results import Reply, read_response, update_features_request
 from kafkactl.features.cluster.state import FeatureState, NodeSeen, QuorumNode, Role

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.migration.journal import BACK, FINALIZE, FORWARD
 from kafkactl.errors import RefusedError
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
+from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
 from kafkactl.migration.driver.run import run_migration

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.journal import BACK
 from kafkactl.findings import Outcome, blocker
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard
+from kafkactl.migration.driver.journal import BACK
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayBack, identity_of
 from kafkactl.migration.driver.run import run_migration

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.journal import BACK, FINALIZE, FORWARD
 from kafkactl.errors import RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Outcome, blocker
 from kafkactl.migration.driver.guards import ForwardGuard
+from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
 from kafkactl.migration.driver.run import run_migration

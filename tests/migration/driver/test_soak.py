@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.journal import FINALIZE
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import ForwardGuard
+from kafkactl.migration.driver.journal import FINALIZE
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayForward, identity_of
 from kafkactl.migration.driver.run import run_migration

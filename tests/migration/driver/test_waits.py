@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.journal import BACK, FORWARD
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
+from kafkactl.migration.driver.journal import BACK, FORWARD
 from kafkactl.migration.driver.ports import Event, Request, RunResult
 from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
 from kafkactl.migration.driver.run import run_migration

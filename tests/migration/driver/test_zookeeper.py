@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafkactl.adapters.migration.journal import remembered
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Outcome, warning
+from kafkactl.migration.driver.journal import remembered
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import Mode

@@ -8,36 +8,18 @@ password and no token appears in a repr or an error; user names may.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.net.transport import Address
+from kafkactl.adapters.kafka.sasl.maker import MakeMechanism
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
+from kafkactl.protocol.sasl.mechanism import exchange_broken, required_option
 from kafkactl.protocol.text.client_properties import ClientProperties
 from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
 from kafkactl.schema.error_codes import error_code
 
 _UNSUPPORTED_MECHANISM, _ILLEGAL_STATE, _FAILED = 33, 34, 58
 _MOST_STEPS = 10  # no mechanism here takes more than two
-
-
-class Mechanism(Protocol):
-    """The client's half of one exchange."""
-
-    def first(self) -> bytes:
-        """The first message to the server."""
-        ...
-
-    def answer(self, challenge: bytes) -> bytes | None:
-        """The next message, or None where the server's message was the last and is in order.
-
-        Raises UnreachableError where it is not: the server may be none that knows the user's password.
-        """
-        ...
-
-
-MakeMechanism = Callable[[Address, Deadline], Mechanism]
 
 
 class Sasl:
@@ -93,15 +75,6 @@ class Sasl:
         )
 
 
-def exchange_broken(mechanism: str, words: str) -> UnreachableError:
-    """The error of a server that does not keep to its mechanism, or does not know the password itself."""
-    return UnreachableError(
-        f"the {mechanism} exchange failed: {words}",
-        id="sasl-exchange-broken",
-        next_step="Make sure that the address is the node's: whoever answers there cannot prove it.",
-    )
-
-
 # --- from properties ------------------------------------------------------------------------------------------------
 
 
@@ -123,17 +96,6 @@ def authenticator(properties: ClientProperties) -> Sasl:
             next_step="Put the login line into the file: a JVM's own login file has no effect here.",
         )
     return Sasl(name, make(name, parse_jaas(text), properties))
-
-
-def required_option(entry: JaasEntry, name: str) -> str:
-    """An option of the login line. Raises InputError `missing-jaas-option`."""
-    if name not in entry.options:
-        raise InputError(
-            f"sasl.jaas.config has no option {name}",
-            id="missing-jaas-option",
-            next_step=f'Add {name}="…" before the ; of the login line.',
-        )
-    return entry.options[name]
 
 
 def _plain(_name: str, entry: JaasEntry, _properties: ClientProperties) -> MakeMechanism:

@@ -17,12 +17,13 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
-from kafkactl.adapters.files.clock import Deadline
-from kafkactl.adapters.kafka.sasl.authenticator import MakeMechanism, Mechanism, exchange_broken
+from kafkactl.adapters.kafka.sasl.maker import MakeMechanism
 from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
 from kafkactl.frozen import frozen
+from kafkactl.protocol.sasl.mechanism import Mechanism, exchange_broken
 from kafkactl.protocol.text.client_properties import ClientProperties
 from kafkactl.protocol.text.jaas import JaasEntry
 

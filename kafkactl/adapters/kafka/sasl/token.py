@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from kafkactl.adapters.files.clock import Deadline
 from kafkactl.adapters.files.input_files import InputKind, read_whole
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.protocol.text.client_properties import ClientProperties, read_client_properties
 from kafkactl.protocol.text.jaas import JaasEntry

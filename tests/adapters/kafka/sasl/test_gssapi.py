@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.connection import connect
 from kafkactl.adapters.kafka.sasl.authenticator import Sasl
 from kafkactl.adapters.kafka.sasl.gssapi import Gssapi, Login, read_login, within
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas

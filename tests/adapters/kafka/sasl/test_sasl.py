@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.clock import Deadline, SystemClock
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.connection import Connection, connect
 from kafkactl.adapters.kafka.sasl.token import TokenSource
+from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.protocol.sasl.scram import Scram
 from tests.fakes.broker import Action, Asked, FakeBroker, Reply

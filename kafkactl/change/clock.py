@@ -1,0 +1,49 @@
+"""Time for whatever waits: a clock that never goes back, and deadlines measured by it.
+
+The clock is an argument everywhere, so that tests of retries and timeouts need not wait.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kafkactl.frozen import frozen
+
+
+class Clock(Protocol):
+    """What waiting needs. Only differences of `now_ms` mean anything."""
+
+    def now_ms(self) -> float:
+        """Milliseconds since some fixed moment."""
+        ...
+
+    def sleep_ms(self, duration_ms: float) -> None:
+        """Return after this time."""
+        ...
+
+
+@frozen(kw_only=False)
+class Deadline:
+    """A moment by which something must be done."""
+
+    clock: Clock
+    at_ms: float
+
+    @classmethod
+    def after(cls, duration_ms: float, clock: Clock) -> Deadline:
+        """The moment that far from now."""
+        return cls(clock, clock.now_ms() + duration_ms)
+
+    @property
+    def left_ms(self) -> float:
+        """How long it is until then; never below 0."""
+        return max(0.0, self.at_ms - self.clock.now_ms())
+
+    @property
+    def passed(self) -> bool:
+        """Whether the moment is over."""
+        return self.left_ms <= 0
+
+    def at_most(self, duration_ms: float) -> Deadline:
+        """The earlier of this moment and that far from now."""
+        return Deadline(self.clock, min(self.at_ms, self.clock.now_ms() + duration_ms))

@@ -1,0 +1,49 @@
+"""How a hook of a migration ended, and what it wrote."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from kafkactl.frozen import frozen
+
+
+class HookEnd(StrEnum):
+    """How a hook ended. `asked`: there is no command, the operator has been told what to do."""
+
+    DONE = "done"
+    ASKED = "asked"
+    FAILED = "failed"
+    CHANGED_MEANWHILE = "changed-meanwhile"
+    NOT_READY = "not-ready"
+    TIMED_OUT = "timed-out"
+    NOT_STARTED = "not-started"
+
+
+@frozen
+class HookRun:
+    """What came of a hook: `stdout` as it was, cut at a bound (`truncated`); `told` is for people, without secrets."""
+
+    end: HookEnd
+    exit_code: int | None = None
+    stdout: bytes = b""
+    truncated: bool = False
+    told: str = ""
+    attempts: int = 1
+    elapsed_ms: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the hook says so; nothing more."""
+        return self.end is HookEnd.DONE
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the journal: everything but the output, which may hold anything."""
+        return {
+            "end": self.end.value,
+            "exit_code": self.exit_code,
+            "told": self.told,
+            "attempts": self.attempts,
+            "elapsed_ms": self.elapsed_ms,
+            "stdout_bytes": len(self.stdout),
+        }

@@ -1,0 +1,43 @@
+"""What a SASL mechanism is: a state machine of bytes, made for one connection."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kafkactl.errors import InputError, UnreachableError
+from kafkactl.protocol.text.jaas import JaasEntry
+
+
+class Mechanism(Protocol):
+    """The client's half of one exchange."""
+
+    def first(self) -> bytes:
+        """The first message to the server."""
+        ...
+
+    def answer(self, challenge: bytes) -> bytes | None:
+        """The next message, or None where the server's message was the last and is in order.
+
+        Raises UnreachableError where it is not: the server may be none that knows the user's password.
+        """
+        ...
+
+
+def exchange_broken(mechanism: str, words: str) -> UnreachableError:
+    """The error of a server that does not keep to its mechanism, or does not know the password itself."""
+    return UnreachableError(
+        f"the {mechanism} exchange failed: {words}",
+        id="sasl-exchange-broken",
+        next_step="Make sure that the address is the node's: whoever answers there cannot prove it.",
+    )
+
+
+def required_option(entry: JaasEntry, name: str) -> str:
+    """An option of the login line. Raises InputError `missing-jaas-option`."""
+    if name not in entry.options:
+        raise InputError(
+            f"sasl.jaas.config has no option {name}",
+            id="missing-jaas-option",
+            next_step=f'Add {name}="…" before the ; of the login line.',
+        )
+    return entry.options[name]
