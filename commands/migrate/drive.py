@@ -190,11 +190,12 @@ def _outcome_of(route: Any, step: Any, stops: Any) -> Any:
 
 def files_of(inventory: Inventory, world: World, journal: JournalView, arguments: DriveArguments) -> RenderedFiles:
     """The nodes' files of every phase, as the run would take them."""
+    from kafkactl.adapters.migration.operator_files import FilesOfOperator
     from kafkactl.migration.driver.files import RenderedFiles
     from kafkactl.migration.render.hand_edits import HandEdits
 
     edits = HandEdits(arguments.hand_edits)
-    return RenderedFiles(inventory, world, journal, edits=edits, rendered=folder_of(arguments))
+    return RenderedFiles(inventory, world, journal, FilesOfOperator(), edits=edits, rendered=folder_of(arguments))
 
 
 def journal_of(inventory: Inventory, seen: Observation) -> JournalView:

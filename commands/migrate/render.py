@@ -187,7 +187,8 @@ def _parsed(
 
 
 def _answer(files: Iterable[NodeFile], rendered: Iterable[Rendered], *, written: frozenset[int]) -> dict[str, Any]:
-    from kafkactl.adapters.migration.rendered_files import diffs, file_of, sha256
+    from kafkactl.adapters.migration.rendered_files import diffs, sha256
+    from kafkactl.migration.render.folder import file_of
 
     files, rendered = tuple(files), tuple(rendered)
     changes = diffs(files, rendered)

@@ -132,12 +132,13 @@ def perform(
 
 def _check_refused(world: Any, goal: Goal, patience: Patience, render: Render, extras: Extras) -> None:
     """Old controllers do not tell their cluster's id; nothing is sent without it, but a refusal needs none."""
+    from kafkactl.adapters.files.clock import SystemClock
     from kafkactl.findings import Outcome
     from kafkactl.quorum.change.run import plan_only
 
     if world.knows_cluster_id:
         return
-    planned = plan_only(world, goal, patience=patience)
+    planned = plan_only(world, goal, clock=SystemClock(), patience=patience)
     if planned.outcome is not Outcome.PLANNED:
         _emit(planned, None, render, extras)
 
@@ -164,24 +165,25 @@ def _result(
 ) -> ChangeResult:
     from dataclasses import replace
 
-    from kafkactl.adapters.files.journal import open_journal
+    from kafkactl.adapters.files.clock import SystemClock
+    from kafkactl.adapters.files.journal import journal_content, open_journal
     from kafkactl.findings import Outcome
     from kafkactl.quorum.change.journal import SUBJECT, open_request
     from kafkactl.quorum.change.run import carry_out, plan_only
 
     if dry_run:
-        planned = plan_only(world, goal, patience=patience)
-        earlier = open_request(path, world.cluster_id)
+        planned = plan_only(world, goal, clock=SystemClock(), patience=patience)
+        earlier = open_request(journal_content(path), path, world.cluster_id)
         return planned if earlier is None else replace(planned, findings=(*planned.findings, earlier))
     if ask is not None:
-        planned = plan_only(world, goal, patience=patience)
+        planned = plan_only(world, goal, clock=SystemClock(), patience=patience)
         refusal = ask(planned) if planned.outcome is Outcome.PLANNED else None
         if refusal is not None:
             return replace(planned, outcome=Outcome.REFUSED, findings=(*planned.findings, refusal))
     talk = _Talk(watch=watch)
     with open_journal(path, subject=SUBJECT, cluster_id=world.cluster_id) as journal:
         try:
-            return carry_out(world, goal, journal, patience=patience, tell=talk)
+            return carry_out(world, goal, journal, clock=SystemClock(), patience=patience, tell=talk)
         finally:
             talk.clear()
 

@@ -12,6 +12,7 @@ from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
 from kafkactl.adapters.migration.live import LiveWorld, read_beside
 from kafkactl.adapters.migration.observe import observe
+from kafkactl.adapters.migration.operator_files import FilesOfOperator
 from kafkactl.adapters.migration.saved import observation_from
 from kafkactl.adapters.zookeeper.link import read_only
 from kafkactl.adapters.zookeeper.settings import ZooKeeperSettings, parse_connect, zookeeper_settings
@@ -82,7 +83,7 @@ def open_crew(
         world=world,
         inventory=inventory,
         journal=journal,
-        files=RenderedFiles(inventory, world, journal, edits=edits, rendered=rendered),
+        files=RenderedFiles(inventory, world, journal, FilesOfOperator(), edits=edits, rendered=rendered),
         patience=patience,
         tell=tell,
         cluster_id=cluster_id,

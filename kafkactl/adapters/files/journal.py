@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from kafkactl._version import __version__
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
-from kafkactl.adapters.files.input_files import InputKind, check_regular, read_open
+from kafkactl.adapters.files.input_files import InputKind, check_regular, read_open, read_whole
 from kafkactl.change.journal_lines import (
     HEADER,
     TORN,
@@ -49,7 +49,7 @@ class Journal:
     """An open, locked journal; a context manager. `open_journal` makes it."""
 
     def __init__(self, path: str, descriptor: int, files: Filesystem, now_ms: Callable[[], int]) -> None:
-        self.path = path
+        self._path = path
         self._descriptor = descriptor
         self._files = files
         self._now_ms = now_ms
@@ -69,6 +69,15 @@ class Journal:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._path
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, by the clock that gives entries their time."""
+        return self._now_ms()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -165,6 +174,14 @@ def open_journal(
         journal.close()
         raise
     return journal
+
+
+def journal_content(path: str) -> bytes | None:
+    """The bytes of a journal that nothing is written to; None where the file is not there or cannot be read."""
+    try:
+        return read_whole(Path(path), InputKind.JOURNAL)
+    except OSError:
+        return None
 
 
 def _locked(files: Filesystem, path: str) -> int:

@@ -57,6 +57,10 @@ class MigrationJournal:
         """What it remembers now."""
         return remembered(self._journal.entries)
 
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, by the clock that gives entries their time."""
+        return self._journal.now_ms()
+
     @property
     def next_seq(self) -> int:
         """The number of the entry that comes next."""

@@ -18,6 +18,7 @@ from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.files.whole_file import write_whole
 from kafkactl.errors import FailedError, RefusedError
 from kafkactl.migration.render.facts import PHASES, ConfigPhase, NodeFile, node_file
+from kafkactl.migration.render.folder import file_of, folder_of
 from kafkactl.migration.render.node import Rendered, phase_diff
 
 MANIFEST: Final = "manifest.json"
@@ -29,16 +30,6 @@ _FOLDER_MODE: Final = 0o700
 def sha256(content: bytes) -> str:
     """As in the manifest."""
     return hashlib.sha256(content).hexdigest()
-
-
-def folder_of(node: NodeFile | Rendered) -> str:
-    """The folder of a node within that of the rendering: `broker-1`."""
-    return f"{node.role}-{node.id if isinstance(node, NodeFile) else node.node}"
-
-
-def file_of(rendered: Rendered) -> str:
-    """Where a rendered file stands within the folder: `broker-1/kraft.properties`."""
-    return f"{folder_of(rendered)}/{rendered.phase}.properties"
 
 
 def diffs(nodes: Iterable[NodeFile], rendered: Iterable[Rendered]) -> dict[tuple[int, ConfigPhase], str]:

@@ -6,22 +6,20 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.migration.journal import MigrationJournal
-from kafkactl.adapters.migration.rendered_folder import FromFolder, from_folder, told_of
 from kafkactl.errors import KafkactlError
 from kafkactl.findings import Finding, blocker, blockers
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
-from kafkactl.migration.driver.journal import Memory
-from kafkactl.migration.driver.ports import World
+from kafkactl.migration.driver.journal import DriverJournal, Memory
+from kafkactl.migration.driver.ports import OperatorFiles, World
 from kafkactl.migration.driver.steps import Files, phase_of
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.step import Move, Progress, Step
 from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, cluster_facts, node_file
+from kafkactl.migration.render.folder import FromFolder, from_folder, told_of
 from kafkactl.migration.render.hand_edits import HandEdit, HandEdits, edit_finding, hand_edit
 from kafkactl.migration.render.node import render
 
@@ -59,6 +57,7 @@ class RenderedFiles:
         inventory: Inventory,
         world: World,
         journal: Kept,
+        operator_files: OperatorFiles,
         *,
         edits: HandEdits = HandEdits.REFUSE,
         rendered: str | None = None,
@@ -66,6 +65,7 @@ class RenderedFiles:
         self._inventory = inventory
         self._world = world
         self._journal = journal
+        self._operator_files = operator_files
         self._edits = edits
         self._rendered = rendered
 
@@ -102,7 +102,9 @@ class RenderedFiles:
             return wrong[0]
         if made.content is None:
             return _unknown(node)
-        return made.content if self.folder is None else from_folder(Path(self.folder), mine, made)
+        if self.folder is None:
+            return made.content
+        return from_folder(Path(self.folder), mine, made, self._operator_files.rendered)
 
     # --- what an operator changed ---
 
@@ -127,7 +129,7 @@ class RenderedFiles:
             if node is not None and phase != ConfigPhase.ORIGINAL and any(one.id == id for one in files):
                 yield self._made(node, ConfigPhase(phase), files, facts)
 
-    def settle(self, journal: MigrationJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
+    def settle(self, journal: DriverJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
         """Write down what an operator has agreed to: edits that are carried or overwritten, and the folder. Lines for
         whoever watches: where the files come from, and what of them is not as rendered.
         """
@@ -153,7 +155,7 @@ class RenderedFiles:
     def _edit(self, node: InventoryNode, current: bytes) -> HandEdit | None:
         return edit_of(self._inventory, self._journal, node, current)
 
-    def keep_originals(self, journal: MigrationJournal) -> None:
+    def keep_originals(self, journal: DriverJournal) -> None:
         """Every node's own file, before the first of them is changed."""
         known = journal.memory.originals or {}
         for node in self._inventory.nodes:
@@ -167,11 +169,8 @@ class RenderedFiles:
         """By its hook, else the copy that the inventory names."""
         current, _ = apply.read_file(self._world, Place(node=node.id, name=node.name, phase="original", seq=0))
         if current is None and node.copy is not None:
-            return read_input(
-                Path(self._inventory.file).parent / node.copy,
-                f"the copy of {node.name}'s configuration",
-                InputKind.NODE_CONFIG,
-            )
+            path = Path(self._inventory.file).parent / node.copy
+            return self._operator_files.copy(path, f"the copy of {node.name}'s configuration")
         return current
 
     def _originals(self, node: InventoryNode, own: bytes) -> Iterable[tuple[InventoryNode, bytes]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol, Self
 
 from kafkactl.change.journal_lines import Entry, entries_understood
 from kafkactl.frozen import frozen
@@ -158,3 +159,86 @@ class _Folding:
             outcome=self.outcome,
             is_finalizing=self.is_finalizing,
         )
+
+
+class DriverJournal(Protocol):
+    """The open journal of a migration with the files that a rollback needs, as the driver uses it; a context manager.
+
+    Every method that writes raises FailedError `journal-not-written`.
+    """
+
+    def __enter__(self) -> Self:
+        """Open already."""
+        ...
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The file, for messages."""
+        ...
+
+    @property
+    def memory(self) -> Memory:
+        """What the entries say of the last migration."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are kept."""
+        ...
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next entry."""
+        ...
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, by the clock that gives entries their time."""
+        ...
+
+    def begin(self, goal: str, identity: Mapping[str, Any], *, until: str | None = None) -> None:
+        """A run towards a goal begins, or is resumed."""
+        ...
+
+    def state(self, state: str, facts: Mapping[str, Any]) -> None:
+        """Another state is observed."""
+        ...
+
+    def intent(self, action: str, target: str, data: Mapping[str, Any]) -> int:
+        """Something is about to be changed; the number of the entry."""
+        ...
+
+    def done(self, seq: int, evidence: Mapping[str, Any]) -> None:
+        """The gate behind an intent was observed."""
+        ...
+
+    def failed(self, seq: int, evidence: Mapping[str, Any]) -> None:
+        """An action did not do what it should."""
+        ...
+
+    def withdrawn(self, seq: int, why: str) -> None:
+        """An intent of an earlier run is given up."""
+        ...
+
+    def starting(self, seq: int, target: str, phase: str) -> None:
+        """The process of a node is about to be started with the file of a phase."""
+        ...
+
+    def note(self, entry: str, data: Mapping[str, Any]) -> None:
+        """Any other entry."""
+        ...
+
+    def end(self, outcome: str) -> None:
+        """The run is over."""
+        ...
+
+    def keep(self, entry: str, data: Mapping[str, Any], content: bytes) -> str:
+        """Keep bytes beside the journal, then write an entry of them; their sha256."""
+        ...
+
+    def kept(self, sha256: str) -> bytes:
+        """Bytes that were kept. Raises InputError `kept-file-damaged`."""
+        ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 from kafkactl.change.clock import Clock
@@ -49,6 +50,18 @@ class DriverLock(Protocol):
 
     def check(self) -> None:
         """See that it is still held. Raises RefusedError `migration-lock-lost`, UnreachableError."""
+        ...
+
+
+class OperatorFiles(Protocol):
+    """Files that the operator names: copies of nodes' configurations, and the folder of `migrate render`."""
+
+    def copy(self, path: Path, name: str) -> bytes:
+        """The copy of a configuration; `name` is what it is called in messages. Raises InputError."""
+        ...
+
+    def rendered(self, path: Path) -> bytes:
+        """A file of the folder. Raises OSError, InputError."""
         ...
 
 

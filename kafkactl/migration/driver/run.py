@@ -12,7 +12,6 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.adapters.files.journal import wall_clock_ms
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Finding, Outcome, blockers, each_once
@@ -258,7 +257,7 @@ class _Drive:
         """
         crew, left_ms = self.crew, 0
         if started_ms is not None:
-            up_ms = max(0, wall_clock_ms() - started_ms)
+            up_ms = max(0, crew.journal.now_ms() - started_ms)
             left_ms = boot_left_ms(crew, step, crew.place(step, crew.journal.next_seq), up_ms)
         if left_ms <= 0:
             return False

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from kafkactl.adapters.migration.journal import MigrationJournal
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, blocker
 from kafkactl.frozen import frozen
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Applied, Place
+from kafkactl.migration.driver.journal import DriverJournal
 from kafkactl.migration.driver.ports import DriverLock, Event, Patience, Tell, World
 from kafkactl.migration.driver.stops import error_finding
 from kafkactl.migration.hooks.words import directory_of_node
@@ -48,7 +48,7 @@ class Files(Protocol):
         """The file that brings a node to a phase, or why there is none."""
         ...
 
-    def keep_originals(self, journal: MigrationJournal) -> None:
+    def keep_originals(self, journal: DriverJournal) -> None:
         """Keep every node's own file, before the first of them is changed."""
         ...
 
@@ -56,7 +56,7 @@ class Files(Protocol):
         """Files that may not be replaced unasked, and files that the steps need and cannot use."""
         ...
 
-    def settle(self, journal: MigrationJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
+    def settle(self, journal: DriverJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
         """Write down what an operator has agreed to, before the first step; lines for whoever watches."""
         ...
 
@@ -67,7 +67,7 @@ class Crew:
 
     world: World
     inventory: Inventory
-    journal: MigrationJournal
+    journal: DriverJournal
     files: Files
     patience: Patience
     tell: Tell

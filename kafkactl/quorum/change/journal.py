@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kafkactl.adapters.files.input_files import InputKind, read_whole
-from kafkactl.adapters.files.journal import Journal
+from kafkactl.change.journal import Journal
 from kafkactl.change.journal_lines import Entry, entries_understood, read_journal
 from kafkactl.findings import Finding, Outcome, warning
 from kafkactl.frozen import frozen
@@ -101,14 +100,12 @@ def onwards(way: tuple[VoterKeys, ...], step: Step) -> tuple[VoterKeys, ...]:
     return way[1:] if way and way[0] == step.voters_before != step.voters_after else way
 
 
-def open_request(path: str, cluster_id: str) -> Finding | None:
-    """A warning where the journal at this path has a request of which nobody knows yet what it did; it stays as it is.
+def open_request(content: bytes | None, path: str, cluster_id: str) -> Finding | None:
+    """A warning where the journal with this content has a request whose outcome is unknown.
 
-    Raises what `read_journal` raises; a file that is not there, or cannot be read, has no request.
+    Raises what `read_journal` raises; without content there is no request.
     """
-    try:
-        content = read_whole(path, InputKind.JOURNAL)
-    except OSError:
+    if content is None:
         return None
     entries = read_journal(content, file=path, subject=SUBJECT, cluster_id=cluster_id).entries
     in_flight = remembered(entries).in_flight

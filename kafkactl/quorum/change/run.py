@@ -12,9 +12,8 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.files.journal import Journal, wall_clock_ms
 from kafkactl.change.clock import Clock, Deadline
+from kafkactl.change.journal import Journal
 from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, each_once
 from kafkactl.quorum.change.journal import (
@@ -47,9 +46,7 @@ _PASSING_AT_ONCE = frozenset({"high-watermark-unknown"})
 _PASSING = _PASSING_AT_ONCE | {"no-quorum-leader", "change-not-committed", "voter-lags", "superseded-leader"}
 
 
-def plan_only(
-    world: World, goal: Goal, *, patience: Patience | None = None, clock: Clock | None = None
-) -> ChangeResult:
+def plan_only(world: World, goal: Goal, *, clock: Clock, patience: Patience | None = None) -> ChangeResult:
     """The plan from what is seen now; nothing is sent, nothing is written down. Raises UnreachableError."""
     run = _Run(goal, _eyes(world, goal, patience, clock, lambda _: None), None)
     state = run.sight()
@@ -62,8 +59,8 @@ def carry_out(
     goal: Goal,
     journal: Journal,
     *,
+    clock: Clock,
     patience: Patience | None = None,
-    clock: Clock | None = None,
     tell: Tell = lambda _: None,
 ) -> ChangeResult:
     """Change the quorum until the goal is reached, refused, failed or not known.
@@ -85,8 +82,8 @@ def carry_out(
         return run.stopped(error)
 
 
-def _eyes(world: World, goal: Goal, patience: Patience | None, clock: Clock | None, tell: Tell) -> Eyes:
-    return Eyes(world, clock or SystemClock(), patience or Patience(), tell, node_ids=goal.node_ids)
+def _eyes(world: World, goal: Goal, patience: Patience | None, clock: Clock, tell: Tell) -> Eyes:
+    return Eyes(world, clock, patience or Patience(), tell, node_ids=goal.node_ids)
 
 
 class _Run:
@@ -258,7 +255,7 @@ class _Run:
     def _resolve(self, in_flight: InFlight, state: QuorumState) -> ChangeResult | None:
         """What became of a request that an earlier run sent, or may have sent."""
         self.has_sent = True
-        ago_ms = max(0, wall_clock_ms() - in_flight.sent_at_ms)
+        ago_ms = max(0, self._journal.now_ms() - in_flight.sent_at_ms)
         verdict, seen = watch_outcome(
             self.eyes,
             in_flight.step,

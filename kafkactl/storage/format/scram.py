@@ -86,6 +86,3 @@ def read_scram_lines(data: bytes, *, file: str) -> tuple[str, ...]:
             next_step="Write one a line: SCRAM-SHA-512=[name=admin,password=…]",
         )
     return found
-
-
-# --- keys -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from kafkactl.adapters.hooks.call import values_of
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.migration.journal import open_migration_journal
 from kafkactl.adapters.migration.live import LiveWorld
+from kafkactl.adapters.migration.operator_files import FilesOfOperator
 from kafkactl.adapters.zookeeper.settings import ZooKeeperSettings
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.findings import Finding
@@ -190,7 +191,7 @@ def rendered(folder: Path, world: FakeWorld) -> tuple[Inventory, RenderedFiles]:
     """The files, with every node's own one kept."""
     inventory = inventory_of(world.cluster)
     journal = open_migration_journal(str(folder / "j"), cluster_id=CLUSTER_ID, identity={})
-    files = RenderedFiles(inventory, world, journal)
+    files = RenderedFiles(inventory, world, journal, FilesOfOperator())
     files.keep_originals(journal)
     return inventory, files
 
@@ -239,5 +240,6 @@ def test_without_a_hook_the_copy_beside_the_inventory_is_the_original(tmp_path: 
     nodes = tuple(changed(one, copy=f"{one.id}.properties") for one in inventory.nodes)
     inventory = changed(inventory, file=str(tmp_path / "inventory.toml"), nodes=nodes)
     journal = open_migration_journal(str(tmp_path / "j"), cluster_id=CLUSTER_ID, identity={})
-    content = RenderedFiles(inventory, world, journal).content(nodes[0], "migration", None, Observation(time_ms=0))
+    rendered = RenderedFiles(inventory, world, journal, FilesOfOperator())
+    content = rendered.content(nodes[0], "migration", None, Observation(time_ms=0))
     assert isinstance(content, bytes) and b"zookeeper.metadata.migration.enable=true" in content

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role
@@ -46,10 +47,10 @@ def change(
         LiveQuorum(opened_client, with_brokers=goal.asks_brokers) as world,
         open_journal(str(journal), subject=SUBJECT, cluster_id=world.cluster_id) as opened,
     ):
-        return carry_out(world, goal, opened, patience=patience, tell=tell)
+        return carry_out(world, goal, opened, clock=SystemClock(), patience=patience, tell=tell)
 
 
 def plan(cluster: KafkaCluster, goal: Goal, *, role: Role = Role.CONTROLLER) -> ChangeResult:
     """What it would do."""
     with cluster.client(role) as client, LiveQuorum(client, with_brokers=goal.asks_brokers) as world:
-        return plan_only(world, goal, patience=QUICK)
+        return plan_only(world, goal, clock=SystemClock(), patience=QUICK)

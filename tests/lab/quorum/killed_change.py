@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.journal import Journal, open_journal
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
@@ -61,7 +62,7 @@ def main(servers: str, target: str, journal: str, at: str) -> int:
         open_journal(journal, subject=SUBJECT, cluster_id=world.cluster_id) as log,
     ):
         goal = reassignment(target)
-        result = carry_out(world, goal, log, patience=replace(QUICK, settle_ms=10_000))
+        result = carry_out(world, goal, log, clock=SystemClock(), patience=replace(QUICK, settle_ms=10_000))
     print(fuse.actions, result.outcome.value, [one.id for one in result.findings])
     return result.outcome.exit_code
 

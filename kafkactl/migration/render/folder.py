@@ -6,10 +6,10 @@ removes has to be so in the folder's file as well.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
-from kafkactl.adapters.files.input_files import InputKind, read_whole
-from kafkactl.adapters.migration.rendered_files import file_of, sha256
 from kafkactl.errors import DecodeError
 from kafkactl.findings import Finding, blocker, blockers
 from kafkactl.frozen import frozen
@@ -17,6 +17,16 @@ from kafkactl.migration.render.facts import NodeFile
 from kafkactl.migration.render.hand_edits import changed_keys
 from kafkactl.migration.render.node import Rendered, refused_by_kafka
 from kafkactl.wording import some
+
+
+def folder_of(node: NodeFile | Rendered) -> str:
+    """The folder of a node within that of the rendering: `broker-1`."""
+    return f"{node.role}-{node.id if isinstance(node, NodeFile) else node.node}"
+
+
+def file_of(rendered: Rendered) -> str:
+    """The path of a rendered file within the folder: `broker-1/kraft.properties`."""
+    return f"{folder_of(rendered)}/{rendered.phase}.properties"
 
 
 @frozen
@@ -28,12 +38,12 @@ class FromFolder:
     differs: tuple[str, ...]
 
 
-def from_folder(folder: Path, node: NodeFile, made: Rendered) -> FromFolder | Finding:
-    """The folder's file for the phase of `made`, or why it cannot be used."""
+def from_folder(folder: Path, node: NodeFile, made: Rendered, read: Callable[[Path], bytes]) -> FromFolder | Finding:
+    """The folder's file for the phase of `made`, or why it cannot be used. `read` may raise OSError."""
     assert made.content is not None
     path = folder / file_of(made)
     try:
-        content = read_whole(path, InputKind.RENDERED)
+        content = read(path)
         differs = tuple(changed_keys(made.content, content))
     except OSError as error:
         return blocker(
@@ -65,7 +75,7 @@ def told_of(found: FromFolder) -> str:
     same = (
         "as the driver renders it" if not found.differs else f"differs from the rendered file in {some(found.differs)}"
     )
-    return f"file {found.path} (sha256 {sha256(found.content)[:12]}): {same}"
+    return f"file {found.path} (sha256 {hashlib.sha256(found.content).hexdigest()[:12]}): {same}"
 
 
 _AGAIN = "Correct the file, or render the folder again; the folder's additions in other keys are kept by the run."
