@@ -1,7 +1,7 @@
-"""Draws docs/pictures/rooms.svg, the house, from the import contract in setup.cfg: `make docs`.
+"""Draws docs/pictures/rooms.svg, the layers of the packages, from the import contract in setup.cfg: `make docs`.
 
-Each line of the contract is a floor; a room may use what stands below it. What a room says of itself is the first
-line of its docstring.
+Each line of the contract is a layer; a package may import those below it. The text of a package is the first line of
+its docstring.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def picture() -> str:
         [
             f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' height='{height}'"
             " role='img' aria-labelledby='title description'>",
-            "<title id='title'>The rooms of kafkactl</title>",
+            "<title id='title'>The layers of kafkactl</title>",
             f"<desc id='description'>From top to bottom: {escape(', '.join(' and '.join(one) for one in floors))}."
-            " A room imports only rooms below it.</desc>",
+            " A package imports only packages below it.</desc>",
             f"<rect width='{WIDTH}' height='{height}' fill='#ffffff'/>",
             _legend(),
             f"<path d='M{LEFT - 24} {TOP} V{bottom}' stroke='#8a8f98' stroke-width='1.5'/>",
@@ -42,7 +42,7 @@ def picture() -> str:
             " stroke='#8a8f98' stroke-width='1.5'/>",
             f"<text x='0' y='0' {PROSE} font-size='12' fill='#5b6068' text-anchor='middle' "
             f"transform='translate({LEFT - 34} {(TOP + bottom) // 2}) rotate(-90)'>"
-            "imports only what stands below</text>",
+            "imports only what is below</text>",
             *drawn,
             f"<text x='{LEFT}' y='{height - 16}' {PROSE} font-size='12' fill='#5b6068'>"
             "schemas/ holds data only: message definitions, release tables, explanations. Read through schema.</text>",
@@ -63,7 +63,7 @@ def floors_of_the_house() -> list[list[str]]:
 def _legend() -> str:
     said = (("parses and shows", FACE), ("touches disks", WORLD), ("pure: values in, values out", PURE))
     parts = [
-        f"<text x='{LEFT}' y='34' {PROSE} font-size='18' font-weight='600' fill='#1f2328'>The rooms of kafkactl</text>"
+        f"<text x='{LEFT}' y='34' {PROSE} font-size='18' font-weight='600' fill='#1f2328'>The layers of kafkactl</text>"
     ]
     x = LEFT
     for words, (fill, line) in said:

@@ -1,1 +1,1 @@
-"""The harbour: the only room that touches disks, clocks and randomness."""
+"""Everything that opens something: disks, sockets, files, processes, the clock and randomness."""

@@ -1,1 +1,1 @@
-"""What all long changes share: their journals."""
+"""What all long changes share: clock, deadline, and the lines of their journals."""
