@@ -66,7 +66,8 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     if inventory is None:
         refuse_unknown_nodes(accepted, [one.name for one in observation.nodes])
     evidence = evidence_of(observation)
-    found = (*_edited(inventory, observation), *check(observation, accepted=frozenset(accepted), evidence=evidence))
+    edited = () if source.observation is not None else _edited(inventory, observation)
+    found = (*edited, *check(observation, accepted=frozenset(accepted), evidence=evidence))
     asked = open_questions(found)
     state = situation_of(evidence).state
     counts = {
@@ -96,7 +97,10 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
 
 
 def _edited(inventory: Inventory | None, observation: Observation) -> tuple[Finding, ...]:
-    """Files that were edited since the driver read or wrote them; only where its journal is at hand."""
+    """Files that were edited since the driver read or wrote them; only where its journal is at hand.
+
+    A saved file, without its comments and secrets, differs from the one on the node: only a live look is compared.
+    """
     from kafkactl.adapters.migration.journal_view import look_into_journal
     from kafkactl.migration.driver.files import hand_edit_findings
 

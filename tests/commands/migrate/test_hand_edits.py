@@ -73,6 +73,12 @@ def test_check_and_render_see_the_edit_as_run_does(migrate, edited: FakeCluster,
     assert "process.roles" in changes[2, "kraft"]["set"] and changes[2, "original"]["sha256"] is not None
 
 
+def test_a_saved_observation_has_no_edits(migrate, edited: FakeCluster, monkeypatch, tmp_path: Path) -> None:  # noqa: F811
+    monkeypatch.setattr(migrate_check, "open_observation", lambda _: edited.observe())
+    run = migrate(edited, "check", "--observation", str(tmp_path), *ACCEPTED)
+    assert "config-edited-by-hand" not in {one["id"] for one in run.json["findings"]}
+
+
 def test_status_sees_the_edit_as_run_does(migrate, edited: FakeCluster, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr(migrate_status, "open_observation", lambda _: edited.observe())
     run = migrate(edited, "status")
