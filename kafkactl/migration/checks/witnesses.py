@@ -257,16 +257,20 @@ def _flag_again(case: CheckCase) -> Iterator[Finding]:
 
 
 def _directories(case: CheckCase) -> Iterator[Finding]:
-    """Cloned disks: two brokers with one directory id are not both registered (from 3.7-IV2 on)."""
-    owners: dict[str, set[str]] = {}
+    """Cloned disks: two brokers with one directory id are not both registered (from 3.7-IV2 on).
+
+    A disk with a directory that another broker registered is no clone by that alone: `disk-of-another-node` reports it.
+    """
+    disks: dict[str, set[str]] = {}
     for node in case.observation.nodes:
-        id = (node.meta_properties or {}).get("directory.id")
-        if id:
-            owners.setdefault(id, set()).add(node.name)
+        for id in node.directory_ids:
+            disks.setdefault(id, set()).add(node.name)
+    registered: dict[str, set[str]] = {}
     for broker, held in ({} if case.log is None else case.log.registrations).items():
         for directory in held.directories:
             if str(directory) not in _NO_DIRECTORY:
-                owners.setdefault(str(directory), set()).add(f"broker {broker}")
+                registered.setdefault(str(directory), set()).add(f"broker {broker}")
+    owners = {id: max(disks.get(id, set()), registered.get(id, set()), key=len) for id in {*disks, *registered}}
     for id, names in sorted(owners.items()):
         if len(names) > 1:
             yield blocker(

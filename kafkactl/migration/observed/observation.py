@@ -156,6 +156,13 @@ class NodeSeen:
         """Whether its log directories were listed and nothing is in any of them; None where they were not listed."""
         return None if not self.directories else all(directory.is_empty for directory in self.directories)
 
+    @property
+    def directory_ids(self) -> frozenset[str]:
+        """The directory ids on its disk, as far as they were read: of all listed directories and of meta.properties."""
+        named = ((self.meta_properties or {}).get("directory.id") or "").strip()
+        listed = (directory.directory_id for directory in self.directories or ())
+        return frozenset(id for id in (named, *listed) if id)
+
 
 @frozen
 class Observation:

@@ -11,7 +11,7 @@ Sources: clients `DescribeClusterResponse`, core `ConfigHelper` (a node describe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Final
 
 from kafkactl.errors import InputError
@@ -249,27 +249,29 @@ def _directory_ids(observation: Observation) -> Iterator[Finding]:
 
 def _broker_directories(observation: Observation) -> Iterator[Finding]:
     """A registration names the directories of its broker (KIP-858). A disk with a directory of another broker is that
-    broker's; one without any of its own is a wrong one, if the broker runs: stopped, it may be formatted again.
+    broker's, unless the other one has it, too: then it was cloned (`duplicate-directory-id`). A disk without any
+    directory of its broker is a wrong one, if the broker runs: stopped, it may be formatted again.
     """
     log = observation.log
     if log is None:
         return
     held = {id: {str(directory) for directory in one.directories} - _NO_ID for id, one in log.registrations.items()}
+    disks = {node.id: node.directory_ids for node in observation.brokers}
     for node in observation.brokers:
         listed = {one.directory_id for one in node.directories or () if one.directory_id}
         own = held.get(node.id, set())
-        named = _on_disk(node, "directory.id")
         for other, theirs in held.items():
-            swapped = (listed | ({named} if named else set())) & (theirs - own)
+            swapped = node.directory_ids & (theirs - own) - disks.get(other, frozenset())
             if other != node.id and swapped:
-                text = f"its disk has the directory {some(sorted(swapped))}, which broker {other} registered"
+                found = some(sorted(swapped))
+                text = f"the disk of {node.name} has the directory {found}, which broker {other} registered"
                 yield _swapped(node, text, swapped, own)
         if node.alive is True and listed and own and not listed & set().union(*held.values()):
-            text = f"the quorum has the directory {some(sorted(own))} for it, and its disk {some(sorted(listed))}"
+            text = f"{node.name} registered the directory {some(sorted(own))}, and its disk has {some(sorted(listed))}"
             yield _swapped(node, text, listed, own)
 
 
-def _swapped(node: NodeSeen, text: str, found: set[str], expected: set[str]) -> Finding:
+def _swapped(node: NodeSeen, text: str, found: Set[str], expected: Set[str]) -> Finding:
     return blocker(
         "disk-of-another-node",
         node.name,

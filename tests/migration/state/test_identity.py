@@ -165,6 +165,15 @@ def test_disks_of_two_brokers_that_were_swapped() -> None:
         assert identities_of(but(registered(), "broker 1", directories=directories), None).doubts == ()
 
 
+def test_a_cloned_disk_is_no_swapped_one() -> None:
+    first, second = (str(uuid(100 + id)) for id in (1, 2))
+    cloned = but(but(registered(), "broker 1", directories=disk(first, second)), "broker 2", directories=disk(second))
+    assert identities_of(cloned, None).doubts == ()
+    assert [one.subject for one in check(cloned) if one.id == "duplicate-directory-id"] == ["broker 1, broker 2"]
+    swapped = but(registered(), "broker 1", directories=disk(second))
+    assert not [one for one in check(swapped) if one.id == "duplicate-directory-id"]
+
+
 def test_a_stopped_broker_with_a_new_disk_is_no_other_node() -> None:
     seen = but(registered(), "broker 1", directories=disk(str(uuid(777))), alive=False)
     assert identities_of(seen, None).doubts == ()
