@@ -33,7 +33,7 @@ def play(monkeypatch, tmp_path, kafkactl):
 
         monkeypatch.setattr("kafkactl.adapters.kafka.live_quorum.LiveQuorum", opened)
         monkeypatch.setattr(quorum_change_run, "open_client", opened)
-        monkeypatch.setattr("kafkactl.quorum.change.run.SystemClock", lambda: quorum.clock)
+        monkeypatch.setattr("kafkactl.adapters.files.clock.SystemClock", lambda: quorum.clock)
         journal = ("--journal", str(tmp_path / "journal.jsonl"))
         return kafkactl("quorum", verb, *SERVERS, *journal, *words, **options)
 

@@ -58,7 +58,10 @@ def started(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str, *, brokers
     return Cluster(kafkactl, cluster, release)
 
 
-@pytest.mark.parametrize("release", ["3.9.2", pytest.param("4.3.1", marks=pytest.mark.campaign), "4.4.0"])
+@pytest.mark.parametrize(
+    "release",
+    [pytest.param("3.9.2", marks=pytest.mark.campaign), pytest.param("4.3.1", marks=pytest.mark.campaign), "4.4.0"],
+)
 def test_who_is_alive_is_who_was_seen_to_advance(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
     ours = started(kafkactl, new_cluster, release, brokers=0)
     before = ours.level()

@@ -19,6 +19,7 @@ from tests.fakes.migrating_cluster import FakeCluster, broker_file
 from tests.fakes.migration_crew import at_phase, killed_at, open_crew
 from tests.fakes.migration_hooks import FakeWorld
 
+EVERY = [pytest.param(3, id="thinned"), pytest.param(1, id="all", marks=pytest.mark.campaign)]  # acts
 PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
 
 
@@ -50,13 +51,14 @@ def test_back_from_every_phase(phase: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("phase", PHASES)
-def test_killed_at_an_act_the_next_run_gets_there(phase: str, tmp_path: Path) -> None:
-    """Before and after every hook, every change of a znode, and every look."""
+def test_killed_at_an_act_the_next_run_gets_there(phase: str, every: int, tmp_path: Path) -> None:
+    """Before and after hooks, changes of a znode, and looks: thinned here, all of them in the campaign."""
     start, acts = at_phase(phase), 0
     while True:
-        acts += 1
+        acts += every
         cluster = copy.deepcopy(start)
         folder = tmp_path / str(acts)
         if not killed_at(cluster, folder, acts, go_back):
