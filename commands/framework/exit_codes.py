@@ -28,6 +28,9 @@ MEANINGS: dict[int, str] = {
     INTERRUPTED: "interrupted",
 }
 
+READING = (DONE, FAILED, USAGE, UNREACHABLE, UNKNOWN, PROBLEMS_FOUND)
+"""Codes of a command that only reads, from files or from a live cluster."""
+
 
 def exit_code_of(error: BaseException) -> int:
     """The process exit code for an exception that ended a command."""
@@ -47,7 +50,7 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def has_too_many_digits(error: ValueError) -> bool:
-    """Whether Python refused to turn so many digits into a number (CVE-2020-10735): they are always somebody's input.
+    """Whether Python refused to turn so many digits into a number (CVE-2020-10735): such a number comes from an input.
 
     Where a reader knows the place it says more; this is for all places where digits are read.
     """

@@ -39,10 +39,7 @@ _HELP = "ls [PATH]   cd PATH   cat PATH   tree [PATH]   find [PATH] TEXT   pwd  
         "kafkactl log browse /disk1/__cluster_metadata-0 /image/topics/byName/orders/0",
         "kafkactl log browse --from-cluster --bootstrap-controller host:9093 /image/features",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
-        exit_codes.PROBLEMS_FOUND,
-    ),
+    codes=exit_codes.READING,
     timeout="1h",
 )  # fmt: skip
 @click.argument("words", metavar="[SOURCE] [PATH]", nargs=-1)

@@ -40,10 +40,7 @@ _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
         "kafkactl log diff /disk1/__cluster_metadata-0@12000 /disk1/__cluster_metadata-0@12500",
         "kafkactl log diff backup/__cluster_metadata-0 --from-cluster --bootstrap-controller host:9093",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
-        exit_codes.PROBLEMS_FOUND,
-    ),
+    codes=exit_codes.READING,
     timeout="1h",
 )  # fmt: skip
 @click.argument("before", metavar="A")

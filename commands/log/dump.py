@@ -26,10 +26,7 @@ if TYPE_CHECKING:
         "kafkactl log dump /disk1/__cluster_metadata-0/00000000000000000000.log --from 100 --to 200 -o table",
         "kafkactl log dump --from-cluster --bootstrap-controller host:9093 --key orders",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
-        exit_codes.PROBLEMS_FOUND,
-    ),
+    codes=exit_codes.READING,
     timeout="1h",
     output="jsonl",
 )  # fmt: skip

@@ -45,10 +45,7 @@ _SORTS = {
         "kafkactl log history /disk1/__cluster_metadata-0 --config topic:orders:retention.ms",
         "kafkactl log history --from-cluster --bootstrap-controller host:9093 --broker 4",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
-        exit_codes.PROBLEMS_FOUND,
-    ),
+    codes=exit_codes.READING,
     timeout="1h",
     output="jsonl",
 )  # fmt: skip

@@ -37,10 +37,7 @@ if TYPE_CHECKING:
         "kafkactl log image /disk1/__cluster_metadata-0 --at 12345 -o json",
         "kafkactl log image --from-cluster --bootstrap-controller host:9093 -o json",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
-        exit_codes.PROBLEMS_FOUND,
-    ),
+    codes=exit_codes.READING,
     timeout="1h",
 )  # fmt: skip
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())

@@ -29,10 +29,7 @@ from kafkactl.commands.rendering.page import Page
         "kafkactl log lint /disk1/__cluster_metadata-0",
         "kafkactl log lint --from-cluster --bootstrap-controller host:9093 -o json",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
-        exit_codes.PROBLEMS_FOUND,
-    ),
+    codes=exit_codes.READING,
     timeout="1h",
 )  # fmt: skip
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())

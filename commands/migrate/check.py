@@ -33,10 +33,7 @@ if TYPE_CHECKING:
         "kafkactl migrate check --inventory migration.toml",
         "kafkactl migrate check --observation observation -o json",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
-        exit_codes.PROBLEMS_FOUND,
-    ),
+    codes=exit_codes.READING,
     timeout="2m",
 )  # fmt: skip
 @observation_options

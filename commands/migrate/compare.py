@@ -40,10 +40,7 @@ _TITLES = {
         "kafkactl migrate compare --observation observation-m6",
         "kafkactl migrate compare --observation observation-m6 --before observation-m4l",
     ),
-    codes=(
-        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN,
-        exit_codes.PROBLEMS_FOUND,
-    ),
+    codes=exit_codes.READING,
     timeout="10m",
 )  # fmt: skip
 @click.option(

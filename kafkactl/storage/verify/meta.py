@@ -15,7 +15,14 @@ from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import DirectoryState, FileRead, ObservedDirectory
 from kafkactl.storage.verify.meta_before_37 import compared_with_each_other
-from kafkactl.storage.verify.meta_troubles import COPY_STEP, FORMAT_STEP, goes_offline, meta_path, not_formatted
+from kafkactl.storage.verify.meta_troubles import (
+    COPY_STEP,
+    FORMAT_STEP,
+    goes_offline,
+    meta_path,
+    not_formatted,
+    other_node,
+)
 from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,
@@ -106,7 +113,9 @@ def _ids_agree(situation: Situation, good: list[DirectoryFacts]) -> Iterator[Tro
         elif meta.cluster_id not in (None, cluster_id):
             yield _other_cluster(directory, cluster_id, meta.cluster_id or "")
         if meta.stored_id is not None and meta.stored_id != situation.config.node_id:
-            yield _other_node(directory, meta.stored_id, situation.config.node_id)
+            stored, configured = meta.stored_id, situation.config.node_id
+            says = f"Stored node id {stored} doesn't match previous node id {configured} in {meta_path(directory.path)}"
+            yield other_node(directory, stored, configured, says=says)
         if meta.directory_id is not None:
             yield from _directory_id_usable(situation, directory, seen)
 
@@ -122,20 +131,6 @@ def _other_cluster(directory: DirectoryFacts, expected: str, found: str) -> Trou
         next_step="Find out whose disk this is before changing anything; a blank at the end of the id is enough.",
         expected=expected,
         found=found,
-    )
-
-
-def _other_node(directory: DirectoryFacts, stored: int, configured: int) -> Trouble:
-    path = meta_path(directory.path)
-    return stops(
-        "node-id-differs-from-configuration",
-        Phase.META_PROPERTIES,
-        directory_subject(directory.path),
-        f"The directory belongs to node {stored}, the configuration says {configured}.",
-        says=f"Stored node id {stored} doesn't match previous node id {configured} in {path}",
-        next_step="Correct node.id in the configuration, or give the node its own disk back.",
-        configured=configured,
-        stored=stored,
     )
 
 

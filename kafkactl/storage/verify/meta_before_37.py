@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.storage.verify.meta_troubles import COPY_STEP, goes_offline, not_formatted
+from kafkactl.storage.verify.meta_troubles import COPY_STEP, goes_offline, not_formatted, other_node
 from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,
@@ -43,7 +43,9 @@ def compared_with_each_other(situation: Situation) -> Iterator[Trouble]:
     for directory in good:
         stored = _stored_id(directory.properties or {})
         if stored is not None and stored != situation.config.node_id:
-            yield _other_node_before_37(directory, stored, situation.config.node_id)
+            configured = situation.config.node_id
+            says = f"Configured node.id `{configured}` doesn't match stored node.id `{stored}'"
+            yield other_node(directory, stored, configured, says=says)
 
 
 def _is_malformed(directory: DirectoryFacts) -> bool:
@@ -125,17 +127,4 @@ def _cannot_be_used(directory: DirectoryFacts, complaint: str) -> Trouble:
         f"The meta.properties cannot be used: {complaint}",
         says=complaint,
         next_step=COPY_STEP,
-    )
-
-
-def _other_node_before_37(directory: DirectoryFacts, stored: int, configured: int) -> Trouble:
-    return stops(
-        "node-id-differs-from-configuration",
-        Phase.META_PROPERTIES,
-        directory_subject(directory.path),
-        f"The directory belongs to node {stored}, the configuration says {configured}.",
-        says=f"Configured node.id `{configured}` doesn't match stored node.id `{stored}'",
-        next_step="Correct node.id in the configuration, or give the node its own disk back.",
-        configured=configured,
-        stored=stored,
     )

@@ -45,3 +45,17 @@ def not_formatted(directory: DirectoryFacts) -> Trouble:
         next_step="Is the disk mounted? If it is, and new: " + FORMAT_STEP,
         entries=[entry.name for entry in seen.entries[:10]],
     )
+
+
+def other_node(directory: DirectoryFacts, stored: int, configured: int, *, says: str) -> Trouble:
+    """A directory of another node. `says` is the message of the release."""
+    return stops(
+        "node-id-differs-from-configuration",
+        Phase.META_PROPERTIES,
+        directory_subject(directory.path),
+        f"The directory belongs to node {stored}, the configuration says {configured}.",
+        says=says,
+        next_step="Correct node.id in the configuration, or give the node its own disk back.",
+        configured=configured,
+        stored=stored,
+    )
