@@ -26,7 +26,7 @@ from kafkactl.commands.framework.options import Choice
 @click.option("--unsafe", is_flag=True, help="With downgrade and disable: accept that metadata is lost.")
 @click.option(
     "--convert-quorum", is_flag=True,
-    help="With --release-version: raise kraft.version too, which makes the quorum dynamic, for good.",
+    help="With --release-version: raise kraft.version too, which makes the quorum dynamic permanently.",
 )  # fmt: skip
 @min_insync_option
 @connection_options

@@ -24,7 +24,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
 @level_options
 @click.option(
     "--convert-quorum", is_flag=True,
-    help="With --release-version: raise kraft.version too, which makes the quorum dynamic, for good.",
+    help="With --release-version: raise kraft.version too, which makes the quorum dynamic permanently.",
 )  # fmt: skip
 @min_insync_option
 @unasked_writing_options

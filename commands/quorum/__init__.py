@@ -18,7 +18,7 @@ VERBS = {
     "reassign": Entry(
         "kafkactl.commands.quorum.reassign", "command", "Change the voters, one at a time, in the safest order."
     ),
-    "convert": Entry("kafkactl.commands.quorum.convert", "command", "Make a static quorum a dynamic one, for good."),
+    "convert": Entry("kafkactl.commands.quorum.convert", "command", "Make a static quorum dynamic, permanently."),
 }
 
 

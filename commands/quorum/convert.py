@@ -1,4 +1,4 @@
-"""`kafkactl quorum convert`: a dynamic quorum instead of a static one (kraft.version 0 to 1), for good."""
+"""`kafkactl quorum convert`: a dynamic quorum instead of a static one (kraft.version 0 to 1), permanently."""
 
 from __future__ import annotations
 

@@ -104,13 +104,13 @@ def _places(answer: Answer) -> Iterator[Sequence[Cell]]:
 
 def _nodes(nodes: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
     for one in nodes:
-        follows = {None: None, NO_LEADER: "nobody"}.get(one["leader_id"], one["leader_id"])
+        follows = {None: None, NO_LEADER: "no node"}.get(one["leader_id"], one["leader_id"])
         yield one["address"], one["id"], _alive(one["answers"]), follows, one["leader_epoch"]
 
 
 def _disks(disks: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
     for one in disks:
-        follows = {None: None, NO_LEADER: "nobody"}.get(one["leader_id"], one["leader_id"])
+        follows = {None: None, NO_LEADER: "no node"}.get(one["leader_id"], one["leader_id"])
         yield (
             one["path"], one["node_id"], one["log_end_offset"], one["last_epoch"], follows, one["leader_epoch"],
         )  # fmt: skip

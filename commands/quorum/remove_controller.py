@@ -51,7 +51,7 @@ def command(
     """Remove a voter from the quorum.
 
     Refused is what would leave a set of voters without a live majority: Kafka takes that request
-    and loses its quorum for good. An answer that leaves it open is resolved by reading.
+    and loses its quorum permanently. An answer that leaves it open is resolved by reading.
     """
     from kafkactl.quorum.change.goals import removal
     from kafkactl.values import ReplicaKey, Uuid

@@ -43,7 +43,7 @@ from kafkactl.commands.storage.format_request import build_overrides, build_owne
     "reformats",
     multiple=True,
     metavar="NODE/DIR",
-    help="Format this directory again: it was formatted before, and its disk is gone for good; repeatable.",
+    help="Format this directory again: it was formatted before, and its disk is permanently lost; repeatable.",
 )
 @click.option("--reason", metavar="TEXT", help="Why, for the receipt; needed with --reformat.")
 @guard_options

@@ -3,7 +3,7 @@
 The law: every step is planned from a cluster that was just observed, and right before a request it is seen again that a
 majority follows the leader; a request that changes something is sent once;
 what became of it is what the cluster shows afterwards, whatever was answered or not. kraft.version is always asked
-about, and sent, in a request of its own: with another feature in it a 4.3 cluster converted its quorum for good and
+about, and sent, in a request of its own: with another feature in it a 4.3 cluster converted its quorum permanently and
 answered that nothing was done.
 """
 

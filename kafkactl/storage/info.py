@@ -277,7 +277,7 @@ def _left_by_migration(path: str) -> Finding:
         id="meta-properties-from-zookeeper",
         severity=Severity.INFO,
         subject=f"directory {path}",
-        message="its meta.properties has version 0, as on a node that came from ZooKeeper. Kafka's tool lists that as a"
+        message="meta.properties has version 0, as on a node that came from ZooKeeper. Kafka's tool lists that as a"
         " problem; a node of a migrated cluster starts from it all the same",
         next_step="If this node was migrated, nothing needs to be done. If not, check that the configuration is the one"
         " that belongs to this directory.",

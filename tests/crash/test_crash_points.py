@@ -334,8 +334,8 @@ def _proof(ran: Counter[str]) -> str:
             "Written by the run of `make lab` (tests/crash/test_crash_points.py).",
             "",
             f"{ran.total()} crash points in {len(SCENARIOS) + len(FORMATTED)} nodes, {datetime.now(UTC):%Y-%m-%d},"
-            f" Python {'.'.join(map(str, sys.version_info[:3]))}; none left a third state. After each, a fresh run was"
-            " held to finish the work; `format` plans anew, `apply` carries out the same plan.",
+            f" Python {'.'.join(map(str, sys.version_info[:3]))}; none left a third state. After each, a new run had"
+            " to finish the work; `format` makes a new plan, `apply` carries out the same plan.",
             "",
             f"By fault: {', '.join(faults)}. A power loss also takes what was not synced: contents since their last"
             " fsync, and names since the last fsync of their directory.",

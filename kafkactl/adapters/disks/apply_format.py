@@ -366,7 +366,7 @@ _SOME_DONE = (
 )
 _NOT_CONFIRMED = (
     "format-not-confirmed",
-    "every directory is formatted, but the last step failed and it may not be on the disk for good",
+    "every directory is formatted, but the last step failed and it may not survive a power failure",
     "Find out what ails the disk, then check with `kafkactl storage verify` before the node starts.",
 )
 

@@ -149,7 +149,7 @@ def _talk(process: subprocess.Popen[bytes], stdin: bytes, out: _Kept, err: _Kept
                     waiting.unregister(ready)
             open_ended = any(key.data is not None for key in waiting.get_map().values())
             if process.poll() is not None:
-                # A node that the hook started may hold the pipes for good; what the hook itself wrote is there by now.
+                # A node that the hook started may hold the pipes forever; what the hook itself wrote is there by now.
                 last_words = last_words or Deadline.after(_LAST_WORDS_MS, deadline.clock)
                 if not open_ended or last_words.passed:
                     return False

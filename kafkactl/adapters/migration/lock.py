@@ -131,7 +131,7 @@ def _at_work(found: Znode | None) -> RefusedError:
 
 
 def _lost(found: Znode | None) -> RefusedError:
-    now = "nobody holds it" if found is None else f"it is held by {holder_in(found.data).words}"
+    now = "no driver holds it" if found is None else f"the holder is {holder_in(found.data).words}"
     return RefusedError(
         f"the lock of this migration ({PATH} in ZooKeeper) is no longer this driver's: {now}",
         id="migration-lock-lost",

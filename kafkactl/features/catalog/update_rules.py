@@ -26,7 +26,7 @@ class UpdateRules:
     suggests_unsafe: a refused downgrade of metadata.version advises an unsafe one, which is refused as well.
     kraft_version: on a static quorum an upgrade to 1 is `unknown` to the release, `pretends` (3.9: the level is
     written, the quorum stays static, KAFKA-18979), `ignores` (4.0: answered as done, nothing changes) or `converts`
-    (4.1 on, KAFKA-16538, for good).
+    (4.1 on, KAFKA-16538, permanently).
     unregisters_controllers: the request exists (KIP-1312).
     describe_is_padded: the lines of that release's `kafka-features describe` are padded, not parted by tabs.
     """

@@ -1,6 +1,6 @@
 """Checks of a feature change against the quorum: is there a controller to ask, and may kraft.version be raised?
 
-kraft.version=1 turns a static quorum into a dynamic one, for good. It was seen to happen behind an answer that said
+kraft.version=1 turns a static quorum into a dynamic one permanently. It was seen to happen behind an answer that said
 "failed for all features" (4.3.1, with another feature in the request), and to be answered as done where nothing
 happened (4.0.2). So it travels alone, on request only, and not where the release does not mean it.
 """
@@ -94,7 +94,7 @@ def check_kraft_version(case: Case) -> Iterator[Finding]:
             "kraft-version-left-out",
             f"feature {KRAFT_VERSION}",
             f"kraft.version belongs to release {case.request.release_version} and is left as it is: raising it turns "
-            "the quorum into a dynamic one, for good",
+            "the quorum into a dynamic one permanently",
             "Ask for it by name when it is wanted: kafkactl quorum convert.",
         )
     yield from _contradiction(case)
@@ -119,7 +119,7 @@ def _upgrade(case: Case, change: FeatureChange) -> Iterator[Finding]:
             "kraft-version-not-alone",
             f"feature {KRAFT_VERSION}",
             f"kraft.version is asked for together with {others}: where one of them fails, the answer says that nothing "
-            "was changed, and the quorum may be a dynamic one for good",
+            "was changed, and the quorum may be permanently dynamic",
             "Change the others first, then kraft.version by a command of its own.",
         )
     if case.rules.kraft_version in _NOT_MEANT:

@@ -136,7 +136,7 @@ def _elr(image: Image, state: PartitionState) -> Iterator[_Words]:
         text = f"a broker is both in the ISR {_shown(isr)} and in the ELR {_shown(elr)}"
         yield _Words("elr-overlaps-isr", Severity.WARNING, text)
     if (elr or last_known) and not image.features.get(ELR_VERSION):
-        text = f"it has eligible leader replicas {_shown(elr)}, and {ELR_VERSION} is off"
+        text = f"the partition has eligible leader replicas {_shown(elr)}, and {ELR_VERSION} is off"
         yield _Words("elr-without-feature", Severity.INFO, text)
 
 

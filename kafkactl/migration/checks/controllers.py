@@ -158,20 +158,20 @@ def _flag_of_controllers(case: CheckCase) -> Said:
             then = (
                 "the others wait for it"
                 if held
-                else "in a dynamic quorum nobody waits for it, and it would finalize as soon as it leads"
+                else "in a dynamic quorum no controller waits for it, and it would finalize as soon as it leads"
             )
             yield blocker(
                 "controller-without-flag",
                 node.name,
-                f"it {where}; {then}",
+                f"{node.name} {where}; {then}",
                 f"Set {MIGRATION_ENABLE}=true in its file and restart it.",
             )
         elif node.config is not None:
             yield blocker(
                 "controller-without-flag",
                 node.name,
-                f"it {where}: started so, it makes the quorum one that was never on ZooKeeper, and only formatting"
-                " it again helps",
+                f"{node.name} {where}: started this way, the quorum counts as one that was never on ZooKeeper, and only"
+                " formatting the controller again undoes that",
                 f"Set {MIGRATION_ENABLE}=true before the first start; `kafkactl migrate run` puts such a file in its "
                 "place first.",
             )
@@ -179,7 +179,7 @@ def _flag_of_controllers(case: CheckCase) -> Said:
 
 def _may_finalize(case: CheckCase, node: NodeSeen, where: str) -> Finding:
     left = sorted(case.on_zookeeper)
-    text = f"it {where}: when it leads, it ends the migration at once, for good"
+    text = f"{node.name} {where}: when the controller leads, the migration ends at once and permanently"
     if left:
         named = ", ".join(map(str, left))
         return blocker(

@@ -158,7 +158,7 @@ def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
         yield note(
             "few-controllers",
             "quorum",
-            f"it has {counted(voters, 'voter')}: the loss of one stops every change to the cluster",
+            f"the quorum has {counted(voters, 'voter')}: the loss of one stops every change to the cluster",
             "Use three controllers for anything but a test.",
             voters=voters,
         )
@@ -175,7 +175,7 @@ def _brokers_alive(case: CheckCase) -> Said:
             "broker-down",
             node.name,
             "it does not answer",
-            "Start it, or, if it is gone for good, move its replicas elsewhere and take it out of the inventory.",
+            "Start it, or, if it is permanently lost, move its replicas elsewhere and take it out of the inventory.",
         )
     if case.tree is None or not case.tree.knows_brokers:
         yield Unknown("/brokers/ids was not observed")

@@ -300,7 +300,7 @@ def _compared(seen: Observation, step: Step) -> tuple[Finding, ...]:
             "migration",
             f"{len(unexplained)} differences between ZooKeeper and KRaft that nothing explains: {first}",
             "kafkactl migrate compare shows all of them. What KRaft wrote while its ZooKeeper session ended is lost"
-            " there for good: restart the leading controller, which writes everything again, and compare.",
+            " there permanently: restart the leading controller, which writes everything again, and compare.",
             differences=len(unexplained),
         ),
     )

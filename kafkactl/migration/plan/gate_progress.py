@@ -143,7 +143,7 @@ def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
                 "migrating-registration-left",
                 one.name,
                 text,
-                "Start it on KRaft; if it is gone for good, unregister it.",
+                "Start it on KRaft; if it is permanently lost, unregister it.",
             )
     alive = sum(answers(one) is True for one in e.observation.controllers)
     if e.controllers is not Quorum.UP or 2 * alive <= len(e.observation.controllers):

@@ -3,7 +3,7 @@
 KRaft stamps the partition states that it writes with its own epoch, and a ZooKeeper controller refuses to change a
 state of an epoch above its own (core `PartitionStateMachine`, `ReplicaStateMachine`). So `/controller_epoch` has to be
 above all of them before a ZooKeeper controller is elected. The damage is latent: right after a rollback all partitions
-have leaders; they lose them for good with the next broker that stops (measured on 3.9.2).
+have leaders; they lose them permanently with the next broker that stops (measured on 3.9.2).
 """
 
 from __future__ import annotations

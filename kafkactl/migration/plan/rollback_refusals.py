@@ -143,8 +143,8 @@ def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
             yield blocker(
                 "broker-disk-of-kraft",
                 one.name,
-                f"its meta.properties has version {version}: it was formatted for KRaft, and in ZooKeeper mode it does"
-                " not start",
+                f"the meta.properties of {one.name} has version {version}: the broker was formatted for KRaft, and does"
+                " not start in ZooKeeper mode",
                 "Move its replicas to other brokers and take it out of the cluster before the rollback.",
                 version=version,
             )

@@ -186,7 +186,10 @@ def _decided(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> di
             findings += _class_needed(node, row, theirs.text)
         elif own is None or own.text != theirs.text:
             said = "a value that is kept elsewhere" if own is None else own.text
-            text = f"its {row.key} is {said}, the brokers' is {theirs.text}; the controllers decide {row.controller}"
+            text = (
+                f"{row.key} of {node.name} is {said}, that of the brokers {theirs.text}; controllers decide"
+                f" {row.controller}"
+            )
             step = f"Make it the same, unless it is meant. Otherwise {row.effect}."
             findings.append(warning("render-setting-kept", node.name, text, step, key=row.key))
     return wanted
@@ -194,7 +197,7 @@ def _decided(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> di
 
 def _class_needed(node: NodeFile, row: Setting, name: str) -> Iterator[Finding]:
     if row.type == "class" and name:
-        text = f"{row.key} is taken over from the brokers: without {name} on its class path it does not start"
+        text = f"{row.key} is taken from the brokers: without {name} on its class path {node.name} does not start"
         yield warning("render-class-needed", node.name, text, "Put the jar of the class on this host.", key=row.key)
 
 

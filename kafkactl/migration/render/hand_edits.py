@@ -103,7 +103,7 @@ def edit_finding(edit: HandEdit, wanted: HandEdits) -> Finding | None:
     """Why a run stops at an edit; None where an operator has said what becomes of it."""
     if wanted is HandEdits.OVERWRITE or (wanted is HandEdits.CARRY and edit.own is not None):
         return None
-    text = f"its file was changed since the driver read or wrote it last: {edit.words}"
+    text = f"the file of {edit.node} was changed since the driver last read or wrote it: {edit.words}"
     if edit.conflicts:
         text += f"; the phases of the migration change {some(edit.conflicts)} themselves"
         next_step = (
@@ -112,7 +112,7 @@ def edit_finding(edit: HandEdit, wanted: HandEdits) -> Finding | None:
         )
     else:
         next_step = (
-            "Give --hand-edits carry to keep the edit in every later file, that of the way back included; or"
+            "Give --hand-edits carry to keep the edit in every later file, those of a rollback included; or"
             " --hand-edits overwrite to replace the file (the journal keeps the edited one)."
         )
     return blocker(

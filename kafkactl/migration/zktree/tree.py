@@ -141,10 +141,10 @@ def _nothing(kept: Mapping[str, Znode], root: str) -> list[Finding]:
 def _told_twice(paths: Sequence[str]) -> list[Finding]:
     """One for each of the first paths, and one for all others."""
     named = list(dict.fromkeys(paths[:_TWICE_NAMED]))
-    findings = [_twice(path, "it stands in the saved tree more than once; the newest one counts") for path in named]
+    findings = [_twice(path, f"the saved tree has {path} more than once; the newest one is used") for path in named]
     more = len(paths) - _TWICE_NAMED
     if more > 0:
-        findings.append(_twice("saved tree", f"{more} more lines have a path that stands in it already"))
+        findings.append(_twice("saved tree", f"{more} more lines repeat a path of the saved tree"))
     return findings
 
 

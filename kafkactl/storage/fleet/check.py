@@ -169,7 +169,7 @@ def _formatted_before(here: NodeHere, request: ApplyRequest) -> Iterator[Finding
                 "applied_ms": receipt.applied_ms,
                 "plan_sha256": receipt.plan_sha256,
             },
-            next_step="Bring the disk back. If it is gone for good: --reformat"
+            next_step="Bring the disk back. If it is permanently lost: --reformat"
             f" {node_id}/{directory.path.lstrip('/')} --reason TEXT"
             + (", after a majority of the other controllers has caught up." if _votes(here, directory) else "."),
         )

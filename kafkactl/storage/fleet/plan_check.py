@@ -69,7 +69,7 @@ def check_plan_of_node(plan: FleetPlan, node: PlannedNode, config: NodeConfig, r
     try:
         made = _made_again(plan, node, config, release)
     except InputError as error:
-        return (_forged(subject, f"its declarations cannot be planned: {error.message}"),)
+        return (_forged(subject, f"the declarations of {subject} cannot be planned: {error.message}"),)
     if refused := blockers(made.findings):
         return tuple(replace(finding, subject=f"{subject}, {finding.subject}") for finding in refused)
     return tuple(_differences(plan, node, made))

@@ -57,11 +57,11 @@ def _proof(ended: Sequence[Ended]) -> str:
         "Written by the run of `make lab` (tests/adapters/kafka/test_change_faults.py).",
         "",
         f"{datetime.now(UTC):%Y-%m-%d}: {len(hit)} cases in which a fault struck, {len(wrong)} with a double effect, "
-        "an effect that was not told, a claim that was not true, an unknown that was known, or a second run that did "
-        f"not reach the target. The slowest took {max((one.seconds for one in ended), default=0):.0f} s.",
+        "an effect that was not reported, a claim that was not true, an unknown that was known, or a second run that "
+        f"did not reach the target. The slowest took {max((one.seconds for one in ended), default=0):.0f} s.",
         "",
-        "The quorum is played over real sockets (tests/fakes/quorum.py; tests/lab/quorum/test_fake_quorum.py compares "
-        "it with a real one), behind a proxy a node, in whose network one request meets one fault.",
+        "The quorum is simulated over real sockets (tests/fakes/quorum.py; tests/lab/quorum/test_fake_quorum.py "
+        "compares it with a real one), behind a proxy a node, in whose network one request meets one fault.",
         "",
         "| change | request | cases | done | failed | partly done | unknown | not begun | slowest, s |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -110,7 +110,7 @@ def test_a_lock_that_is_lost_is_told() -> None:
     ensemble = Ensemble()
     lock = taken(ensemble, driver())
     ensemble.expire(1)
-    with pytest.raises(RefusedError, match="nobody holds it") as caught:
+    with pytest.raises(RefusedError, match="no driver holds it") as caught:
         lock.check()
     assert caught.value.id == "migration-lock-lost"
     taken(ensemble, driver("/other/journal.jsonl", user="bob"))
