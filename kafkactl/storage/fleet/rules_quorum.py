@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
 from kafkactl.findings import Finding, Severity, blocker
+from kafkactl.quorum.majority import majority
 from kafkactl.quorum.voters import parse_host_port
 from kafkactl.storage.fleet.inventory import VoterRole
 from kafkactl.storage.fleet.model import FLEET, Fleet, FleetNode, address_of, nodes_text, voter_roles
@@ -96,6 +97,32 @@ def _static_voter_endpoint(controller: FleetNode, host: str, port: int) -> Itera
             message=f"controller.quorum.voters says {host}:{port}, its controller listener is "
             + ", ".join(address_of(endpoint) for endpoint in listening),
             next_step="Make the port in controller.quorum.voters that of the controller's own listener.",
+        )
+
+
+def _static_majority_blank(fleet: Fleet) -> Iterator[Finding]:
+    """Blank voters of a static quorum elect each other, and the others then cut their logs to the little they hold.
+
+    Seen on 3.9.2: survivor and brokers came back with 7 records, and every topic's folder was stray. That the cluster
+    has data is what `existing_cluster` says; the voters that the inventory lists are the ones that are formatted.
+    """
+    if not (fleet.is_static and fleet.inventory.existing_cluster):
+        return
+    voters = _first_voters(fleet)
+    blank = sorted(voters & {node.entry.id for node in fleet.controllers})
+    needed = majority(len(voters))
+    if len(blank) >= needed:
+        others = sorted(voters - set(blank))
+        kept = f"{nodes_text(others)} may have the cluster's metadata, which" if others else "the cluster's metadata"
+        yield Finding(
+            id="static-majority-blank",
+            severity=Severity.WARNING,
+            subject=FLEET,
+            message=f"{nodes_text(blank)} would be formatted blank: {len(blank)} of {len(voters)} static voters, a"
+            f" majority. They can elect each other, and {kept} is then cut to a new cluster's",
+            evidence={"blank": blank, "voters": sorted(voters), "others": others},
+            next_step="Leave out voters until fewer than a majority are blank, and start each blank one only after the"
+            " quorum has a leader with data.",
         )
 
 
@@ -265,6 +292,7 @@ QUORUM_RULES = (
     _dynamic_needs_binaries,
     _same_static_voters,
     _static_voter_is_a_controller,
+    _static_majority_blank,
     _initial_voters,
     _voter_words_without_effect,
     _voter_count,

@@ -275,6 +275,24 @@ def test_what_is_only_doubtful_is_a_warning(builder, id):
     assert (plan.outcome, [finding.id for finding in plan.findings]) == (Outcome.PLANNED, [id])
 
 
+def test_a_static_majority_that_would_be_blank():
+    every = FleetBuilder(static=True, inventory={"existing_cluster": True}).plan()
+    assert [(one.id, one.evidence["blank"], one.evidence["others"]) for one in every.findings] == [
+        ("static-majority-blank", [1, 2, 3], [])
+    ]
+    quorum = {"controller.quorum.voters": "1@h1.example:9093,2@h2.example:9093,3@h3.example:9093"}
+    for replaced, told in (((1, 2), [[3]]), ((1,), [])):
+        fleet = FleetBuilder(controllers=replaced, static=True, inventory={"existing_cluster": True})
+        fleet.configs = dict.fromkeys(fleet.ids, quorum)
+        plan = fleet.plan()
+        assert plan.outcome is Outcome.PLANNED
+        assert [one.evidence["others"] for one in found(plan, "static-majority-blank")] == told
+
+
+def test_a_new_static_cluster_is_blank_everywhere():
+    assert FleetBuilder(static=True).plan().findings == ()
+
+
 def test_a_load_balancer_may_stand_before_the_controllers():
     plan = FleetBuilder(
         inventory={"controller_addresses": ("LB.example:9093",)},
