@@ -61,9 +61,9 @@ def invalid(message: str) -> SchemaError:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise invalid(f"the key {repeated!r} stands twice in one object")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise invalid(f"the key {name!r} stands twice in one object")
+        found[name] = value
     return found

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.errors import SchemaError
-from kafkactl.schema.dialect import parse_definition, parse_versions
+from kafkactl.schema.dialect import _object, parse_definition, parse_versions
 from kafkactl.schema.spec import NO_VERSIONS, Versions
 
 
@@ -29,6 +29,28 @@ def test_what_is_no_definition_is_refused(text: str, words: str) -> None:
     with pytest.raises(SchemaError, match=words) as caught:
         parse_definition(text)
     assert caught.value.id == "invalid-definition"
+
+
+class Name(str):
+    """A key that counts how often it is compared."""
+
+    compared = 0
+
+    def __hash__(self) -> int:
+        return str.__hash__(self)
+
+    def __eq__(self, other: object) -> bool:
+        Name.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_a_repeated_key_behind_many_others_is_found_by_comparing_few() -> None:
+    """Names that are looked up are compared once or twice each; each with each would be 4.5 million comparisons."""
+    Name.compared = 0
+    names = [Name(f"key-{number}") for number in range(3_000)]
+    with pytest.raises(SchemaError, match="'key-2999' stands twice"):
+        _object([(name, 0) for name in [*names, Name("key-2999")]])
+    assert 1 <= Name.compared < 10 * len(names)
 
 
 def test_last_key_wins_where_kafka_itself_repeats_one() -> None:
