@@ -234,6 +234,8 @@ _REFUSED = ("scram", "refusal of a token", "client properties", "zookeeper prope
 # How many of a few, and of many: what takes a socket or a command is played less often.
 _SLOW = {"scram": (15, 800), "zookeeper answers": (2, 100), "answer with a token": (10, 800)}
 _FEW, _MANY, _COMMANDS = 20, 2_000, (4, 250)
+# Read once: the fixture that runs commands takes such variables away.
+_EXAMPLES = os.environ.get("KAFKACTL_FUZZ_EXAMPLES")
 
 
 @pytest.fixture
@@ -286,7 +288,7 @@ def test_a_few(kind: Kind, request: pytest.FixtureRequest) -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_many(kind: Kind, request: pytest.FixtureRequest) -> None:
-    play(kind, int(os.environ.get("KAFKACTL_FUZZ_EXAMPLES") or numbers(request)[1]), at_random=True)
+    play(kind, int(_EXAMPLES or numbers(request)[1]), at_random=True)
 
 
 def numbers(request: pytest.FixtureRequest) -> tuple[int, int]:
