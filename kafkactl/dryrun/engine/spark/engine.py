@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkactl.dryrun.engine.local import Loaded, Start, start_of
+from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.fold import Fold
 from kafkactl.dryrun.engine.spark.found import Found, found_in
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
@@ -79,7 +80,7 @@ def _split_bytes(context: SparkContext, logs: Sequence[ClusterLog]) -> int:
 
 
 def _size(path: str) -> int:
-    with open(path, "rb") as file:  # noqa: PTH123
+    with opened_segment(path) as file:
         return int(file.seek(0, 2))
 
 

@@ -13,6 +13,7 @@ from kafkactl.dryrun.engine.columns import BATCH, Body, body_of
 from kafkactl.dryrun.engine.local import Loaded, Start
 from kafkactl.dryrun.engine.outline import outline_of
 from kafkactl.dryrun.engine.patches import FIELDS, Patch, applied, cleared, is_regular, unpacked
+from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.found import Found, Patches
 from kafkactl.dryrun.engine.spark.pack import (
     ABORTED,
@@ -27,6 +28,7 @@ from kafkactl.dryrun.engine.spark.pack import (
     place_of,
 )
 from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Played, Row, planned
+from kafkactl.dryrun.engine.spark.read import bytes_of
 from kafkactl.errors import DecodeError, FailedError
 from kafkactl.metadata.image.model import PartitionState
 from kafkactl.metadata.replay.batches import BatchReplaying
@@ -235,9 +237,8 @@ class Fold:
     def _set_position(self, replaying: Played) -> None:
         """That of the last record, which may have been a partition's."""
         for path, start, end in reversed(self.plan.last):
-            with open(path, "rb") as file:  # noqa: PTH123
-                file.seek(start)
-                data = file.read(end - start)
+            with opened_segment(path) as file:
+                data = bytes_of(file, start, end - start)
             last = BatchReplaying(first_offset=self.window.first, end_offset=self.window.end)
             last.take_run(data, [0], start)
             if last.position is not None:

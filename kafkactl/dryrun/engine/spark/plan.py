@@ -12,15 +12,18 @@ from typing import Final, NamedTuple
 
 from kafkactl.dryrun.engine.columns import BATCH, VALUE, Window
 from kafkactl.dryrun.engine.local import LogFile, Reading, Start
+from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.read import Stretch
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.batches import BATCH_HEAD, BatchReplaying
+from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC, MAGIC_POSITION
 
 NO_END: Final = 1 << 62
 _REMEMBERED_BATCHES: Final = 100
+_LEAST: Final = HEADER_BYTES - LENGTH_END
 _PIECE_BYTES: Final = 4 * 1024 * 1024
 _OLDER_EPOCH: Final = -1  # a kind of row beside those of the source
 
@@ -162,7 +165,7 @@ def planned(number: int, log: ClusterLog, start: Start, damaged: set[str], split
 
 def _by_headers(path: str) -> Iterator[BatchRun]:
     """All batches of a file by their headers, of which alone the data of a run has to be whole; no CRC is looked at."""
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+    with opened_segment(path) as file:
         size, at = file.seek(0, 2), 0
         while at < size:
             file.seek(at)
@@ -171,7 +174,7 @@ def _by_headers(path: str) -> Iterator[BatchRun]:
             while place + HEADER_BYTES <= len(data):
                 _, length, *_, count = BATCH_HEAD.unpack_from(data, place)
                 end = place + LENGTH_END + length
-                wrong = length < HEADER_BYTES - LENGTH_END or data[place + MAGIC_POSITION] != MAGIC or count < 0
+                wrong = not _LEAST <= length <= MOST_BATCH_BYTES or data[place + MAGIC_POSITION] != MAGIC or count < 0
                 if wrong or at + end > size:
                     raise _NoWayError
                 positions.append(place)

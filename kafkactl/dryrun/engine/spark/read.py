@@ -18,10 +18,12 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 from kafkactl.dryrun.engine.columns import Columns, Window
 from kafkactl.dryrun.engine.patches import fold
 from kafkactl.dryrun.engine.spark.fetched import within_fetched
+from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.pack import GONE, WRONG, key_column, packed_columns, packed_patches, placed
 from kafkactl.frozen import frozen
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.metadata.replay.columns.bytes import Array
+from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import CRC_END, CRC_START, HEADER_BYTES, LENGTH_END
 
@@ -150,25 +152,25 @@ def packed_rows(job_text: str, tasks: Iterator[tuple[Stretch, ...]]) -> Iterator
 def _opened(path: str) -> BinaryIO:
     """A segment; on a worker of another machine what was fetched lies where Spark has put it."""
     try:
-        return open(path, "rb", buffering=0)  # noqa: PTH123
+        return opened_segment(path)
     except FileNotFoundError:
         inside = within_fetched(path)
         if inside is None:
             raise
         from pyspark import SparkFiles
 
-        return open(f"{SparkFiles.getRootDirectory()}/{inside}", "rb", buffering=0)  # noqa: PTH123
+        return opened_segment(f"{SparkFiles.getRootDirectory()}/{inside}")
 
 
 def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> tuple[int, int] | None:
     """Take in the batches of a stretch, piece by piece; where one is WRONG or GONE, or None."""
     at, size = stretch.start, _PIECE_BYTES
     while at < stretch.end:
-        data = _bytes_of(file, at, min(size, stretch.end - at))
+        data = bytes_of(file, at, min(size, stretch.end - at))
         if len(data) < min(size, stretch.end - at):
             return GONE, at + len(data)
         positions = list(batches_in(data))
-        if not positions and at + len(data) < stretch.end:  # the next batch is longer than that
+        if not positions and at + len(data) < stretch.end and size <= MOST_BATCH_BYTES:  # the next batch is longer
             size *= 2
             continue
         if not positions:
@@ -182,7 +184,7 @@ def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> tuple[int, 
     return None
 
 
-def _bytes_of(file: BinaryIO, start: int, size: int) -> bytes:
+def bytes_of(file: BinaryIO, start: int, size: int) -> bytes:
     """So many, or fewer at the end of the file."""
     file.seek(start)
     parts = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -11,12 +13,17 @@ from bench.make_metadata_log import write_log
 from kafkactl.adapters.files.detail_files import write_details
 from kafkactl.adapters.logs.source import LogSource, open_source
 from kafkactl.dryrun.detail_tables import state_tables
+from kafkactl.dryrun.engine.columns import Columns, Window
 from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.dryrun.engine.spark import engine as spark_engine
+from kafkactl.dryrun.engine.spark import read as spark_read
 from kafkactl.dryrun.engine.spark.engine import load_logs
+from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.errors import FailedError, InputError
 from kafkactl.metadata.image.json import image_sha256
+from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
+from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun.engine.spark.in_process import CONTEXT, jobs_in_process
 from tests.dryrun.odd_logs import (
     ABORT,
@@ -144,8 +151,6 @@ def test_a_segment_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(spark_engine, "_FEW_STRETCHES", few)
     log = log_of(tmp_path, "shrinks", generated(1))
     path = Path(log.segments[0].name)
-    from kafkactl.dryrun.engine.spark import read as spark_read
-
     real = spark_read.Job.from_json.__func__
 
     def cut(cls: type[spark_read.Job], text: str) -> spark_read.Job:
@@ -169,3 +174,41 @@ def test_tables_of_the_state_are_the_same_bytes(tmp_path: Path) -> None:
     files = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("local", "spark")]
     assert files[0] == files[1]
     assert len(files[0]) > 10
+
+
+def test_a_batch_beyond_the_bound_is_damage_as_for_the_local_engine(tmp_path: Path) -> None:
+    """Headers alone would lead over it, and a worker would read all of it at once."""
+    before = encoded(SOUND[:2])
+    long = encode_batch([(None, bytes(MOST_BATCH_BYTES))], base_offset=4, timestamp_ms=1)
+    log = log_of(tmp_path, "long", before + long)
+    with jobs_in_process() as jobs:
+        (found,) = load_logs(CONTEXT, [cluster(log)])
+    assert same(log, found)
+    assert max(stretch.end for job in jobs for stretch in job.stretches) == len(before)
+
+
+def test_a_worker_reads_no_more_than_a_batch_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file may be another one by then: a stretch in which no batch ends is told as gone."""
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(8) + (1 << 30).to_bytes(4, "big") + bytes(100_000))
+    monkeypatch.setattr(spark_read, "MOST_BATCH_BYTES", 1_000)
+    monkeypatch.setattr(spark_read, "_PIECE_BYTES", 500)
+    sizes: list[int] = []
+    real = spark_read.bytes_of
+
+    def counted(file: BinaryIO, start: int, size: int) -> bytes:
+        sizes.append(size)
+        return real(file, start, size)
+
+    monkeypatch.setattr(spark_read, "bytes_of", counted)
+    stretch = spark_read.Stretch(log=0, number=0, file=0, path=str(path), start=0, end=100_012)
+    with opened_segment(str(path)) as file:
+        assert spark_read._read_all(file, stretch, Columns(Window(first=0, end=1))) == (spark_read.GONE, 0)
+    assert max(sizes) <= 2_000
+
+
+def test_what_became_another_thing_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (str(tmp_path / "fifo"), "/dev/zero"):
+        with pytest.raises(OSError, match="not a regular file"):
+            opened_segment(path)
