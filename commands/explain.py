@@ -28,14 +28,15 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     codes=(0, 2),
 )
 @click.argument("id", required=False, shell_complete=_complete)
-@click.option("--list", "all_ids", is_flag=True, help="List all ids there are.")
+@click.option("--list", "all_ids", is_flag=True, help="List all ids.")
 def command(id: str | None, all_ids: bool) -> None:
-    """Say cause, consequence and remedy of the error or finding ID.
+    """Explain the error or finding ID: its cause, its consequence and the remedy.
 
-    A number of `migrate check` (C-13d) stands for its finding, the number of a check (C-13) for all of them.
+    ID can also be a number of `migrate check`: C-13d for one finding, C-13 for all findings of that check. An id of an
+    earlier version is explained under its present name.
     """
     from kafkactl.migration.checks.numbers import ids_of
-    from kafkactl.schema.explanations import explain, explanations
+    from kafkactl.schema.explanations import explain, explanations, renamed_ids
 
     if all_ids == (id is not None):
         raise click.UsageError("Give one ID, or --list.")
@@ -45,7 +46,8 @@ def command(id: str | None, all_ids: bool) -> None:
     found = [_answer(explain(name)) for name in ids_of(_number(id)) or (id,)]
     if len(found) > 1:
         output.emit("explain.list", {"explanations": found}, render=_show_each, listing="explanations")
-    output.emit("explain", found[0], render=_show)
+    renamed_from = id if id in renamed_ids() else None
+    output.emit("explain", {**found[0], "renamed_from": renamed_from}, render=_show)
 
 
 def _answer(explanation: Explanation) -> dict[str, str]:
@@ -66,13 +68,15 @@ def _number(text: str) -> str:
 
 def _show(page: Page, payload: Mapping[str, Any]) -> None:
     page.heading(payload["id"])
+    if payload.get("renamed_from"):
+        page.line(f"{payload['renamed_from']} was renamed to {payload['id']}.")
     page.fields((name, payload[name]) for name in ("cause", "consequence", "remedy"))
 
 
 def _show_each(page: Page, payload: Mapping[str, Any]) -> None:
-    for one in payload["explanations"]:
-        _show(page, one)
+    for explanation in payload["explanations"]:
+        _show(page, explanation)
 
 
 def _show_all(page: Page, payload: Mapping[str, Any]) -> None:
-    page.table(("id", "cause"), ((one["id"], one["cause"]) for one in payload["explanations"]))
+    page.table(("id", "cause"), ((row["id"], row["cause"]) for row in payload["explanations"]))

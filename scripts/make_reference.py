@@ -121,10 +121,12 @@ def _exit_codes_page() -> str:
 
 
 def _ids_page() -> str:
-    text = "Every error and finding carries an id; `kafkactl explain ID` prints what stands here.\n"
+    text = "Every error and finding carries an id; `kafkactl explain ID` prints its entry.\n"
     parts = [GENERATED, "# Ids of errors and findings\n", text]
-    for one in explanations().values():
-        parts.append(f"## {one.id}\n\n{one.cause}\n\n*What follows.* {one.consequence}\n\n*What to do.* {one.remedy}\n")
+    for entry in explanations().values():
+        parts.append(
+            f"## {entry.id}\n\n{entry.cause}\n\n*Consequence.* {entry.consequence}\n\n*Remedy.* {entry.remedy}\n"
+        )
     return "\n".join(parts)
 
 

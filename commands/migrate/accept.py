@@ -24,10 +24,10 @@ def refuse_unknown_findings(accepted: Iterable[str]) -> None:
     if not accepted:
         return
     from kafkactl.migration.checks.numbers import UNKNOWN_ID, ids_of, meanings
-    from kafkactl.schema.explanations import explanations
+    from kafkactl.schema.explanations import explanations, renamed_ids
 
     numbers = meanings()
-    ids = explanations().keys() - {UNKNOWN_ID}
+    ids = explanations().keys() | renamed_ids().keys() - {UNKNOWN_ID}
     for name in (word.partition("@")[0] for word in accepted):
         if name in numbers or name in ids:
             continue

@@ -25,6 +25,7 @@ class Explain(Answer):
     cause: str
     consequence: str
     remedy: str
+    renamed_from: str | None = Field(description="The id that was asked for, where it has a new name; null otherwise.")
 
 
 class ExplainedId(Shape):

@@ -130,7 +130,7 @@ def foreign_change(state: QuorumState, way: Sequence[VoterKeys]) -> Finding | No
     if not way or way[0] & way[-1] <= state.voter_keys <= way[0] | way[-1]:
         return None
     return blocker(
-        "changed-by-somebody-else",
+        "concurrent-voter-change",
         "quorum",
         f"the voters are {', '.join(map(key_text, sorted(state.voter_keys)))}: no set that this change passes through",
         "Find out who changes voters too; --replan goes on from here.",

@@ -1,6 +1,6 @@
 """What `kafkactl explain` knows: cause, consequence and remedy of every error and finding id.
 
-The texts are data, one table an id, in schemas/explain/*.toml; the files divide them by room, the ids are one space.
+The texts are data, one table an id, in schemas/explain/*.toml; the files follow the packages, the ids are one space.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Explanation:
 
 @functools.cache
 def explanations() -> Mapping[str, Explanation]:
-    """All explanations by id, in alphabetical order. Raises SchemaError for a table that is wrong or told twice."""
+    """All explanations by id, in alphabetical order. Raises SchemaError for a invalid table or a duplicate id."""
     found: dict[str, Explanation] = {}
     for name in list_data("explain", ".toml"):
         for id, table in tomli.loads(read_data(name).decode("utf-8")).items():
@@ -37,9 +37,19 @@ def explanations() -> Mapping[str, Explanation]:
     return dict(sorted(found.items()))
 
 
+@functools.cache
+def renamed_ids() -> Mapping[str, str]:
+    """The present id by each id of an earlier version (schemas/renamed_ids.toml)."""
+    return dict(tomli.loads(read_data("renamed_ids.toml").decode("utf-8"))["renamed"])
+
+
 def explain(id: str) -> Explanation:
-    """The explanation of this id. Raises InputError `unknown-id` that names the nearest ids."""
+    """The explanation of this id, or of the one it was renamed to.
+
+    Raises InputError `unknown-id` that names the nearest ids.
+    """
     known = explanations()
+    id = renamed_ids().get(id, id)
     if id in known:
         return known[id]
     import difflib

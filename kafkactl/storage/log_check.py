@@ -229,7 +229,7 @@ def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
             f"The batch at offset {offsets[at]} is of leader epoch {epochs[at]}, behind one of {epochs[at - 1]}{more}."
         )
         evidence = {"offset": offsets[at], "epoch": epochs[at], "epoch_before": epochs[at - 1]}
-        yield remark("leader-epoch-goes-back", _BLOCKER, f"log {node.path}", text, _RESTORE, **evidence)
+        yield remark("leader-epoch-regression", _BLOCKER, f"log {node.path}", text, _RESTORE, **evidence)
 
 
 def _leader_epochs(node: NodeLog) -> Iterator[Finding]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from kafkactl.schema.explanations import explanations
+from kafkactl.schema.explanations import explanations, renamed_ids
 
 
 def test_an_id_is_explained(kafkactl):
@@ -15,9 +15,22 @@ def test_an_id_is_explained(kafkactl):
         "cause": explanations()["invalid-uuid"].cause,
         "consequence": explanations()["invalid-uuid"].consequence,
         "remedy": explanations()["invalid-uuid"].remedy,
+        "renamed_from": None,
     }
     text = kafkactl("explain", "invalid-uuid").stdout
     assert all(word in text for word in ("cause", "consequence", "remedy"))
+
+
+def test_an_id_of_an_earlier_version_is_explained_under_its_present_name(kafkactl):
+    run = kafkactl("explain", "gate-stays-closed", "-o", "json")
+    assert run.code == 0
+    assert (run.json["id"], run.json["renamed_from"]) == ("step-not-confirmed", "gate-stays-closed")
+    assert "gate-stays-closed was renamed to step-not-confirmed." in kafkactl("explain", "gate-stays-closed").stdout
+
+
+def test_renamed_ids_lead_to_explained_ids_and_are_not_given_again():
+    assert set(renamed_ids().values()) <= set(explanations())
+    assert not renamed_ids().keys() & set(explanations())
 
 
 def test_a_misspelt_id_is_guessed(kafkactl):

@@ -293,7 +293,7 @@ def test_a_set_that_no_plan_passes_is_somebody_elses():
         way = [frozenset(map(key, ids)) for ids in ((1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5))]
         assert (foreign_change(seen, way) is None) is welcome, voters
     finding = foreign_change(world("1 2 5").observe(), passed)
-    assert finding is not None and finding.id == "changed-by-somebody-else"
+    assert finding is not None and finding.id == "concurrent-voter-change"
 
 
 def test_a_set_that_is_as_wanted_but_does_not_commit_is_not_done():

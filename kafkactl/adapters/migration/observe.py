@@ -44,7 +44,7 @@ _PATIENCE_MS: Final = 15_000.0  # for what hooks answer and logs hold, so that a
 _SILENT_MS: Final = 10_000.0  # for who takes a connection and says nothing: a node, or ZooKeeper before a session
 _SHARE: Final = 1 / 4  # of the time, for each of nodes, places and log; the tree, which can be large, has twice of it
 _ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROLLER}
-_OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "znode-told-twice"})  # said again by whoever reads it
+_OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "duplicate-znode-path"})  # said again by whoever reads it
 _CLUSTER_ID: Final = "/cluster/id"
 
 

@@ -134,7 +134,7 @@ def _is_mute(member: Member) -> bool:
 
 def _never_tells(node: NodeSeen) -> Finding:
     return warning(
-        "node-tells-no-levels",
+        "node-levels-unknown",
         node.name,
         f"{node.name} is a controller of Kafka 3.3, which never shows its levels: it is left out of the proof",
         "What brokers show was committed by the controllers.",

@@ -144,7 +144,7 @@ class BatchReplaying(Replaying):
                 self.state.note("offset-gap", Severity.BLOCKER, "metadata log", text)
         if epoch < self._epoch:
             text = f"a batch is of leader epoch {epoch}, behind one of {self._epoch}"
-            self.state.note("leader-epoch-goes-back", Severity.BLOCKER, "metadata log", text)
+            self.state.note("leader-epoch-regression", Severity.BLOCKER, "metadata log", text)
 
     def _note_negative(self, offset: int) -> None:
         """No log of Kafka has such an offset, so no snapshot stands for the batch either."""

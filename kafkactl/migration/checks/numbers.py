@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkactl.findings import Finding
+from kafkactl.schema.explanations import renamed_ids
 from kafkactl.schema.source import read_data
 
 UNKNOWN_ID: Final = "check-unknown"
@@ -81,7 +82,8 @@ def _names(finding: Finding) -> tuple[str, ...]:
     if finding.id == UNKNOWN_ID:
         return (str(number),)
     found = str(number) if number else number_of_finding(finding.id)
-    return (finding.id,) if found is None else (finding.id, found)
+    earlier = tuple(old for old, new in renamed_ids().items() if new == finding.id)
+    return (finding.id, *earlier) if found is None else (finding.id, found, *earlier)
 
 
 def _subject(finding: Finding) -> str:

@@ -144,7 +144,7 @@ def _without_flag(one: Witnesses, then: str) -> Finding:
 
 def _disagree(one: Witnesses, text: str) -> Finding:
     return warning(
-        "witnesses-disagree",
+        "broker-state-inconsistent",
         f"broker {one.id}",
         text,
         "Look again in half a minute; if it stays so, read its log.",

@@ -75,7 +75,7 @@ _BY_FINDING: Final[Mapping[CopyOutcome, tuple[str, ...]]] = {
         "acl-of-unknown-resource-type",
         "acl-with-unknown-word",
         "acl-znode-ignored",
-        "client-entity-told-twice",
+        "duplicate-client-entity",
         "config-znode-ignored",
         "delegation-token-ignored",
         "duplicate-topic-id",

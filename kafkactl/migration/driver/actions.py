@@ -403,7 +403,7 @@ def _did_nothing(place: Place) -> Finding:
 
 def _session_lives(place: Place) -> Finding:
     return blocker(
-        "broker-session-still-lives",
+        "broker-session-active",
         place.name,
         f"{place.name} is stopped and /brokers/ids/{place.node} is still there: started now, it would die of it",
         "Wait until ZooKeeper has ended the session (zookeeper.session.timeout.ms), then run this again.",

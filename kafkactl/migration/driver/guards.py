@@ -51,7 +51,7 @@ _OF_A_RESTART: Final = frozenset(
         "broker-not-in-zookeeper",
         "entered-broker-not-registered",
         "registered-broker-without-flag",
-        "witnesses-disagree",
+        "broker-state-inconsistent",
     }
 )
 # While a broker is down, what was its alone has no leader.
@@ -68,7 +68,7 @@ _STRAYS: Final = "X-5.2"
 OF_ITS_OWN: Final = frozenset({"rollback-needs-controller-epoch"})
 """Warnings that the progress of a run itself makes, and that a rollback by kafkactl deals with: for those who go by
 hand, and nothing to accept here."""
-_SEEN_ONCE: Final = "gate-seen-once"  # the driver counts its own looks, and knows how far apart they were
+_SEEN_ONCE: Final = "condition-not-confirmed"  # the driver counts its own looks, and knows how far apart they were
 
 
 class Guard(Protocol):
@@ -217,7 +217,7 @@ class ForwardGuard:
         for one in seen.brokers:
             if one.strays is None:
                 yield warning(
-                    "strays-not-looked-for",
+                    "stray-check-unavailable",
                     one.name,
                     f"the log directories of {one.name} were not listed: it has no fs_probe hook, or the hook failed,"
                     " or neither the inventory nor its own file names them; partitions that it puts aside as *-stray"

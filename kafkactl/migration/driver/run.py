@@ -264,7 +264,7 @@ class _Drive:
         told = f"{step.target} was started {up_ms // 1000} s ago by an earlier run and is booting: its gate is awaited"
         crew.tell(Event(kind="note", text=told, state=self.state))
         problem = self._gate(step, asked=False, limit_ms=left_ms)
-        return problem is None or (False if problem.id == "gate-stays-closed" else problem)
+        return problem is None or (False if problem.id == "step-not-confirmed" else problem)
 
     def _act(self, step: Step, seq: int, seen: Observation) -> Applied:
         """Do it; begun again, which is harmless, where ZooKeeper was away for a moment and nothing was written there.

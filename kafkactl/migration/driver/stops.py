@@ -25,7 +25,7 @@ STOP_AT_ONCE: Final = frozenset(
     {
         State.SPLIT_BRAIN,
         State.STALE_MIGRATION,
-        State.BURNT_QUORUM,
+        State.QUORUM_WITHOUT_MIGRATION_FLAG,
         State.COPY_CRASHED,
         State.FINALIZED_WITH_ZOOKEEPER_BROKER,
         State.STALE_CONTROLLER,
@@ -134,7 +134,7 @@ def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Find
     """A step was taken and what it should bring about was not seen in time."""
     seen = "; ".join(closed) or "nobody can say"
     return blocker(
-        "gate-stays-closed",
+        "step-not-confirmed",
         step.target,
         f"{step.action} {step.target} was {'told' if asked else 'done, says its hook'}; not seen: {step.gate} ({seen})",
         "See the node's own log. Then run this again: it looks first and goes on from what is real.",

@@ -32,7 +32,7 @@ _FATAL_LEFTOVERS: Final = frozenset({"controller-disk-left-over", "migration-zno
 _BY_THE_WAY_BACK: Final = (
     State.STALE_MIGRATION,
     State.STALE_CONTROLLER,
-    State.BURNT_QUORUM,
+    State.QUORUM_WITHOUT_MIGRATION_FLAG,
     State.SPLIT_BRAIN,
     State.INCOMPLETE_ROLLBACK,
 )

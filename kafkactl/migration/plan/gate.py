@@ -51,7 +51,7 @@ _CHECKED: Final = frozenset(
         "several-controllers",
         "under-replicated-partitions",
         "broker-down",
-        "witnesses-disagree",
+        "broker-state-inconsistent",
         "zookeeper-behind",
     }
 )
@@ -90,7 +90,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
     apart_ms = evidence.observation.time_ms - earlier.time_ms
     if apart_ms < APART_MS or situation_of(before).state is not state:
         yield warning(
-            "gate-seen-once",
+            "condition-not-confirmed",
             "migration",
             f"{state} was not seen twice, {APART_MS // 1000} s apart",
             "Look again.",
@@ -98,7 +98,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
         )
     if state in (State.M6, State.M7, State.M8, State.M9) and _stands_still(before, evidence):
         yield warning(
-            "dual-write-stands-still",
+            "dual-write-stalled",
             "/migration",
             f"its offset is {evidence.dual_write.offset} in both looks, and the log has grown",
             "Look again; if it stays so, read the log of the leading controller.",

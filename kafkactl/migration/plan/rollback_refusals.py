@@ -315,7 +315,7 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
 def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
     """A broker with its KRaft file before the copy takes every partition for a stray one (measured on 3.9.2)."""
     if (
-        situation.state not in (State.M3, State.M4, State.M4L, State.M5, State.BURNT_QUORUM)
+        situation.state not in (State.M3, State.M4, State.M4L, State.M5, State.QUORUM_WITHOUT_MIGRATION_FLAG)
         or e.kraft_state == ZkMigrationState.MIGRATION
     ):
         return

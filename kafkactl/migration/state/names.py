@@ -31,7 +31,7 @@ class State(StrEnum):
     M11 = "M11"
     STALE_MIGRATION = "stale-migration"
     STALE_CONTROLLER = "stale-controller"
-    BURNT_QUORUM = "burnt-quorum"
+    QUORUM_WITHOUT_MIGRATION_FLAG = "quorum-without-migration-flag"
     COPY_CRASHED = "copy-crashed"
     LOST_QUORUM = "lost-quorum"
     LOST_MIGRATION_ZNODE = "lost-migration-znode"
@@ -74,7 +74,9 @@ _WORDS: Final = {
     State.M11: "finalized",
     State.STALE_MIGRATION: "a new quorum believes in the copy of an earlier one and will empty ZooKeeper",
     State.STALE_CONTROLLER: "/controller is held by a quorum that does not exist any more",
-    State.BURNT_QUORUM: "the controllers were first started without the migration flag and can never migrate",
+    State.QUORUM_WITHOUT_MIGRATION_FLAG: (
+        "the controllers were first started without the migration flag and can never migrate"
+    ),
     State.COPY_CRASHED: "the copy has begun and no controller is left to end it",
     State.LOST_QUORUM: "KRaft holds /controller and has no majority of controllers",
     State.LOST_MIGRATION_ZNODE: "/migration was deleted or emptied after the copy: ZooKeeper is not written any more",

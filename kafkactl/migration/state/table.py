@@ -319,7 +319,7 @@ _ROWS: Final = (
         "brokers are registered in a log that says NONE: this cluster was never migrated",
     ),
     _Row(
-        State.BURNT_QUORUM,
+        State.QUORUM_WITHOUT_MIGRATION_FLAG,
         lambda e: e.kraft_state == ZkMigrationState.NONE,
         f"the log says NONE: the controllers were first started without {MIGRATION_ENABLE}=true;"
         " with the flag they now end at once",

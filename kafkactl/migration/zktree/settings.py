@@ -145,7 +145,7 @@ def read_client_settings(reading: Reading) -> ClientSettings:
         numbers = _numbers(reading, path, config)
         if entity in seen:
             text = "another znode stands for the same client; which of both counts is left to chance"
-            reading.note("client-entity-told-twice", Severity.BLOCKER, path, text)
+            reading.note("duplicate-client-entity", Severity.BLOCKER, path, text)
         seen.add(entity)
         if numbers:
             quotas[entity] = numbers

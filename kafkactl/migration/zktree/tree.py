@@ -150,7 +150,7 @@ def _told_twice(paths: Sequence[str]) -> list[Finding]:
 
 def _twice(subject: str, message: str) -> Finding:
     return Finding(
-        id="znode-told-twice",
+        id="duplicate-znode-path",
         severity=Severity.WARNING,
         subject=subject,
         message=message,

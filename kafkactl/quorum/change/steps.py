@@ -176,7 +176,7 @@ def _not_well(step: Step | None, state: QuorumState | None) -> Finding:
     what = "the conversion" if step is None else f"step {step.number}"
     seen = "nobody answers" if state is None else "nobody leads" if not state.has_leader else "no majority is alive"
     return blocker(
-        "quorum-not-well-after-step",
+        "quorum-unhealthy-after-step",
         "quorum",
         f"{what} is done, and the quorum is not well after it: {seen}",
         "Look with `kafkactl quorum describe`; run this again once a majority is alive and somebody leads.",

@@ -123,7 +123,7 @@ def read_old_argument(text: str) -> Argument:
         _refuse("scram-password-and-saltedpassword", "You must only supply one of 'password' or 'saltedpassword'")
     _require_password(password, salted, salt)
     name = components["name"]
-    warnings = [_warning("scram-argument-cut", name)] if cut or any(more) else []
+    warnings = [_warning("scram-argument-truncated", name)] if cut or any(more) else []
     warnings += [_warning("scram-iterations-ignored", name)] if "iterations" in components and salt is None else []
     return Argument(
         name=name,
@@ -229,7 +229,7 @@ _WARNINGS: Mapping[str, tuple[str, str]] = {
         "both password and saltedpassword are given; the password counts",
         "Leave one of them out.",
     ),
-    "scram-argument-cut": (
+    "scram-argument-truncated": (
         "Kafka of this release cuts the argument at a blank, and a value at a second =: what is stored is not what was"
         " typed",
         "Put the value between quotation marks if it holds =; a password with a blank needs Kafka 3.9 or later.",

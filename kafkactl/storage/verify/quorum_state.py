@@ -57,7 +57,7 @@ def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeEr
     io_problem = problem.id not in ("quorum-state-unknown-version", "quorum-state-invalid-field")
     if io_problem and situation.rules.deletes_broken_quorum_state:
         yield warns(
-            "quorum-state-thrown-away",
+            "quorum-state-discarded",
             subject,
             f"The file cannot be read ({problem.reason}); Kafka {situation.release.version_text} deletes it and forgets"
             " whom it voted for.",

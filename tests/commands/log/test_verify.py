@@ -88,7 +88,7 @@ def test_as_lines_the_findings_are_not_lost(kafkactl, node):
 def test_an_epoch_that_is_not_under_the_checksum(kafkactl, node):
     log = node("epoch", {FIRST: noops(0, 3) + noops(1, 2) + noops(2, 3) + noops(3, 1)})
     code, answer, found = verified(kafkactl, log)
-    assert (code, found) == (7, {"leader-epoch-goes-back": "blocker"})
+    assert (code, found) == (7, {"leader-epoch-regression": "blocker"})
     (told,) = answer["findings"]
     assert told["evidence"] == {"offset": 1, "epoch": 2, "epoch_before": 3}
     assert "1 more like it" in told["message"]

@@ -124,7 +124,7 @@ def wrong_ways(cluster: MigrationCluster) -> None:
     cluster.write(_CONTROLLER, "final")
     cluster.format_controllers()
     cluster.start(_CONTROLLER)
-    camera.take("burnt-quorum", "burnt-quorum")
+    camera.take("quorum-without-migration-flag", "quorum-without-migration-flag")
     anew(cluster)
     cluster.stop(_CONTROLLER)
     for broker in cluster.broker_ids:

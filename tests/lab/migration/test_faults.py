@@ -112,7 +112,7 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
             said = stopped("stop", 1, HANG, "hook-timed-out", "--until", "M6")
             assert "8 s" in said
             driven.rewrite(hook_timeout_s=120)
-            stopped("start", 1, LIE, "gate-stays-closed", "--until", "M6", "--gate-timeout", "15s")
+            stopped("start", 1, LIE, "step-not-confirmed", "--until", "M6", "--gate-timeout", "15s")
             assert not cluster.node(1).alive
             driven.strikes("start", 1, TWICE)
             reached(driven, "run", "M6", "--until", "M6")
@@ -121,8 +121,8 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
 
             # One hook that restarts, and says nothing of the process.
             driven.rewrite(verbs=("restart",))
-            stopped("restart", 1, LIE, "gate-stays-closed", "--gate-timeout", "15s")
-            stopped("restart", 1, ANOTHER, "gate-stays-closed", "--gate-timeout", "15s")
+            stopped("restart", 1, LIE, "step-not-confirmed", "--gate-timeout", "15s")
+            stopped("restart", 1, ANOTHER, "step-not-confirmed", "--gate-timeout", "15s")
             driven.strikes("restart", 1, TWICE)
             reached(driven, "run", "M8")
             told.append("hook restart of node 1, twice: no harm; M8 reached")

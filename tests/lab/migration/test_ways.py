@@ -269,7 +269,8 @@ def test_what_is_broken_on_purpose_has_its_name(tmp_path: Path) -> None:
         cluster.format_controllers()
         assert operator.look() and operator.states[-1] == "M2"
         cluster.start(3001)
-        cluster.wait_for(lambda: operator.look() and operator.states[-1] == "burnt-quorum", "shown a burnt quorum", 60)
+        without_flag = "quorum-without-migration-flag"
+        cluster.wait_for(lambda: operator.look() and operator.states[-1] == without_flag, f"shown {without_flag}", 60)
         operator.go(plan_rollback, until=lambda _: False)
         assert operator.states[-1] == "M0"
         assert not cluster.plan.log_dir(3001).exists()

@@ -194,9 +194,9 @@ def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
 
     result = change(cluster, reassignment("1,2,3,4,5"), tmp_path / "ours", tell=meanwhile)
     assert result.outcome is Outcome.PARTIAL
-    assert "changed-by-somebody-else" in {one.id for one in result.findings}
+    assert "concurrent-voter-change" in {one.id for one in result.findings}
     again = change(cluster, reassignment("1,2,3,4,5"), tmp_path / "ours")
-    _refused(again, "changed-by-somebody-else")
+    _refused(again, "concurrent-voter-change")
     replanned = change(cluster, reassignment("1,2,3,4,5", replan=True), tmp_path / "ours")
     assert (replanned.outcome, sorted(cluster.voters())) == (Outcome.DONE, [1, 2, 3, 4, 5])
 

@@ -165,7 +165,7 @@ def _harmless(what: str, played: Played) -> bool:
     ignored = found.get("newer-checkpoint-ignored")
     harmless = {
         "metadata-records": "metadata-log-zero-tail" in found,
-        "replicas": "quorum-state-thrown-away" in found,
+        "replicas": "quorum-state-discarded" in found,
         "release": ignored is not None and _same_level(ignored.evidence),
     }
     return harmless.get(what, False)

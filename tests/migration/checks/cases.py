@@ -251,7 +251,7 @@ DATA = (
     Case("C-52", "unexpected-config-znode", "M0", lambda one: one.znode("/config/users/alice/odd", b""), "warning"),
     Case("C-53", "broken-scram-credential", "M0", lambda one: one.znode(
         "/config/users/alice", config(**{"SCRAM-SHA-256": "salt=xx"}))),
-    Case("C-54", "client-entity-told-twice", "M0", lambda one: one.znode(
+    Case("C-54", "duplicate-client-entity", "M0", lambda one: one.znode(
         "/config/users/%61lice", config(producer_byte_rate="1"))),
     Case("C-54", "entity-name-not-escaped", "M0", lambda one: one.znode(
         "/config/users/carol@x", config(producer_byte_rate="1")), "warning"),
@@ -296,8 +296,8 @@ MEASURED = (
     Case("X-2.1", "registered-broker-absent", "M4", lambda one: one.no_znode("/brokers/ids/1")),
     Case("X-2.1", "registered-broker-absent", "M6", lambda one: one.no_znode("/brokers/ids/1")),
     Case("X-2.1", "entered-broker-not-registered", "M4", lambda one: one.but(registered={})),
-    Case("X-2.1", "witnesses-disagree", "M4", lambda one: one.but(observers=()), "warning"),
-    Case("X-2.1", "witnesses-disagree", "M3", lambda one: one.but(observers=(1,)), "warning"),
+    Case("X-2.1", "broker-state-inconsistent", "M4", lambda one: one.but(observers=()), "warning"),
+    Case("X-2.1", "broker-state-inconsistent", "M3", lambda one: one.but(observers=(1,)), "warning"),
     Case("X-2.1", "broker-unknown-to-kraft", "M6", lambda one: one.but(registered={1: True})),
     Case("X-2.1", "broker-on-neither-side", "M8", lambda one: one.but(registered={1: False})),
     Case("X-2.1", "broker-fenced", "M8", lambda one: one.but(fenced=(1,))),

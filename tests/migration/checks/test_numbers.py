@@ -103,3 +103,10 @@ def test_a_number_stands_for_its_ids():
     assert ids_of("C-13d") == ("inter-broker-listener-differs",)
     assert {"inter-broker-listener-differs", "controller-without-flag", UNKNOWN_ID} <= set(ids_of("C-13"))
     assert ids_of("C-99") == ()
+
+
+def test_an_id_of_an_earlier_version_accepts_the_finding_under_its_present_name():
+    finding = warning("broker-state-inconsistent", "broker 3", "the four sources disagree")
+    assert is_accepted(finding, frozenset({"witnesses-disagree"}))
+    assert is_accepted(finding, frozenset({"witnesses-disagree@broker-3"}))
+    assert not is_accepted(finding, frozenset({"gate-stays-closed"}))

@@ -91,7 +91,7 @@ def test_a_broker_is_started_when_its_old_session_is_over(copied: FakeWorld) -> 
 def test_a_session_that_does_not_end_keeps_a_broker_down(copied: FakeWorld) -> None:
     copied.cluster.kill(1)
     found = apply.restart(copied, place(1), in_zookeeper=True, patience=replace(PATIENCE, znode_ms=3_000)).finding
-    assert found is not None and found.id == "broker-session-still-lives"
+    assert found is not None and found.id == "broker-session-active"
     assert not copied.cluster.nodes[1].running
 
 

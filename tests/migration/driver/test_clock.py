@@ -141,7 +141,7 @@ def test_two_looks_without_time_between_them_still_have_to_move() -> None:
     """By a clock that went back between them: that it was seen twice cannot be said, that it stands still can."""
     first = HEALTHY["M6"].but(end=310, migration=300).observation()
     second = changed(HEALTHY["M6"].but(end=318, migration=300).observation(), time_ms=first.time_ms - HOUR_MS)
-    assert {"gate-seen-once", "dual-write-stands-still"} <= {one.id for one in gates_of(State.M6, second, first)}
+    assert {"condition-not-confirmed", "dual-write-stalled"} <= {one.id for one in gates_of(State.M6, second, first)}
 
 
 def test_waits_do_not_ask_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,10 +166,10 @@ def test_a_blocker_that_comes_on_the_way_stops_it(tmp_path: Path) -> None:
     ("verb", "node", "fault", "id"),
     [
         (Verb.RESTART, 2, FAIL, "hook-failed"),
-        (Verb.RESTART, 2, LIE, "gate-stays-closed"),
+        (Verb.RESTART, 2, LIE, "step-not-confirmed"),
         (Verb.PUT_CONFIG, 2, LIE, "config-not-written"),
         (Verb.FORMAT, 3001, FAIL, "hook-failed"),
-        (Verb.START, 3002, LIE, "gate-stays-closed"),
+        (Verb.START, 3002, LIE, "step-not-confirmed"),
         (Verb.RESTART, 2, TWICE, None),
         (Verb.FORMAT, 3001, TWICE, None),
         (Verb.PUT_CONFIG, 2, LATE, None),
@@ -218,7 +218,7 @@ def test_strays_that_nobody_would_see_have_to_be_accepted(tmp_path: Path) -> Non
     verbs = ALL - {Verb.FS_PROBE}
     result = forward(FakeWorld(cluster, verbs=verbs), tmp_path)
     assert (result.outcome, result.state_after) == (Outcome.PARTIAL, "M6")
-    assert {one.id for one in result.findings} == {"strays-not-looked-for"}
+    assert {one.id for one in result.findings} == {"stray-check-unavailable"}
     assert forward(FakeWorld(cluster, verbs=verbs), tmp_path, accepted=KNOWN | {"X-5.2"}).outcome is Outcome.DONE
 
 
@@ -241,7 +241,7 @@ def test_a_deletion_of_which_nobody_knows_is_an_unknown_outcome(tmp_path: Path) 
 def test_an_operator_who_does_nothing_is_waited_for_and_told(tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FORMAT})), tmp_path)
-    assert [one.id for one in result.findings] == ["gate-stays-closed"]
+    assert [one.id for one in result.findings] == ["step-not-confirmed"]
     assert "was told" in result.findings[0].message
 
 

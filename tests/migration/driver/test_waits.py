@@ -109,7 +109,7 @@ def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> 
     world = FakeWorld(cluster, verbs=ALL - {Verb.STOP})
     world.faults = [(Verb.RESTART, 2, LIE)]
     result = forward(crew_of(world, tmp_path, told), "M4")
-    assert [one.id for one in result.findings] == ["gate-stays-closed"]
+    assert [one.id for one in result.findings] == ["step-not-confirmed"]
     assert "broker 2 answers and runs on ZooKeeper" in result.findings[0].message
     assert not any("is still to be done" in one.seen for one in told)
 

@@ -168,7 +168,7 @@ def test_a_zookeeper_election_that_does_not_come_is_told_soon_and_gone_on_with(t
     assert forward(FakeWorld(cluster), tmp_path, until="M6").state_after == "M6"
     began_ms, cluster.is_deaf = cluster.now_ms, True
     result = back(FakeWorld(cluster), tmp_path)
-    assert _ended(result) == (Outcome.PARTIAL, "gate-stays-closed", "failed")
+    assert _ended(result) == (Outcome.PARTIAL, "step-not-confirmed", "failed")
     assert cluster.now_ms - began_ms < 240_000
     cluster.is_deaf = False
     cluster.tick()

@@ -61,7 +61,10 @@ CAPTURES: dict[str, tuple[str, list[str] | None]] = {
     "M6-again": ("M6", [*_TAKEN, *_roll(1, 2), *_WIPE]),
     "split-brain": ("split-brain", [*_END, *_roll(1, 2), *_WIPE]),
     "M6-healed": ("M6", [*_TAKEN, *_roll(1, 2), *_WIPE]),
-    "burnt-quorum": ("burnt-quorum", ["stop-controllers", "wait-zookeeper-controller", *_WIPE]),
+    "quorum-without-migration-flag": (
+        "quorum-without-migration-flag",
+        ["stop-controllers", "wait-zookeeper-controller", *_WIPE],
+    ),
     "copy-crashed": ("copy-crashed", [*_TAKEN[1:], *_roll(1, 2), *_WIPE]),
     "M6-after-a-crash": ("M6", [*_TAKEN, *_roll(1, 2), *_WIPE]),
     "stale-migration": ("stale-migration", [*_END, *_roll(1, 2), *_WIPE]),

@@ -79,8 +79,8 @@ SITUATIONS: dict[str, tuple[Seen, str]] = {
     "/controller of a later epoch than the quorum's": (
         _M4.but(holder="kraft", holder_kraft_epoch=9), "stale-controller",
     ),
-    "burnt ([65])": (_M3.but(log=0, flags={3001: False}, migration=None), "burnt-quorum"),
-    "burnt, and stopped": (_M3.but(log=0, controllers=_DOWN, migration=None), "burnt-quorum"),
+    "burnt ([65])": (_M3.but(log=0, flags={3001: False}, migration=None), "quorum-without-migration-flag"),
+    "burnt, and stopped": (_M3.but(log=0, controllers=_DOWN, migration=None), "quorum-without-migration-flag"),
     "killed in the copy ([68])": (_M5.but(controllers=_DOWN), "copy-crashed"),
     "a poison znode ended two controllers": (_M5.but(copy=(None, None), aborts=2, end=88), "copy-crashed"),
     "one election during the copy": (_M5.but(aborts=1), "M5"),

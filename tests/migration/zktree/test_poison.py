@@ -107,7 +107,7 @@ SMALLER = [
     ("/config/users/alice/other", config(), "unexpected-config-znode", Severity.WARNING),
     ("/kafka-acl-extended/PREFIXED", None, "acl-of-unknown-pattern-type", Severity.WARNING),
     ("/isr_change_notification/other", b"", "unexpected-notification-znode", Severity.INFO),
-    ("/config/users/bob@x.com", config(), "client-entity-told-twice", Severity.BLOCKER),
+    ("/config/users/bob@x.com", config(), "duplicate-client-entity", Severity.BLOCKER),
 ]
 
 

@@ -72,4 +72,4 @@ def test_of_two_lines_for_a_path_the_newest_counts():
     for order in ((old, new), (new, old)):
         tree = tree_of((*others, *order))
         assert tree.get("/controller_epoch") == new
-        assert [one.id for one in tree.findings] == ["znode-told-twice"]
+        assert [one.id for one in tree.findings] == ["duplicate-znode-path"]

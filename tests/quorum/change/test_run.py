@@ -186,7 +186,7 @@ def test_somebody_else_is_noticed(run):
     quorum.at_action = meanwhile
     result = run(quorum, _reassign("1,2,3,4,5"))
     assert (result.outcome, quorum.sent) == (Outcome.PARTIAL, ["add 4"])
-    assert "changed-by-somebody-else" in _ids(result)
+    assert "concurrent-voter-change" in _ids(result)
     quorum.at_action = lambda *_: None
     for _ in range(2):
         assert run(quorum, _reassign("1,2,3,4,5")).outcome is Outcome.REFUSED, "the next runs remember where it stood"

@@ -152,8 +152,8 @@ def test_3_9_lets_the_password_win():
 @pytest.mark.parametrize(
     ("text", "like", "warning"),
     [
-        ("SCRAM-SHA-256=[name=a,password=ab cd]", "SCRAM-SHA-256=[name=a,password=a]", "scram-argument-cut"),
-        ("SCRAM-SHA-256=[name=a,password=ab=cd]", "SCRAM-SHA-256=[name=a,password=ab]", "scram-argument-cut"),
+        ("SCRAM-SHA-256=[name=a,password=ab cd]", "SCRAM-SHA-256=[name=a,password=a]", "scram-argument-truncated"),
+        ("SCRAM-SHA-256=[name=a,password=ab=cd]", "SCRAM-SHA-256=[name=a,password=ab]", "scram-argument-truncated"),
         (
             "SCRAM-SHA-256=[name=a,password=b,iterations=9999]",
             "SCRAM-SHA-256=[name=a,password=b]",

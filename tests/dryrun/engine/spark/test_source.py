@@ -116,7 +116,7 @@ def test_the_logs_are_as_odd_as_their_names(answers: dict[str, tuple[Loaded, Loa
     ids = {one.id for ours, _ in answers.values() for one in ours.findings}
     assert {
         "aborted-transaction", "damaged-log", "directories-do-not-match-replicas", "duplicate-topic",
-        "leader-epoch-goes-back", "no-metadata-version", "offset-gap", "torn-tail", "transaction-inside-transaction",
+        "leader-epoch-regression", "no-metadata-version", "offset-gap", "torn-tail", "transaction-inside-transaction",
         "transaction-not-open", "undecodable-record", "unknown-partition-in-record", "unknown-topic-in-record",
         "unknown-value-in-record",
     } <= ids  # fmt: skip
