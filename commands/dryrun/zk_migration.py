@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.prediction import Prediction, Verdict
     from kafkactl.features.catalog.releases import Release
     from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome
-    from kafkactl.operations.migrate_copy import CopySource
+    from kafkactl.operations.migrate.copy import CopySource
 
 _NEWEST = "3.9"
 _SECRETS = ("password.encoder.secret", "password.encoder.old.secret")
@@ -46,7 +46,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     """
     from kafkactl.features.catalog.releases import find_release
     from kafkactl.frozen import changed
-    from kafkactl.operations.migrate_copy import read_copy_source
+    from kafkactl.operations.migrate.copy import read_copy_source
 
     if len(common.sources) > 1:
         raise click.UsageError("Give one SOURCE: a ZooKeeper, or a saved tree.")
@@ -221,7 +221,7 @@ def replayed(forecast: CopyForecast, engine: str, master: str | None) -> Loaded:
     """What a quorum with these records holds, folded by the engine that was asked for."""
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun import in_process, on_spark
-    from kafkactl.operations.migrate_copy import predicted_log
+    from kafkactl.operations.migrate.copy import predicted_log
 
     fold = on_spark(master) if engine == "spark" else in_process
     with predicted_log(forecast.contents) as log:

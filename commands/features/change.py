@@ -53,7 +53,7 @@ def change(request: FeatureRequest, *, dry_run: bool, connection: ConnectionArgu
 def _dry_run(client: Client, request: FeatureRequest) -> dict[str, Any]:
     from kafkactl.features.change.answer import change_answer
     from kafkactl.features.plan.plan import plan_change
-    from kafkactl.operations.features import DryRun, look_for, validate
+    from kafkactl.operations.features.change import DryRun, look_for, validate
 
     view = look_for(client, request)
     plan = plan_change(view.state, request)
@@ -68,7 +68,7 @@ def _changed(client: Client, request: FeatureRequest, connection: ConnectionArgu
     from kafkactl.change.clock import Deadline
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.features.change.answer import change_answer
-    from kafkactl.operations.features import change_features
+    from kafkactl.operations.features.change import change_features
 
     until = Deadline.after(_SHARE_OF_TIME * current_settings().timeout_ms, client.clock)
     guard_cluster(client, connection)

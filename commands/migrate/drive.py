@@ -106,7 +106,7 @@ def perform(kind: str, inventory: Inventory, arguments: DriveArguments, drive: D
     """Look, open the journal, drive, answer."""
     from kafkactl.commands.migrate.page import drive_page
     from kafkactl.migration.render.hand_edits import HandEdits
-    from kafkactl.operations.migrate import facts_for_the_answer, live_world, open_crew
+    from kafkactl.operations.migrate.driver import facts_for_the_answer, live_world, open_crew
 
     talk = Talk()
     world = live_world(inventory, talk.by_hand)
@@ -145,7 +145,7 @@ def rehearse(
     from kafkactl.migration.driver.ports import DoneStep, RunResult
     from kafkactl.migration.driver.routes import first_due
     from kafkactl.migration.state.names import State
-    from kafkactl.operations.migrate import cluster_id_of, live_world
+    from kafkactl.operations.migrate.driver import cluster_id_of, live_world
 
     world = live_world(inventory, output.say)
     seen = world.observe()
@@ -207,7 +207,7 @@ def journal_of(inventory: Inventory, seen: Observation) -> JournalView:
 
     from kafkactl.adapters.migration.journal_view import JournalView, look_into_journal
     from kafkactl.errors import UnreachableError
-    from kafkactl.operations.migrate import cluster_id_of, journal_file
+    from kafkactl.operations.migrate.driver import cluster_id_of, journal_file
 
     try:
         path = journal_file(inventory, cluster_id_of(inventory, seen))

@@ -107,7 +107,7 @@ def _missing(
     """The files that the real run would refuse to begin without. A node's hook is asked only for what nobody kept."""
     from kafkactl.commands.rendering import output
     from kafkactl.migration.driver.files import missing_files
-    from kafkactl.operations.migrate import live_world
+    from kafkactl.operations.migrate.driver import live_world
 
     files = files_of(inventory, live_world(inventory, output.say), journal, arguments)
     return (*files.objections(observation, steps), *missing_files(files, inventory, steps, observation))

@@ -65,7 +65,7 @@ def command(
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.features.cluster.state import Role
     from kafkactl.findings import Outcome
-    from kafkactl.operations.nodes import PATIENCE_MS, observe_and_plan, unregister_node
+    from kafkactl.operations.nodes.unregister import PATIENCE_MS, observe_and_plan, unregister_node
 
     with open_client(connection) as client:
         guard_cluster(client, connection)

@@ -78,7 +78,7 @@ def command(
     from kafkactl.commands.storage.format_observation import observe_for_format
     from kafkactl.features.catalog.releases import find_release
     from kafkactl.findings import Outcome
-    from kafkactl.operations.storage_fleet import Context, apply_nodes, look_at, names_of_this_host, whole_outcome
+    from kafkactl.operations.storage.fleet import Context, apply_nodes, look_at, names_of_this_host, whole_outcome
     from kafkactl.storage.fleet.check import ApplyRequest, check_apply, choose_nodes, requested_reformats
     from kafkactl.storage.fleet.plan_file import parse_plan
 

@@ -17,8 +17,8 @@ from kafkactl.features.change.answer import change_answer
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import blockers
-from kafkactl.operations import features as feature_change
-from kafkactl.operations.features import ChangeRun, change_features, validate
+from kafkactl.operations.features import change as feature_change
+from kafkactl.operations.features.change import ChangeRun, change_features, validate
 from tests.adapters.kafka.feature_cluster import DENIED, FakeCluster
 from tests.fakes.broker import CLOSE, Action, Asked, Reply
 

@@ -10,7 +10,7 @@ from kafkactl.adapters.kafka import feature_watch
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.feature_view import observe_features
 from kafkactl.findings import Outcome
-from kafkactl.operations.nodes import Unregistered, observe_and_plan, unregister_node
+from kafkactl.operations.nodes.unregister import Unregistered, observe_and_plan, unregister_node
 from tests.adapters.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 
 # The leader is watched over real sockets for 2 s: a machine that stands still in them is a refusal, as it should be.

@@ -25,7 +25,7 @@ from kafkactl.errors import KafkactlError
 from kafkactl.features.change.outcome import overall
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Outcome
-from kafkactl.operations.features import change_features
+from kafkactl.operations.features.change import change_features
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.ports import Patience
 from kafkactl.quorum.change.run import carry_out

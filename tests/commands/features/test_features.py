@@ -12,7 +12,7 @@ import pytest
 
 from kafkactl.adapters.kafka import feature_view, feature_watch
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.operations import features as feature_change
+from kafkactl.operations.features import change as feature_change
 from tests.adapters.kafka.feature_cluster import RANGES, FakeCluster
 from tests.conftest import Run
 from tests.fakes.broker import CLOSE, SILENCE

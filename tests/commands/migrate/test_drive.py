@@ -10,7 +10,7 @@ import pytest
 from kafkactl.commands.migrate import rollback as migrate_rollback
 from kafkactl.commands.migrate.drive import Talk
 from kafkactl.migration.driver.ports import Event
-from kafkactl.operations import migrate as migration_driver_open
+from kafkactl.operations.migrate import driver as migration_driver_open
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import address_of, at_phase
 from tests.fakes.migration_hooks import FakeClock, FakeWorld

@@ -19,7 +19,7 @@ from kafkactl.features.change.results import update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Outcome
-from kafkactl.operations.features import change_features
+from kafkactl.operations.features.change import change_features
 from tests.conftest import Run
 from tests.fakes.proxy import Fault, FaultyProxy
 from tests.lab.harness import releases

@@ -1,0 +1,1 @@
+"""Feature levels of a live cluster: describe, plan, change and prove them."""

@@ -1,0 +1,1 @@
+"""The metadata log: load the state that it comes to, and read, check and search its records."""

@@ -1,0 +1,1 @@
+"""ZooKeeper to KRaft: observe, check, plan, render, drive and compare a migration."""

@@ -1,0 +1,1 @@
+"""The nodes that a live cluster knows: list, compare and unregister them."""

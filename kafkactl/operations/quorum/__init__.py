@@ -1,0 +1,1 @@
+"""The voter set of a live cluster: describe, plan and change it."""
