@@ -39,17 +39,10 @@ def version_mapping_command(
     )
     @_TOOL_VERSION
     def command(release_version: str | None, kafka_version: str | None) -> None:
-        from kafkactl.features.catalog.mapping import version_mapping
-        from kafkactl.features.catalog.releases import find_release, newest_release
+        from kafkactl.operations.features.levels import version_mapping
 
-        release = find_release(kafka_version) if kafka_version else newest_release()
-        levels = version_mapping(release, release_version)
-        payload = {
-            "kafka_version": release.version_text,
-            "release_version": levels[0].note,
-            "features": [{"name": level.feature, "level": level.level} for level in levels],
-        }
-        _emit(f"{group}.version-mapping", payload, [str(level) for level in levels])
+        found = version_mapping(release_version, kafka_version=kafka_version)
+        _emit(f"{group}.version-mapping", found.to_dict(), found.lines)
 
     return command
 
@@ -75,18 +68,10 @@ def feature_dependencies_command(
     )
     @_TOOL_VERSION
     def command(features: tuple[str, ...], kafka_version: str | None) -> None:
-        from kafkactl.features.catalog.mapping import feature_dependencies, parse_feature_level, render_dependencies
-        from kafkactl.features.catalog.releases import find_release, newest_release
+        from kafkactl.operations.features.levels import feature_dependencies
 
-        release = find_release(kafka_version) if kafka_version else newest_release()
-        answers, lines = [], []
-        for name, level in (parse_feature_level(release, argument) for argument in features):
-            needed = feature_dependencies(release, name, level)
-            needs = [{"name": one.feature, "level": one.level} for one in needed]
-            answers.append({"name": name, "level": level, "dependencies": needs})
-            lines += render_dependencies(name, level, needed)
-        payload = {"kafka_version": release.version_text, "features": answers}
-        _emit(f"{group}.feature-dependencies", payload, lines)
+        found = feature_dependencies(features, kafka_version=kafka_version)
+        _emit(f"{group}.feature-dependencies", found.to_dict(), found.lines)
 
     return command
 

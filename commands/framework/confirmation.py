@@ -7,10 +7,12 @@ refusal is an answer, not an error.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from kafkactl.commands.framework.deadline import paused
 from kafkactl.commands.rendering import output
-from kafkactl.findings import Finding, Severity
+from kafkactl.findings import Finding, Outcome, Severity
 
 
 def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
@@ -49,6 +51,11 @@ def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, s
         f"The id given to confirm is {confirm.strip()!r}, this cluster's is {cluster_id!r}.",
         "Make sure that this is the cluster you mean, then give its id.",
     )
+
+
+def declined(answer: Mapping[str, Any], refusal: Finding) -> dict[str, Any]:
+    """A planned answer as it is where the change was not confirmed: refused, with the finding that says so."""
+    return {**answer, "outcome": Outcome.REFUSED.value, "findings": [*answer["findings"], refusal.to_dict()]}
 
 
 def _refusal(id: str, subject: str, message: str, next_step: str) -> Finding:

@@ -10,7 +10,7 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import writing_options
 from kafkactl.commands.rendering.output import emit
-from kafkactl.commands.storage.apply_answer import apply_answer, show_apply
+from kafkactl.commands.storage.apply_answer import show_apply
 from kafkactl.commands.storage.format_request import build_overrides, build_owner, guard_options
 
 
@@ -67,53 +67,36 @@ def command(
     exactly as planned, and none that was formatted before may be blank. Only when all of them pass
     is anything written.
     """
-    from functools import partial
-    from pathlib import Path
-
-    from kafkactl.adapters.files.entropy import SystemSource
-    from kafkactl.adapters.files.filesystem import OsFilesystem
-    from kafkactl.adapters.files.input_files import InputKind, read_input
-    from kafkactl.adapters.files.plan_files import receipts_folder
-    from kafkactl.commands.framework.confirmation import confirm
-    from kafkactl.commands.storage.format_observation import observe_for_format
-    from kafkactl.features.catalog.releases import find_release
+    from kafkactl.commands.framework.confirmation import confirm, declined
+    from kafkactl.commands.framework.exposure import tell_exposure
+    from kafkactl.commands.framework.settings import current_settings
     from kafkactl.findings import Outcome
-    from kafkactl.operations.storage.fleet import Context, apply_nodes, look_at, names_of_this_host, whole_outcome
-    from kafkactl.storage.fleet.check import ApplyRequest, check_apply, choose_nodes, requested_reformats
-    from kafkactl.storage.fleet.plan_file import parse_plan
+    from kafkactl.operations.storage.fleet_apply import apply_fleet, check_fleet
 
     if bool(reformats) != bool(reason and reason.strip()):
         raise click.UsageError("--reformat and --reason go together.")
     if not (node_ids or local or hosts):
         raise click.UsageError("Say which nodes: --node ID, --local, or --host NAME.")
-    plan, plan_sha256 = parse_plan(read_input(Path(plan_file), "the plan", InputKind.DOCUMENT), file=plan_file)
-    nodes = choose_nodes(plan, node_ids, hosts, names_of_this_host() if local else frozenset())
-    request = ApplyRequest(
-        overrides=build_overrides(given), reformats=requested_reformats(reformats), owner=build_owner(given)
+    result = check_fleet(
+        plan_file,
+        node_ids=node_ids,
+        hosts=hosts,
+        this_host=local,
+        receipts=receipts,
+        reformats=reformats,
+        reason=reason or "",
+        overrides=build_overrides(given),
+        owner=build_owner(given),
+        on_exposure=tell_exposure,
+        timeout_ms=current_settings().timeout_ms,
     )
-    folder = Path(receipts) if receipts else receipts_folder(Path(plan_file))
-    release = find_release(plan.kafka_version)
-    here = look_at(nodes, folder, release, partial(observe_for_format, overrides=request.overrides))
-    checked = check_apply(plan, here, request, release)
-    outcome = whole_outcome(one.outcome for one in checked)
-    answer = partial(apply_answer, plan, plan_sha256, nodes=nodes, checked=checked)
-    if dry_run or outcome is Outcome.REFUSED:
-        emit("storage.apply", answer(applied=None, outcome=outcome), render=show_apply, exit_code=outcome.exit_code)
-    if outcome is Outcome.PLANNED:
-        names = ", ".join(str(node.id) for node in nodes)
-        no = confirm(f"Format node {names} of cluster {plan.cluster_id}?", yes=yes, subject=f"plan {plan_file}")
+    if result.outcome is Outcome.PLANNED and not dry_run:
+        names = ", ".join(str(node.id) for node in result.nodes)
+        question = f"Format node {names} of cluster {result.plan.cluster_id}?"
+        no = confirm(question, yes=yes, subject=f"plan {plan_file}")
         if no is not None:
-            refused = answer(applied=None, outcome=Outcome.REFUSED, findings=[no])
-            emit("storage.apply", refused, render=show_apply, exit_code=exit_codes.REFUSED)
-    context = Context(
-        plan=plan,
-        plan_sha256=plan_sha256,
-        receipts=folder,
-        request=request,
-        reason=(reason or "").strip(),
-        now_ms=SystemSource().now_ms,
-    )
-    # Where all is formatted already this writes nothing but receipts that are missing.
-    applied = apply_nodes(here, checked, OsFilesystem(), context)
-    outcome = whole_outcome(one.outcome for one in applied)
-    emit("storage.apply", answer(applied=applied, outcome=outcome), render=show_apply, exit_code=outcome.exit_code)
+            answer = declined(result.to_dict(is_declined=True), no)
+            emit("storage.apply", answer, render=show_apply, exit_code=exit_codes.REFUSED)
+    if not dry_run:
+        result = apply_fleet(result)
+    emit("storage.apply", result.to_dict(), render=show_apply, exit_code=result.outcome.exit_code)

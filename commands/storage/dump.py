@@ -29,21 +29,14 @@ def command(files: tuple[str, ...], show_secrets: bool) -> None:
     What a file is, is told by its name, else by its content. A damaged file is shown as far as it
     can be read, with the place of each damage; the exit code is then 7.
     """
-    from pathlib import Path
+    from kafkactl.operations.storage.reading import dump_files
 
-    from kafkactl.adapters.files.input_files import InputKind, read_input
-    from kafkactl.storage.dump import dump_file
-
-    dumped = [
-        dump_file(path, read_input(Path(path), "the file", InputKind.DUMPED), show_secrets=show_secrets)
-        for path in dict.fromkeys(files)
-    ]
-    findings = [finding for file in dumped for finding in file.findings]
+    dumped = dump_files(files, show_secrets=show_secrets)
     emit(
         "storage.dump",
-        {"files": dumped, "findings": findings},
+        dumped.to_dict(),
         render=_show,
-        exit_code=exit_codes.PROBLEMS_FOUND if findings else exit_codes.DONE,
+        exit_code=exit_codes.PROBLEMS_FOUND if dumped.findings else exit_codes.DONE,
         listing="files",
     )
 

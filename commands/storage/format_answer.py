@@ -1,16 +1,11 @@
-"""The answer of `format`, `ensure` and `apply` about one node: `storage.format` (cli.md 2)."""
+"""How the answer of `format` and `ensure` is shown to people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from kafkactl.commands.rendering.page import Page, Word
-
-if TYPE_CHECKING:
-    from kafkactl.findings import Finding, Outcome
-    from kafkactl.storage.model import Applied, FormatPlan, Owner, PlannedDirectory
 
 _TONES = {
     "done": "good",
@@ -30,63 +25,8 @@ _TITLES = {
 }
 
 
-def format_answer(
-    plan: FormatPlan, *, outcome: Outcome, findings: Sequence[Finding], applied: Applied | None, digests: bool = True
-) -> dict[str, Any]:
-    """The payload. `applied` is None where nothing was tried; without `digests`, files have no `sha256`."""
-    return {
-        "outcome": outcome,
-        "cluster_id": plan.cluster_id,
-        "node_id": plan.node_id,
-        "kafka_version": plan.kafka_version,
-        "metadata_version": {"level": plan.metadata_version_level, "name": plan.metadata_version_name},
-        "kraft_version": plan.kraft_version,
-        "features": dict(plan.features),
-        "voters": [
-            {
-                "id": voter.node_id,
-                "directory_id": str(voter.directory_id),
-                "endpoints": [
-                    {"listener": one.listener, "host": one.host, "port": one.port} for one in voter.endpoints
-                ],
-            }
-            for voter in plan.voters
-        ],
-        "directories": [_directory(directory, plan.owner, applied, digests) for directory in plan.directories],
-        "findings": list(findings),
-    }
-
-
-def _directory(
-    directory: PlannedDirectory, owner: Owner | None, applied: Applied | None, digests: bool
-) -> dict[str, Any]:
-    return {
-        "path": directory.path,
-        "role": directory.role,
-        "directory_id": None if directory.directory_id is None else str(directory.directory_id),
-        "action": directory.action,
-        "progress": None if applied is None else applied.progress[directory.path],
-        "owner": None if owner is None else owner.text,
-        "files": [
-            {
-                "path": str(PurePosixPath(directory.path) / file.name),
-                "size": len(file.content),
-                "mode": None if file.mode is None else f"{file.mode:04o}",
-                **({"sha256": _sha256(file.content)} if digests else {}),
-            }
-            for file in directory.files
-        ],
-    }
-
-
-def _sha256(content: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(content).hexdigest()
-
-
 def show_format(page: Page, answer: Mapping[str, Any]) -> None:
-    """The same answer for people."""
+    """The answer `storage.format`."""
     outcome = answer["outcome"]
     page.heading(_TITLES[outcome].format(**answer), _TONES[outcome])
     if outcome == "nothing-to-do":  # what was asked beyond the id is not what stands on the disks

@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.storage.model import FormatRequest, GuardOverrides, Owner
+    from kafkactl.operations.storage.request import FormatRequest, GuardOverrides, Owner
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -100,7 +100,7 @@ def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[For
 
     Raises InputError for a file that cannot be read or an unknown owner, UsageError for flags that exclude each other.
     """
-    from kafkactl.storage.model import FormatRequest
+    from kafkactl.operations.storage.request import FormatRequest
 
     request = FormatRequest(
         cluster_id=given["cluster_id"],
@@ -118,7 +118,7 @@ def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[For
 
 def build_overrides(given: dict[str, Any]) -> GuardOverrides:
     """What `guard_options` say to the guard."""
-    from kafkactl.storage.model import GuardOverrides
+    from kafkactl.operations.storage.request import GuardOverrides
 
     return GuardOverrides(
         allow_failed_dirs=frozenset(given["allow_failed_dir"]),
@@ -134,13 +134,13 @@ def build_owner(given: dict[str, Any]) -> Owner | None:
     """Who `--owner` names. Raises InputError for an unknown one."""
     if not given["owner"]:
         return None
-    from kafkactl.adapters.disks.owner import find_owner
+    from kafkactl.operations.storage.request import named_owner
 
-    return find_owner(given["owner"])
+    return named_owner(given["owner"])
 
 
 def _voter_mode(given: dict[str, Any]) -> Any:
-    from kafkactl.storage.model import VoterMode
+    from kafkactl.operations.storage.request import VoterMode
 
     flags = {
         "--standalone": (given["standalone"], VoterMode.STANDALONE),
@@ -154,26 +154,21 @@ def _voter_mode(given: dict[str, Any]) -> Any:
 
 
 def _scram_of_environment() -> tuple[str, ...]:
-    from kafkactl.storage.format.scram import read_scram_lines
+    from kafkactl.operations.storage.request import parse_scram_users
 
     text = os.environ.get(SCRAM_VARIABLE)
-    return read_scram_lines(os.fsencode(text), file=f"the variable {SCRAM_VARIABLE}") if text else ()
+    return parse_scram_users(os.fsencode(text), source=f"the variable {SCRAM_VARIABLE}") if text else ()
 
 
 def _scram_of_file(name: str | None) -> tuple[str, ...]:
-    from pathlib import Path
-
-    from kafkactl.adapters.files.input_files import InputKind, read_input
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.exposure import file_exposure
-    from kafkactl.storage.format.scram import read_scram_lines
+    from kafkactl.operations.storage.request import parse_scram_users, read_scram_users
 
     if name is None:
         return ()
     if name == "-":
-        return read_scram_lines(sys.stdin.buffer.read(), file="stdin")
-    tell_exposure(file_exposure(name, "the file of SCRAM users"))
-    return read_scram_lines(read_input(Path(name), "the file of SCRAM users", InputKind.SCRAM), file=name)
+        return parse_scram_users(sys.stdin.buffer.read(), source="stdin")
+    return read_scram_users(name, on_exposure=tell_exposure)
 
 
 def _on_secrets(given: dict[str, Any]) -> list[Finding]:

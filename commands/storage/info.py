@@ -29,38 +29,18 @@ def command(config: str, kafka_version: str | None) -> None:
     meta.properties: a problem to Kafka's tool, and a finding says that the node starts from them.
     `storage verify` checks more.
     """
-    from pathlib import Path
+    from kafkactl.operations.storage.reading import node_info
 
-    from kafkactl.adapters.disks.directories import observe_node
-    from kafkactl.adapters.files.config_providers import resolve
-    from kafkactl.adapters.files.input_files import InputKind, read_input
-    from kafkactl.features.catalog.releases import find_release, newest_release
-    from kafkactl.storage.config.node_config import read_node_config
-    from kafkactl.storage.info import describe_node, render_info
+    found = node_info(config, kafka_version=kafka_version)
 
-    release = find_release(kafka_version) if kafka_version else newest_release()
-    data = read_input(Path(config), "the configuration", InputKind.NODE_CONFIG)
-    node = read_node_config(data, file=config, release=release, resolve=resolve)
-    info = describe_node(node, observe_node(node), release)
-
-    def show(page: Page, _answer: Mapping[str, Any]) -> None:
-        lines = render_info(info)
-        while lines and not lines[-1]:
-            lines.pop()
-        for line in lines:
+    def show(page: Page, answer: Mapping[str, Any]) -> None:
+        for line in found.lines:
             page.line(line)
-        page.findings(info.findings)
+        page.findings(answer["findings"])
 
     emit(
         "storage.info",
-        {
-            "kafka_version": release.version_text,
-            "cluster_id": info.cluster_id,
-            "node_id": info.node_id,
-            "directories": info.directories,
-            "problems": info.problems,
-            "findings": info.findings,
-        },
+        found.to_dict(),
         render=show,
-        exit_code=exit_codes.PROBLEMS_FOUND if info.problems else exit_codes.DONE,
+        exit_code=exit_codes.PROBLEMS_FOUND if found.has_problems else exit_codes.DONE,
     )

@@ -35,32 +35,11 @@ def command(inventory: str, out: str | None, overwrite: bool, dry_run: bool) -> 
     """
     if (out is None) != dry_run:
         raise click.UsageError("Give --out FILE, or --dry-run.")
-    from pathlib import Path
-
-    from kafkactl.adapters.files.entropy import SystemSource, random_uuid
-    from kafkactl.adapters.files.fleet_inputs import read_fleet
-    from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.findings import Outcome
-    from kafkactl.operations.exposure import file_exposure
-    from kafkactl.storage.fleet.plan import plan_fleet
-    from kafkactl.storage.fleet.plan_file import render_plan, shown_plan
+    from kafkactl.operations.storage.fleet_plan import plan_fleet
 
-    if out is not None:
-        check_plan_target(Path(out), overwrite=overwrite)
-    request = read_fleet(Path(inventory), new_cluster_id=random_uuid())
-    if request.inventory.scram_file is not None:
-        users = Path(inventory).absolute().parent / request.inventory.scram_file
-        tell_exposure(file_exposure(str(users), "the file of SCRAM users"))
-    plan = plan_fleet(request, SystemSource())
-    if plan.outcome is Outcome.PLANNED and out is not None:
-        write_plan(Path(out), render_plan(plan), overwrite=overwrite)
-    emit(
-        "storage.plan",
-        {**shown_plan(plan), "out": out if plan.outcome is Outcome.PLANNED else None},
-        render=_show,
-        exit_code=plan.outcome.exit_code,
-    )
+    plan = plan_fleet(inventory, out=out, overwrite=overwrite, on_exposure=tell_exposure)
+    emit("storage.plan", plan.to_dict(), render=_show, exit_code=plan.outcome.exit_code)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

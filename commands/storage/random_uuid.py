@@ -21,9 +21,9 @@ def command() -> None:
     It is a version 4 uuid in 22 characters of URL-safe base64 that never begins with a dash. Make one for the whole
     cluster: a node that makes its own founds a cluster of its own. `storage plan` does that for you.
     """
-    from kafkactl.adapters.files.entropy import random_uuid
+    from kafkactl.operations.storage.identity import random_uuid
 
-    emit("storage.random-uuid", {"uuid": str(random_uuid())}, render=_show)
+    emit("storage.random-uuid", {"uuid": random_uuid()}, render=_show)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

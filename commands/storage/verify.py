@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +12,6 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import kafka_version_option
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
-
-if TYPE_CHECKING:
-    from kafkactl.features.catalog.releases import Release
-    from kafkactl.storage.verify.model import Verification
 
 _VERDICTS: dict[bool | None, tuple[str, str]] = {
     True: ("starts", "good"),
@@ -43,56 +39,15 @@ def command(config: str, kafka_version: str | None) -> None:
     The exit code is 7 for each of them. Run it as the user that runs Kafka, or permissions are judged
     for another. Other nodes of the cluster are taken to be up and healthy.
     """
-    from pathlib import Path
+    from kafkactl.operations.storage.reading import verify_node
 
-    from kafkactl.adapters.files.config_providers import resolve
-    from kafkactl.adapters.files.input_files import InputKind, read_input
-    from kafkactl.features.catalog.releases import find_release, newest_release
-    from kafkactl.findings import blockers
-    from kafkactl.storage.config.node_config import ConfigError, read_node_config
-    from kafkactl.storage.verify.node import verify_refused_config
-
-    release = find_release(kafka_version) if kafka_version else newest_release()
-    data = read_input(Path(config), "the configuration", InputKind.NODE_CONFIG)
-    try:
-        node = read_node_config(data, file=config, release=release, resolve=resolve)
-    except ConfigError as error:
-        verification, node_id, others = verify_refused_config(error.findings), None, None
-    else:
-        verification, others = _verify(node, release)
-        node_id = node.node_id
-    problems = bool(blockers(verification.findings))
+    verified = verify_node(config, kafka_version=kafka_version)
     emit(
         "storage.verify",
-        {
-            "kafka_version": release.version_text,
-            "node_id": node_id,
-            "cluster_id": _cluster_id(verification),
-            "will_start": verification.will_start,
-            "expected_failure": verification.expected_failure,
-            "would_lose": verification.would_lose,
-            "starts_with": others,
-            "directories": verification.directories,
-            "findings": verification.findings,
-        },
+        verified.to_dict(),
         render=_show,
-        exit_code=exit_codes.PROBLEMS_FOUND if problems else exit_codes.DONE,
+        exit_code=exit_codes.PROBLEMS_FOUND if verified.has_problems else exit_codes.DONE,
     )
-
-
-def _verify(node: Any, release: Release) -> tuple[Verification, list[str]]:
-    """The prediction, and the releases that would start on these disks without losing anything."""
-    from kafkactl.adapters.disks.directories import observe_node
-    from kafkactl.adapters.logs.metadata_log import scan_metadata_log
-    from kafkactl.storage.verify.node import releases_that_start, verify_node
-
-    observed, log = observe_node(node), scan_metadata_log(node.metadata_log_dir)
-    return verify_node(node, observed, release, log), releases_that_start(node, observed, log)
-
-
-def _cluster_id(verification: Verification) -> str | None:
-    ids = (directory["cluster_id"] for directory in verification.directories)
-    return next((cluster_id for cluster_id in ids if cluster_id is not None), None)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

@@ -1,0 +1,92 @@
+"""What the tables of a release say of feature levels, as Kafka's tools print it. No cluster is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafkactl.features.catalog import mapping
+from kafkactl.features.catalog.mapping import Level
+from kafkactl.features.catalog.releases import find_release, newest_release
+from kafkactl.frozen import frozen
+
+
+@frozen
+class VersionMapping:
+    """The level of every feature that goes with a release version; metadata.version is the first of `levels`."""
+
+    kafka_version: str
+    levels: tuple[Level, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """What Kafka's tool prints."""
+        return [str(level) for level in self.levels]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `features.version-mapping`."""
+        return {
+            "kafka_version": self.kafka_version,
+            "release_version": self.levels[0].note,
+            "features": [{"name": level.feature, "level": level.level} for level in self.levels],
+        }
+
+
+def version_mapping(release_version: str | None = None, *, kafka_version: str | None = None) -> VersionMapping:
+    """The levels that go with a release (4.2) or a metadata.version (4.2-IV1), by the tool of `kafka_version`.
+
+    Without `release_version` the newest one of that Kafka, without `kafka_version` the newest Kafka known. Raises
+    InputError `unknown-kafka-version` and `unknown-release-version`.
+    """
+    release = find_release(kafka_version) if kafka_version else newest_release()
+    levels = mapping.version_mapping(release, release_version)
+    return VersionMapping(kafka_version=release.version_text, levels=tuple(levels))
+
+
+@frozen
+class LevelDependencies:
+    """The levels of other features that one feature level needs."""
+
+    name: str
+    level: int
+    needs: tuple[Level, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the answer."""
+        needs = [{"name": level.feature, "level": level.level} for level in self.needs]
+        return {"name": self.name, "level": self.level, "dependencies": needs}
+
+
+@frozen
+class FeatureDependencies:
+    """What feature levels need, in the order in which they were asked for."""
+
+    kafka_version: str
+    features: tuple[LevelDependencies, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """What Kafka's tool prints."""
+        found = (mapping.render_dependencies(one.name, one.level, one.needs) for one in self.features)
+        return [line for lines in found for line in lines]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `features.feature-dependencies`."""
+        return {"kafka_version": self.kafka_version, "features": [one.to_dict() for one in self.features]}
+
+
+def feature_dependencies(features: Iterable[str], *, kafka_version: str | None = None) -> FeatureDependencies:
+    """What each of these `NAME=LEVEL` words needs, by the tables of `kafka_version` (default: the newest known).
+
+    Raises InputError `unknown-kafka-version`, `invalid-feature-argument`, `unknown-feature` and
+    `unknown-feature-level`.
+    """
+    release = find_release(kafka_version) if kafka_version else newest_release()
+    asked = [mapping.parse_feature_level(release, word) for word in features]
+    return FeatureDependencies(
+        kafka_version=release.version_text,
+        features=tuple(
+            LevelDependencies(name=name, level=level, needs=tuple(mapping.feature_dependencies(release, name, level)))
+            for name, level in asked
+        ),
+    )

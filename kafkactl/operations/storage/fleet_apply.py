@@ -1,0 +1,163 @@
+"""Apply a fleet's plan to the nodes that are on this host: check all of them, then write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kafkactl.adapters.files.entropy import SystemSource
+from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.files.plan_files import receipts_folder
+from kafkactl.errors import InputError
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.findings import Finding, Outcome
+from kafkactl.frozen import changed, frozen
+from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.operations.storage.fleet import Context, apply_nodes, look_at, names_of_this_host, whole_outcome
+from kafkactl.operations.storage.format import format_answer
+from kafkactl.operations.storage.node_files import FilePath
+from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
+from kafkactl.storage.fleet.check import ApplyRequest, NodeHere, check_apply, choose_nodes, requested_reformats
+from kafkactl.storage.fleet.plan import of_node, together
+from kafkactl.storage.fleet.plan_check import scram_users
+from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode, parse_plan
+from kafkactl.storage.model import Applied, FormatPlan, GuardOverrides, Owner
+
+
+@frozen
+class FleetApplyResult:
+    """The chosen nodes of a plan as they were checked, and what came of applying it to them (None: not tried).
+
+    `here`, `checked` and `applied` are in the order of `nodes`.
+    """
+
+    plan: FleetPlan
+    plan_sha256: str
+    nodes: tuple[PlannedNode, ...]
+    here: tuple[NodeHere, ...]
+    checked: tuple[FormatPlan, ...]
+    request: ApplyRequest
+    receipts: Path
+    reason: str = ""
+    applied: tuple[Applied, ...] | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of all nodes together. One refusal refuses the whole before anything is written."""
+        return whole_outcome(result.outcome for result in self._results)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is to be said of each node, equal findings of several nodes as one."""
+        found = [
+            (node.id, of_node(node.id, finding))
+            for node, result in zip(self.nodes, self._results, strict=True)
+            for finding in result.findings
+        ]
+        return tuple(together(found))
+
+    @property
+    def _results(self) -> Sequence[FormatPlan | Applied]:
+        return self.checked if self.applied is None else self.applied
+
+    def to_dict(self, *, is_declined: bool = False) -> dict[str, Any]:
+        """The answer `storage.apply`; `is_declined`: the operator said no, so that every node is refused."""
+        whole = Outcome.REFUSED if is_declined else self.outcome
+        return {
+            "outcome": whole.value,
+            "cluster_id": self.plan.cluster_id,
+            "kafka_version": self.plan.kafka_version,
+            "plan_sha256": self.plan_sha256,
+            "nodes": [self._node(position, whole) for position in range(len(self.nodes))],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def _node(self, position: int, whole: Outcome) -> dict[str, Any]:
+        node, checked = self.nodes[position], self.checked[position]
+        applied = None if self.applied is None else self.applied[position]
+        own = checked.outcome if applied is None else applied.outcome
+        # Where nothing was tried although it could have been, the whole was refused because of another node.
+        outcome = whole if applied is None and whole is Outcome.REFUSED else own
+        return {
+            "id": node.id,
+            "host": node.host,
+            "config": node.config,
+            "voter_mode": node.voter_mode,
+            "outcome": outcome.value,
+            "directories": format_answer(checked, applied, outcome, ())["directories"],
+            "scram_users": _scram_users(node),
+        }
+
+
+def _scram_users(node: PlannedNode) -> list[dict[str, Any]] | None:
+    """The users that the plan creates; None where what it writes cannot be read as users."""
+    try:
+        users = scram_users(node)
+    except InputError:
+        return None
+    return [{"name": user.name, "mechanism": user.mechanism.name, "iterations": user.iterations} for user in users]
+
+
+def check_fleet(
+    plan_file: FilePath,
+    *,
+    node_ids: Sequence[int] = (),
+    hosts: Sequence[str] = (),
+    this_host: bool = False,
+    receipts: FilePath | None = None,
+    reformats: Iterable[str] = (),
+    reason: str = "",
+    overrides: GuardOverrides | None = None,
+    owner: Owner | None = None,
+    on_exposure: ExposureCallback = ignore_exposure,
+    timeout_ms: float = NO_LIMIT,
+) -> FleetApplyResult:
+    """Check the nodes of a plan that are on this host, and say what applying the plan does. Nothing is written.
+
+    Nodes are chosen by id, by the host that the inventory names, or as those of `this_host`. `receipts` is the folder
+    with what earlier applies left (default: PLAN.receipts). `reformats` are NODE/DIR words of directories that were
+    formatted before and whose disk is lost, `reason` is why, for the receipt. Raises InputError.
+    """
+    path = Path(plan_file)
+    plan, plan_sha256 = parse_plan(read_input(path, "the plan", InputKind.DOCUMENT), file=str(plan_file))
+    nodes = choose_nodes(plan, node_ids, hosts, names_of_this_host() if this_host else frozenset())
+    request = ApplyRequest(
+        overrides=overrides or GuardOverrides(), reformats=requested_reformats(reformats), owner=owner
+    )
+    folder = receipts_folder(path) if receipts is None else Path(receipts)
+    release = find_release(plan.kafka_version)
+    observe = partial(observe_for_format, overrides=request.overrides, on_exposure=on_exposure, timeout_ms=timeout_ms)
+    here = look_at(nodes, folder, release, observe)
+    return FleetApplyResult(
+        plan=plan,
+        plan_sha256=plan_sha256,
+        nodes=tuple(nodes),
+        here=tuple(here),
+        checked=tuple(check_apply(plan, here, request, release)),
+        request=request,
+        receipts=folder,
+        reason=reason.strip(),
+    )
+
+
+def apply_fleet(checked: FleetApplyResult) -> FleetApplyResult:
+    """Write what was checked, node by node; each leaves a receipt. Where a node is refused nothing is written.
+
+    Where all is formatted as planned this writes nothing but receipts that are missing. What happens to one node does
+    not stop the others; failures are part of the result.
+    """
+    if checked.outcome is Outcome.REFUSED:
+        return checked
+    context = Context(
+        plan=checked.plan,
+        plan_sha256=checked.plan_sha256,
+        receipts=checked.receipts,
+        request=checked.request,
+        reason=checked.reason,
+        now_ms=SystemSource().now_ms,
+    )
+    applied = apply_nodes(checked.here, checked.checked, OsFilesystem(), context)
+    return changed(checked, applied=tuple(applied))

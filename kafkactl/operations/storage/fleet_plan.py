@@ -1,0 +1,68 @@
+"""Plan the format of a whole fleet from its inventory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from kafkactl.adapters.files.entropy import SystemSource, random_uuid
+from kafkactl.adapters.files.fleet_inputs import read_fleet
+from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
+from kafkactl.findings import Finding, Outcome
+from kafkactl.frozen import frozen
+from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.operations.exposure import file_exposure
+from kafkactl.operations.storage.node_files import FilePath
+from kafkactl.storage.fleet import plan as planning
+from kafkactl.storage.fleet.plan_file import FleetPlan, render_plan, shown_plan
+
+
+@frozen
+class FleetPlanResult:
+    """A fleet's plan, and the file that it was written to (None: none, or the plan is refused)."""
+
+    plan: FleetPlan
+    out: str | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """planned or refused."""
+        return self.plan.outcome
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every problem of every node."""
+        return tuple(self.plan.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `storage.plan`: the plan without the contents of files, which may hold SCRAM keys."""
+        return {**shown_plan(self.plan), "out": self.out}
+
+
+def plan_fleet(
+    inventory: FilePath,
+    *,
+    out: FilePath | None = None,
+    overwrite: bool = False,
+    on_exposure: ExposureCallback = ignore_exposure,
+) -> FleetPlanResult:
+    """Plan the format of every node of an inventory (docs/storage-runbook.md): ids, salts, times and bytes.
+
+    No disk is read or changed. A plan without a blocker is written to `out`, readable by its owner only; `overwrite`
+    replaces one that was not applied yet. `on_exposure` gets findings on who can read the file of SCRAM users.
+
+    Raises InputError for an inventory that cannot be read, RefusedError `plan-file-exists` and
+    `plan-already-applied`, FailedError `plan-file-not-written`.
+    """
+    if out is not None:
+        check_plan_target(Path(out), overwrite=overwrite)
+    request = read_fleet(Path(inventory), new_cluster_id=random_uuid())
+    if request.inventory.scram_file is not None:
+        users = Path(inventory).absolute().parent / request.inventory.scram_file
+        on_exposure(file_exposure(str(users), "the file of SCRAM users"))
+    plan = planning.plan_fleet(request, SystemSource())
+    if plan.outcome is not Outcome.PLANNED or out is None:
+        return FleetPlanResult(plan=plan)
+    write_plan(Path(out), render_plan(plan), overwrite=overwrite)
+    return FleetPlanResult(plan=plan, out=os.fspath(out))

@@ -1,0 +1,165 @@
+"""Read a node's disks: what stands on them, what is in their files, and whether the node would start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.adapters.disks.directories import observe_node
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.findings import Finding, blockers
+from kafkactl.frozen import frozen
+from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
+
+if TYPE_CHECKING:
+    from kafkactl.storage.dump import DumpedFile
+    from kafkactl.storage.info import NodeInfo
+    from kafkactl.storage.verify.model import Verification
+
+
+@frozen
+class InfoResult:
+    """What Kafka's tool of a release says of a node's directories; `lines` is what it prints."""
+
+    kafka_version: str
+    info: NodeInfo
+    lines: tuple[str, ...]
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether Kafka's tool names a problem."""
+        return bool(self.info.problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `storage.info`."""
+        return {
+            "kafka_version": self.kafka_version,
+            "cluster_id": self.info.cluster_id,
+            "node_id": self.info.node_id,
+            "directories": [directory.to_dict() for directory in self.info.directories],
+            "problems": list(self.info.problems),
+            "findings": [finding.to_dict() for finding in self.info.findings],
+        }
+
+
+def node_info(config: FilePath, *, kafka_version: str | None = None) -> InfoResult:
+    """What stands on the directories of the node that the server.properties `config` describes.
+
+    Lines and problems are those of kafka-storage.sh of `kafka_version` (default: the newest known). Raises InputError.
+    """
+    from kafkactl.storage.info import describe_node, render_info
+
+    release = release_of(kafka_version)
+    node = read_node(config, release, "the configuration")
+    info = describe_node(node, observe_node(node), release)
+    lines = render_info(info)
+    while lines and not lines[-1]:
+        lines.pop()
+    return InfoResult(kafka_version=release.version_text, info=info, lines=tuple(lines))
+
+
+@frozen
+class NodeVerification:
+    """The predicted start of a node. `starts_with` are the releases that would start on these disks without losing
+    anything, None where the configuration itself stops the node; `node_id` is then None, too.
+    """
+
+    kafka_version: str
+    node_id: int | None
+    verification: Verification
+    starts_with: tuple[str, ...] | None = None
+
+    @property
+    def will_start(self) -> bool | None:
+        """Whether the node starts; None where the disks alone do not say."""
+        return self.verification.will_start
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every trouble that was found; a blocker is a failure to start, a start that waits for ever, or a loss."""
+        return self.verification.findings
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether a finding is a blocker."""
+        return bool(blockers(self.findings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `storage.verify`."""
+        found = self.verification
+        ids = (directory["cluster_id"] for directory in found.directories)
+        return {
+            "kafka_version": self.kafka_version,
+            "node_id": self.node_id,
+            "cluster_id": next((cluster_id for cluster_id in ids if cluster_id is not None), None),
+            "will_start": found.will_start,
+            "expected_failure": None if found.expected_failure is None else found.expected_failure.to_dict(),
+            "would_lose": [loss.to_dict() for loss in found.would_lose],
+            "starts_with": None if self.starts_with is None else list(self.starts_with),
+            "directories": [dict(directory) for directory in found.directories],
+            "findings": [finding.to_dict() for finding in found.findings],
+        }
+
+
+def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVerification:
+    """Predict the start of a node from its server.properties `config` and its disks. Nothing is written.
+
+    `kafka_version` is the release that is to start (default: the newest known). The other nodes of the cluster are
+    taken to be healthy. A configuration that the node itself would refuse is an answer, too; InputError is raised for
+    a file that cannot be read, and for a release that is not known.
+    """
+    from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+    from kafkactl.storage.config.node_config import ConfigError
+    from kafkactl.storage.verify import node as verify
+
+    release = release_of(kafka_version)
+    try:
+        node = read_node(config, release, "the configuration")
+    except ConfigError as error:
+        refused = verify.verify_refused_config(error.findings)
+        return NodeVerification(kafka_version=release.version_text, node_id=None, verification=refused)
+    observed, log = observe_node(node), scan_metadata_log(node.metadata_log_dir)
+    return NodeVerification(
+        kafka_version=release.version_text,
+        node_id=node.node_id,
+        verification=verify.verify_node(node, observed, release, log),
+        starts_with=tuple(verify.releases_that_start(node, observed, log)),
+    )
+
+
+@frozen
+class DumpResult:
+    """Files of a log directory, decoded."""
+
+    files: tuple[DumpedFile, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The damage in all of them."""
+        return tuple(finding for file in self.files for finding in file.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `storage.dump`."""
+        return {
+            "files": [file.to_dict() for file in self.files],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def dump_files(paths: Iterable[FilePath], *, show_secrets: bool = False) -> DumpResult:
+    """Decode meta.properties, checkpoints and quorum-state files; each path once, in this order.
+
+    A damaged file is decoded as far as possible, and findings have the place of each damage. Keys of SCRAM users are
+    in the result only with `show_secrets`. Raises InputError for a file that cannot be read or is none of these.
+    """
+    from kafkactl.storage.dump import dump_file
+
+    names = dict.fromkeys(os.fspath(path) for path in paths)
+    return DumpResult(
+        files=tuple(
+            dump_file(name, read_input(Path(name), "the file", InputKind.DUMPED), show_secrets=show_secrets)
+            for name in names
+        )
+    )
