@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kafkactl.errors import DecodeError, EncodeError
 from kafkactl.frozen import frozen
-from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS, MOST_COMPRESSED_RECORDS
+from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS, MOST_COMPRESSED_RECORDS, MOST_TIMES_DECOMPRESSED
 from kafkactl.protocol.compression import COMPRESSION_NAMES, decompressed
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.primitives import Reader, Writer, base128
@@ -210,7 +210,14 @@ def verify_crc(data: bytes, header: BatchHeader, *, file: str | None = None, bas
         )
 
 
-def decode_records(data: bytes, header: BatchHeader, *, file: str | None = None, base: int = 0) -> tuple[Record, ...]:
+def decode_records(
+    data: bytes,
+    header: BatchHeader,
+    *,
+    file: str | None = None,
+    base: int = 0,
+    most_times_decompressed: int = MOST_TIMES_DECOMPRESSED,
+) -> tuple[Record, ...]:
     """The records of a batch. Raises DecodeError where they are not what the header says, and `too-many-records`."""
     start = header.position - base
     end = start + header.size_bytes
@@ -228,6 +235,7 @@ def decode_records(data: bytes, header: BatchHeader, *, file: str | None = None,
         header.attributes & _COMPRESSION_BITS,
         file=file,
         position=header.position + HEADER_BYTES,
+        most_times=most_times_decompressed,
     )
     return _read_records(Reader(content, file=file), header, place=header.position)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 from hypothesis import given
@@ -111,6 +112,20 @@ class TestReading:
         assert only(batch(b"", count=0, last_delta=4)) == ()
 
 
+def squeezed(codec: str, body: bytes) -> tuple[bytes, int]:
+    """The body as this codec writes it, and its number in the attributes of a batch."""
+    import pyarrow
+
+    if "snappy" in codec:
+        block = pyarrow.Codec("snappy").compress(body, asbytes=True)
+        framed = b"\x82SNAPPY\0" + b"\0\0\0\1" * 2 + len(block).to_bytes(4, "big") + block
+        return (framed if codec == "xerial snappy" else block), 2
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(sink, codec) as stream:
+        stream.write(body)
+    return sink.getvalue().to_pybytes(), {"lz4": 3, "zstd": 4}[codec]
+
+
 class TestCompression:
     BODY = record(b"k", b"v" * 1000) + record(None, None, delta=1)
 
@@ -120,11 +135,34 @@ class TestCompression:
         assert [one[:6] for one in zipped] == [one[:6] for one in plain]
         assert {one.position for one in zipped} == {0}
 
+    @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
+    def test_the_codecs_of_pyarrow(self, codec: str):
+        body, bits = squeezed(codec, self.BODY)
+        plain = only(batch(self.BODY, count=2))
+        assert [found[:6] for found in only(batch(body, count=2, attributes=bits))] == [found[:6] for found in plain]
+
+    @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
+    @pytest.mark.parametrize("change", [lambda z: z[:-4], lambda z: b"none" + z, lambda z: z + b"x", lambda z: b""])
+    def test_a_broken_stream_of_pyarrow(self, codec: str, change: object):
+        body, bits = squeezed(codec, self.BODY)
+        error = refused(batch(change(body), count=2, attributes=bits))  # type: ignore[operator]
+        assert (error.id, error.offset) == ("corrupt-compression", 61)
+
+    @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
+    def test_a_bomb_of_pyarrow(self, codec: str):
+        body, bits = squeezed(codec, record(None, bytes(1_200_000)))
+        error = refused(batch(body, attributes=bits))
+        assert error.id == "decompressed-too-large"
+
     @pytest.mark.parametrize(("bits", "name"), [(2, "snappy"), (3, "lz4"), (4, "zstd")])
-    def test_others_are_named_and_not_guessed(self, bits: int, name: str):
+    def test_without_pyarrow_they_are_named_and_not_guessed(
+        self, bits: int, name: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
         error = refused(batch(self.BODY, count=2, attributes=bits))
         assert error.id == "unsupported-compression"
         assert name in error.reason
+        assert "[dryrun]" in str(error.next_step)
 
     def test_unknown_codecs(self):
         assert refused(batch(self.BODY, count=2, attributes=7)).id == "unknown-compression"

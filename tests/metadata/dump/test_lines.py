@@ -226,4 +226,4 @@ def test_missing_offsets():
 
 def test_compression_that_cannot_be_undone():
     lines, problems = dumped(batch(b"xxxx", count=1, attributes=4))
-    assert (lines, problems) == ([], ["unsupported-compression"])
+    assert (lines, problems) == ([], ["corrupt-compression"])
