@@ -16,6 +16,7 @@ import pytest
 
 from kafkactl.commands.framework.settings import peek_settings
 from tests.answers import check_answer
+from tests.fakes.engine_checker import attach_to_every_engine
 from tests.hypothesis_profiles import load
 from tests.secrets_scan import (
     ASKED_FOR,
@@ -39,6 +40,7 @@ __all__ = [
 
 # A suite in the background of a shell is born deaf to SIGINT, and so would be every process that it starts and ends so.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+attach_to_every_engine()
 load()  # property tests follow the profile that KAFKACTL_HYPOTHESIS names
 
 

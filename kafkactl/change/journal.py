@@ -1,11 +1,33 @@
-"""The journal of a change, as the loop that carries the change out uses it."""
+"""The journal of a change: six words that every journey writes, and the fold that reads them again.
+
+`begin` {goal}: a run starts, or resumes. `intent`: the request of a step is about to leave; nothing leaves before this
+entry is on the disk. `answer` {of}: what came back, where the request has an answer. `done` {of}: the step was observed
+to be done. `failed` {of, known}: it was observed, or is certain, that nothing of the request is left; `known` says why
+(`failed`, `not-sent`, or `withdrawn` where a later run went by what it observed). `end` {outcome}: the run is over;
+with outcome `unknown` its last intent stays open. `of` is the number of the intent. Any other entry is a fact that one
+journey keeps for itself.
+
+Journals of earlier versions have three more words, which are read as these: `undecided` (an end that is unknown),
+`withdrawn`, and a `done` whose `known` is not done (both a failure).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol, Self
 
-from kafkactl.change.journal_lines import Entry
+from kafkactl.change.journal_lines import Entry, entries_understood
+from kafkactl.findings import Outcome
+from kafkactl.frozen import changed, frozen
+
+BEGIN: Final = "begin"
+INTENT: Final = "intent"
+ANSWER: Final = "answer"
+DONE: Final = "done"
+FAILED: Final = "failed"
+END: Final = "end"
+NOT_SENT: Final = "not-sent"
+WITHDRAWN: Final = "withdrawn"
 
 
 class Journal(Protocol):
@@ -28,3 +50,95 @@ class Journal(Protocol):
     def now_ms(self) -> int:
         """Milliseconds since the epoch, by the clock that gives entries their time."""
         ...
+
+
+class RunJournal:
+    """A journal in memory, for changes that leave nothing open which the cluster itself does not show."""
+
+    path = ""
+
+    def __init__(self) -> None:
+        self.entries: tuple[Entry, ...] = ()
+
+    def append(self, entry: str, data: Mapping[str, Any]) -> Entry:
+        """Remember an entry for as long as the run lasts."""
+        made = Entry(seq=len(self.entries), at_ms=self.now_ms(), entry=entry, data=dict(data), chain="")
+        self.entries = (*self.entries, made)
+        return made
+
+    def now_ms(self) -> int:
+        """Always 0: nothing is read of it after the run."""
+        return 0
+
+
+@frozen
+class InFlight:
+    """An intent that was not settled: its request may have left. `answer` is None where none was written."""
+
+    seq: int
+    at_ms: int
+    data: Mapping[str, Any]
+    answer: Mapping[str, Any] | None = None
+
+
+class JournalFold:
+    """What the six words say of the last change; a journey extends it by what it keeps.
+
+    `outcome` is None until the last run ended with a known outcome.
+    """
+
+    def __init__(self) -> None:
+        self.goal: Any = None
+        self.outcome: str | None = None
+        self.in_flight: InFlight | None = None
+
+    def read(self, entries: Iterable[Entry]) -> Self:
+        """Fold entries, oldest first. Raises InputError `journal-not-understood`."""
+        with entries_understood():
+            for entry in entries:
+                self.take(_in_present_words(entry))
+        return self
+
+    def take(self, entry: Entry) -> None:
+        """Fold one entry in present words."""
+        data, flight = entry.data, self.in_flight
+        match entry.entry:
+            case "begin":
+                self.begins(data)
+                self.goal, self.outcome = data["goal"], None
+            case "intent":
+                self.in_flight = InFlight(seq=entry.seq, at_ms=entry.at_ms, data=data)
+                self.intends(data)
+            case "answer" if flight is not None and data["of"] == flight.seq:
+                self.in_flight = changed(flight, answer=data)
+            case "done" | "failed" if flight is not None and data["of"] == flight.seq:
+                self.in_flight = None
+                self.settles(flight, entry)
+            case "end":
+                self.outcome = self.outcome if data["outcome"] == Outcome.UNKNOWN else data["outcome"]
+            case _:
+                self.keeps(entry)
+
+    def begins(self, data: Mapping[str, Any]) -> None:
+        """A run begins; `goal` and `outcome` are still those of the one before."""
+
+    def intends(self, data: Mapping[str, Any]) -> None:
+        """A request is about to leave."""
+
+    def settles(self, flight: InFlight, entry: Entry) -> None:
+        """`done` or `failed` was written of an intent."""
+
+    def keeps(self, entry: Entry) -> None:
+        """A fact of the journey's own."""
+
+
+def _in_present_words(entry: Entry) -> Entry:
+    """The entry as this version would have written it."""
+    data = entry.data
+    if entry.entry == "undecided":
+        return changed(entry, entry=END, data={**data, "outcome": Outcome.UNKNOWN.value})
+    if entry.entry == "withdrawn":
+        return changed(entry, entry=FAILED, data={**data, "known": WITHDRAWN})
+    if entry.entry == DONE and data.get("known", DONE) != DONE:
+        return changed(entry, entry=FAILED)
+    return entry

@@ -1,0 +1,53 @@
+"""Waiting: how long, how often, and the one loop that observes until something is so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from kafkactl.change.clock import Deadline
+
+Found = TypeVar("Found")
+
+
+class WaitPolicy(Protocol):
+    """What the engine asks of a journey's waiting times, in milliseconds. Each journey has more of them."""
+
+    @property
+    def look_every_ms(self) -> int:
+        """Between two observations of something that is waited for."""
+        ...
+
+    @property
+    def passing_ms(self) -> int:
+        """How long findings that may pass without help are waited for before they refuse a step."""
+        ...
+
+    @property
+    def attempts(self) -> int:
+        """How often one step is sent, where it is certain that the earlier requests left nothing."""
+        ...
+
+
+def _silently(_found: object) -> None:
+    """No line for what is waited for."""
+
+
+def wait_until(
+    look: Callable[[], Found],
+    is_over: Callable[[Found], bool],
+    *,
+    until: Deadline,
+    every_ms: float,
+    waiting: Callable[[Found], None] = _silently,
+) -> Found:
+    """Observe until `is_over`, at least once; the last observation, also where the time ran out before.
+
+    `waiting` is called with each observation after which is waited.
+    """
+    while True:
+        found = look()
+        if is_over(found) or until.passed:
+            return found
+        waiting(found)
+        until.clock.sleep_ms(every_ms)
