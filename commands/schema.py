@@ -10,12 +10,12 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from kafkactl.commands.framework.lazy_group import did_you_mean
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.models import KINDS
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page
 from kafkactl.errors import InputError
+from kafkactl.wording import did_you_mean
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -1,4 +1,4 @@
-"""Phrases that messages share: a few of many names, numbers with their noun, and a cluster's id as a file name."""
+"""Phrases that messages share: a few of many names, numbers with their noun, near misses, cluster ids in file names."""
 
 from __future__ import annotations
 
@@ -43,6 +43,20 @@ def counted(count: int, noun: str) -> str:
     '2 steps'
     """
     return f"{count} {plural(noun, count)}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The nearest known words as a question behind a message, or nothing.
+
+    >>> did_you_mean("storge", ["storage", "log"])
+    " Did you mean 'storage'?"
+    """
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=3)
+    if not near:
+        return ""
+    return f" Did you mean {' or '.join(repr(name) for name in near)}?"
 
 
 def file_name_of(cluster_id: str) -> str:

@@ -59,36 +59,24 @@ def open_client(
     (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
     `unknown-context`, and those of the files).
     """
-    from kafkactl.adapters.kafka.client_config import client_of, load_client_config
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output
-    from kafkactl.operations.exposure import client_exposure
+    from kafkactl.operations.connection import connect
 
-    target = target_of(connection)
-    config = load_client_config(target.command_config)
-    for finding in config.findings:
-        if is_node_config and finding.id == "unknown-client-property":
-            continue
-        output.say(f"{finding.severity.value}: {finding.message}", "warn")
-    tell_exposure((*client_exposure(config), *_contexts_exposure(target)))
-    if target.context is not None:
-        output.detail(f"context {target.context}")
-    if timeout_ms is None:
-        timeout_ms = min(_SHARE_OF_TIME * current_settings().timeout_ms, config.limits().timeout_ms)
-    return client_of(
-        config, brokers=target.bootstrap_server, controllers=target.bootstrap_controller, timeout_ms=timeout_ms
+    def warn(findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            if not (is_node_config and finding.id == "unknown-client-property"):
+                output.say(f"{finding.severity.value}: {finding.message}", "warn")
+
+    return connect(
+        **connection._asdict(),
+        timeout_ms=timeout_ms,
+        most_ms=_SHARE_OF_TIME * current_settings().timeout_ms,
+        on_exposure=tell_exposure,
+        on_warning=warn,
+        on_note=output.detail,
     )
-
-
-def _contexts_exposure(target: Target) -> Iterable[Finding]:
-    """Any user that may change the contexts file decides where a login is sent."""
-    import os
-
-    from kafkactl.adapters.files.contexts import contexts_file
-    from kafkactl.operations.exposure import writable_by_others
-
-    return () if target.context is None else writable_by_others(str(contexts_file(os.environ)), "the file of contexts")
 
 
 def patience_ms(most_ms: float) -> float:
@@ -104,31 +92,16 @@ def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
     Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node tells the cluster's id. A context
     without an id, and arguments without a context, are not held against anything.
     """
-    expected = target_of(connection).cluster_id
-    if expected is None:
-        return
-    found = client.cluster().cluster_id
-    if found != expected:
-        from kafkactl.errors import RefusedError
+    from kafkactl.operations.connection import check_cluster_id
 
-        raise RefusedError(
-            f"the cluster that answers has the id {found}, the context's is {expected}",
-            id="cluster-id-mismatch",
-            next_step="Nothing was changed. Check the addresses, and the context: kafkactl config view.",
-        )
+    check_cluster_id(client, target_of(connection).cluster_id)
 
 
 def target_of(connection: ConnectionArguments) -> Target:
     """The arguments together with the context that they name, or the current one. Raises InputError."""
-    import os
+    from kafkactl.operations.connection import resolve_target
 
-    from kafkactl.adapters.files.contexts import Contexts, contexts_file, load_contexts, resolve_target
-
-    needs_contexts = connection.context is not None or not (
-        connection.bootstrap_server or connection.bootstrap_controller
-    )
-    contexts = load_contexts(contexts_file(os.environ)) if needs_contexts else Contexts(file="", by_name={})
-    return resolve_target(contexts, **connection._asdict())
+    return resolve_target(**connection._asdict())
 
 
 def title_of_cluster(connection: ConnectionArguments) -> str:

@@ -66,6 +66,8 @@ class LazyGroup(click.Group):
         if name not in self.entries and not ctx.resilient_parsing:
             if name.startswith("-"):
                 self.parse_args(ctx, args)
+            from kafkactl.wording import did_you_mean
+
             raise click.UsageError(f"No such command {name!r}.{did_you_mean(name, self.entries)}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -102,16 +104,6 @@ def write_examples(formatter: click.HelpFormatter, examples: tuple[str, ...]) ->
         with formatter.section("Examples"):
             for example in examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
-
-
-def did_you_mean(word: str, known: Mapping[str, Any] | tuple[str, ...] | list[str]) -> str:
-    """` Did you mean 'storage'?` for the nearest known words, or nothing."""
-    import difflib
-
-    near = difflib.get_close_matches(word, list(known), n=3)
-    if not near:
-        return ""
-    return f" Did you mean {' or '.join(repr(name) for name in near)}?"
 
 
 def expand_argument_files(args: list[str]) -> list[str]:

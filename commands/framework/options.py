@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import click
 
-from kafkactl.commands.framework.lazy_group import did_you_mean
 from kafkactl.commands.framework.settings import COLORS, FORMATS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -45,6 +44,8 @@ class Choice(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Click's message, with a suggestion."""
+        from kafkactl.wording import did_you_mean
+
         return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), list(self.choices))
 
 

@@ -14,12 +14,11 @@ from kafkactl.commands.framework.connection import ConnectionArguments, connecti
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import (
     FROM_CLUSTER,
+    check_point,
     code_of,
     from_cluster_option,
-    loaded_image,
-    point_of,
+    log_place,
     point_options,
-    provenance,
     show_secrets_option,
 )
 from kafkactl.commands.rendering.output import asked, emit, say, show_line
@@ -27,7 +26,7 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.shown import json_text
 
 if TYPE_CHECKING:
-    from kafkactl.metadata.image.tree import Folder, Node
+    from kafkactl.operations.log.tree import Folder, Node
 
 _HELP = "ls [PATH]   cd PATH   cat PATH   tree [PATH]   find [PATH] TEXT   pwd   exit"
 
@@ -62,14 +61,17 @@ def command(
     find, pwd, exit); with a PATH, or where there is no terminal, it prints one folder or file. Damage
     does not end the tree, as it ends the log for a node of Kafka: a finding reports it (exit 7).
     """
-    from kafkactl.metadata.image.tree import Folder, find, resolved, tree_of
+    from kafkactl.operations.log.image import load_image
+    from kafkactl.operations.log.tree import Folder, absolute_path, browse, find
 
     most = 1 if from_cluster else 2
     if not most - 1 <= len(words) <= most:
         raise click.UsageError(f"Give a SOURCE or {FROM_CLUSTER}, and perhaps a PATH in its tree.")
     sources, path = words[: most - 1], (words[most - 1 :] or (None,))[0]
-    loaded = loaded_image(sources, connection, from_cluster=from_cluster, point=point_of(at, at_time), past_damage=True)
-    root = tree_of(loaded.image, provenance=provenance(loaded), hide=not show_secrets)
+    check_point(at, at_time)
+    with log_place(sources, connection, from_cluster=from_cluster) as place:
+        loaded = load_image(place, at=at, at_time_ms=at_time, past_damage=True)
+    root = browse(loaded, show_secrets=show_secrets)
     code = code_of(loaded.findings)
     if path is None and sys.stdin.isatty() and sys.stdout.isatty():
         _Session(root).run()
@@ -79,7 +81,7 @@ def command(
     emit(
         "log.browse",
         {
-            "path": "/" + "/".join(resolved(path or "/")),
+            "path": absolute_path(path or "/"),
             "type": "directory" if is_folder else "file",
             "names": list(node.names) if isinstance(node, Folder) else None,
             "value": None if isinstance(node, Folder) else node.value,
@@ -143,21 +145,21 @@ class _Session:
         return given if given.startswith("/") else "/".join((*self._place, given))
 
     def _find(self, arguments: list[str]) -> tuple[str, Node]:
-        from kafkactl.metadata.image.tree import find, resolved
+        from kafkactl.operations.log.tree import absolute_path, find
 
         path = self._path(arguments)
-        return "/" + "/".join(resolved(path)), find(self._root, path)
+        return absolute_path(path), find(self._root, path)
 
     def entries(self, arguments: list[str]) -> None:
         """`ls`."""
-        from kafkactl.metadata.image.tree import Folder
+        from kafkactl.operations.log.tree import Folder
 
         path, node = self._find(arguments)
         show_line("  ".join(node.names) if isinstance(node, Folder) else path)
 
     def show(self, arguments: list[str]) -> None:
         """`cat`."""
-        from kafkactl.metadata.image.tree import Folder
+        from kafkactl.operations.log.tree import Folder
 
         path, node = self._find(arguments)
         if isinstance(node, Folder):
@@ -168,11 +170,11 @@ class _Session:
 
     def change(self, arguments: list[str]) -> None:
         """`cd`."""
-        from kafkactl.metadata.image.tree import Folder, resolved
+        from kafkactl.operations.log.tree import Folder
 
         path, node = self._find(arguments or ["/"])
         if isinstance(node, Folder):
-            self._place = resolved(path)
+            self._place = [word for word in path.split("/") if word]
         else:
             say(f"{path} is a file; cat shows it", "warn")
 
@@ -190,7 +192,7 @@ class _Session:
         self._walk(place, text)
 
     def _walk(self, arguments: list[str], text: str | None) -> None:
-        from kafkactl.metadata.image.tree import walk
+        from kafkactl.operations.log.tree import walk
 
         path, node = self._find(arguments)
         for below, _ in walk(node, "" if path == "/" else path):

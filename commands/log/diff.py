@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,8 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import (
     code_of,
     from_cluster_option,
-    loaded_image,
+    log_place,
     past_damage_option,
-    provenance,
     show_secrets_option,
 )
 from kafkactl.commands.rendering.output import emit
@@ -27,7 +25,6 @@ from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.image import LoadedImage
-    from kafkactl.metadata.image.diff import Difference
 
 _SHOWN = 100
 _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
@@ -63,60 +60,33 @@ def command(
     A and B are sources; with @OFFSET behind it, a source means its state after that record. What
     is only in B was added. Differences are data: the exit code is 0 whether there are any or not.
     """
-    from kafkactl.metadata.image.diff import diff
+    from kafkactl.operations.log.difference import compare_images
 
     if (after is None) != from_cluster:
         raise click.UsageError("Give B, or --from-cluster.")
     left = _loaded(before, connection, past_damage=past_damage)
     right = _loaded(after, connection, past_damage=past_damage)
-    differences = diff(left.image, right.image)
-    findings = [*left.findings, *right.findings]
+    compared = compare_images(left, right)
     emit(
         "log.diff",
-        {
-            "before": provenance(left),
-            "after": provenance(right),
-            "counts": dict(Counter(one.part for one in differences)),
-            "differences": [_plain(one, hide=not show_secrets) for one in differences],
-            "findings": findings,
-        },
+        compared.to_dict(show_secrets=show_secrets),
         render=_show,
-        exit_code=code_of(findings),
+        exit_code=code_of(compared.findings),
         listing="differences",
     )
 
 
 def _loaded(text: str | None, connection: ConnectionArguments, *, past_damage: bool) -> LoadedImage:
-    from kafkactl.adapters.logs.image import Point
+    from kafkactl.operations.log.image import load_image
 
     if text is None:
-        return loaded_image((), connection, from_cluster=True, point=Point(), past_damage=past_damage)
+        with log_place((), connection, from_cluster=True) as place:
+            return load_image(place, past_damage=past_damage)
     path, offset = text, None
     match = re.fullmatch(r"(.+)@(\d+)", text)
     if match is not None and not Path(text).exists():
         path, offset = match[1], int(match[2])
-    return loaded_image((path,), connection, from_cluster=False, point=Point(offset=offset), past_damage=past_damage)
-
-
-def _plain(one: Difference, *, hide: bool) -> dict[str, Any]:
-    from kafkactl.metadata.image.diff import config_kind
-    from kafkactl.metadata.image.redact import redacted, redacted_configs, redacted_key
-
-    before, after, key = dict(one.before), dict(one.after), one.key
-    if hide and one.part == "configs":
-        kind = config_kind(one.key)
-        before, after = redacted_configs(kind, before), redacted_configs(kind, after)
-    elif hide:
-        before, after = redacted(one.record, before), redacted(one.record, after)
-        key = redacted_key(one.part, key)
-    return {
-        "part": one.part,
-        "key": key,
-        "change": one.change.value,
-        "record": one.record,
-        "before": before,
-        "after": after,
-    }
+    return load_image(path, at=offset, past_damage=past_damage)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

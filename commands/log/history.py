@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
-
 import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.options import (
-    check_sources,
-    code_of,
-    from_cluster_option,
-    log_files,
-    opened_sources,
-    show_secrets_option,
-)
+from kafkactl.commands.log.options import code_of, from_cluster_option, log_place, show_secrets_option
 from kafkactl.commands.rendering import output
-
-if TYPE_CHECKING:
-    from kafkactl.adapters.logs.source import LogFile
-    from kafkactl.metadata.dump.history import Event, History
-    from kafkactl.metadata.log.keys import Key
-
-# Options by the sorts of key that they name (metadata/log/keys.py).
-_SORTS = {
-    "topic": ("topic", "topic-id"),
-    "broker": ("broker",),
-    "controller": ("controller",),
-    "config": ("config",),
-    "user": ("user",),
-    "feature": ("feature",),
-    "acl": ("acl",),
-}
 
 
 @leaf_command(
@@ -79,73 +52,37 @@ def command(
     was before is searched first; what came before that nobody knows any more.
     """
     from kafkactl.commands.log.stream import RecordStream
-    from kafkactl.metadata.dump.findings import dump_findings, empty_log, gap_finding
-    from kafkactl.metadata.dump.history import History
-    from kafkactl.metadata.log.keys import KeyFilter
+    from kafkactl.operations.log.history import record_history
 
-    history = History(KeyFilter(_key(keys, partition)))
-    stream = RecordStream("log.history")
-    found, read = False, list[str]()
-    with _files(sources, connection, from_cluster) as files:
-        for event in _events(history, _noted(files, read)):
-            found = True
+    subject, name = _subject(keys, partition)
+    with log_place(sources, connection, from_cluster=from_cluster) as place:
+        history = record_history(place, subject, name, partition=partition)
+        stream = RecordStream("log.history")
+        for event in history.events():
             if not stream.write_record(event.to_dict(hide=not show_secrets)):
                 break
-    if not found:
+    if history.is_empty:
         output.say("No record in what was read is about that.")
-    findings = dump_findings(history.problems, history.problem_count, history.tail)
-    findings += [gap_finding(*one, then="what they said of it is not here") for one in history.gaps]
-    if not history.records:
-        findings.append(empty_log(", ".join(read)))
+    findings = history.findings
     stream.end(findings, code_of(findings))
 
 
-def _noted(files: Iterable[LogFile], names: list[str]) -> Iterator[LogFile]:
-    for file in files:
-        names.append(file.name)
-        yield file
-
-
-def _events(history: History, files: Iterable[LogFile]) -> Iterator[Event]:
-    from kafkactl.metadata.dump.records import log_records
-
-    for file in files:
-        yield from history.events(
-            log_records(file.pieces(), file=file.name), file=file.name, is_segment=file.kind == "segment"
-        )
-    yield from history.rest()
-
-
-@contextlib.contextmanager
-def _files(
-    sources: tuple[str, ...], connection: ConnectionArguments, from_cluster: bool
-) -> Iterator[Iterable[LogFile]]:
-    """All that can say something of the past: see `log_image.history_files`."""
-    from kafkactl.adapters.logs.image import history_files, joined, without_needless
-
-    check_sources(sources, from_cluster)
-    if not from_cluster:
-        yield history_files(joined(opened_sources(sources)))
-        return
-    with log_files((), connection, from_cluster=True, checkpoints=True, whole=True) as files:
-        yield without_needless(files)
-
-
-def _key(keys: dict[str, str | int | None], partition: int | None) -> Key:
-    from kafkactl.metadata.log.keys import RESOURCE_WORDS, Key
+def _subject(keys: dict[str, str | int | None], partition: int | None) -> tuple[str, str]:
+    """What the history is about. Raises UsageError unless exactly one option says it."""
+    from kafkactl.operations.log.history import CONFIG_KINDS, SUBJECTS
 
     named = {option: value for option, value in keys.items() if value is not None}
     if len(named) != 1:
-        options = ", ".join(f"--{option}" for option in _SORTS)
+        options = ", ".join(f"--{option}" for option in SUBJECTS)
         raise click.UsageError(f"Give exactly one of {options}.")
     if partition is not None and "topic" not in named:
         raise click.UsageError("--partition goes with --topic.")
     ((option, name),) = named.items()
     word, colon, _ = str(name).partition(":")
-    if option == "config" and not (colon and (word in RESOURCE_WORDS.values() or word.isdigit())):
-        known = ", ".join(f"{one}:NAME" for one in RESOURCE_WORDS.values())
+    if option == "config" and not (colon and (word in CONFIG_KINDS or word.isdigit())):
+        known = ", ".join(f"{kind}:NAME" for kind in CONFIG_KINDS)
         raise click.BadParameter(
             f"{name!r} names no configuration: write {known}, or broker: for that of all brokers.",
             param_hint="--config",
         )
-    return Key(sorts=frozenset(_SORTS[option]), name=str(name), partition=partition)
+    return option, str(name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,13 +12,12 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import (
+    check_point,
     code_of,
     from_cluster_option,
-    loaded_image,
+    log_place,
     past_damage_option,
-    point_of,
     point_options,
-    provenance,
     show_secrets_option,
 )
 from kafkactl.commands.rendering.page import Page
@@ -27,7 +25,6 @@ from kafkactl.shown import escaped, json_text
 
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.image import LoadedImage
-    from kafkactl.metadata.image.model import Image
 
 
 @leaf_command(
@@ -65,22 +62,19 @@ def command(
     not be read or does not fit, so that the state is not to be trusted.
     """
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.metadata.image.json import image_json, image_sha256
-    from kafkactl.metadata.image.redact import redacted_part
+    from kafkactl.operations.log.image import image_summary, image_to_dict, load_image
 
-    loaded = loaded_image(
-        sources, connection, from_cluster=from_cluster, point=point_of(at, at_time), past_damage=past_damage
-    )
+    check_point(at, at_time)
+    with log_place(sources, connection, from_cluster=from_cluster) as place:
+        loaded = load_image(place, at=at, at_time_ms=at_time, past_damage=past_damage)
     code = code_of(loaded.findings)
-    head = {**provenance(loaded), "sha256": image_sha256(loaded.image), "counts": counts_of(loaded.image)}
+    head = image_summary(loaded)
     findings = [finding.to_dict() for finding in loaded.findings]
     match current_settings().output:
         case "json" | "jsonl":
-            _stream(head, loaded, findings, code, hide=not show_secrets)
+            _stream(head, loaded, findings, code, show_secrets=show_secrets)
         case "yaml":
-            shown = image_json(loaded.image)
-            if not show_secrets:
-                shown = {part: value if value is None else redacted_part(part, value) for part, value in shown.items()}
+            shown = image_to_dict(loaded.image, show_secrets=show_secrets)
             payload = {**head, "image": shown, "findings": findings}
         case _:
             payload = {**head, "features": loaded.image.features, "findings": findings}
@@ -90,55 +84,22 @@ def command(
 
 
 def _stream(
-    head: Mapping[str, Any], loaded: LoadedImage, findings: list[dict[str, Any]], code: int, *, hide: bool
+    head: Mapping[str, Any], loaded: LoadedImage, findings: list[dict[str, Any]], code: int, *, show_secrets: bool
 ) -> NoReturn:
     """The answer in pieces: the image of a large cluster has hundreds of megabytes as text."""
     from kafkactl.commands.framework.deadline import stop_clock
     from kafkactl.commands.framework.settings import SCHEMA_VERSION
     from kafkactl.commands.rendering import output
+    from kafkactl.operations.log.image import image_pieces
 
     stop_clock()
     before = json_text({"kind": "log.image", "schema_version": SCHEMA_VERSION, **head})
     after = json_text({"findings": findings})
-    image = image_pieces(loaded.image, hide=hide)
+    image = image_pieces(loaded.image, show_secrets=show_secrets)
     for piece in chain([f'{before[:-1]}, "image": '], image, [f", {after[1:]}\n"]):
         if not output.write_data(escaped(piece)):
             break
     raise click.exceptions.Exit(code)
-
-
-def image_pieces(image: Image, *, hide: bool) -> Iterator[str]:
-    """The canonical text of an image, in pieces, with `hide` without secrets."""
-    from kafkactl.metadata.image.json import PART_NAMES, image_text
-    from kafkactl.metadata.image.redact import SECRET_PARTS, redacted_part
-
-    heads = {f'{"{" if name == PART_NAMES[0] else ","}"{name}":': name for name in PART_NAMES}
-    part = ""
-    for piece in image_text(image):
-        if piece in heads:
-            part = heads[piece]
-            yield piece
-        elif hide and part in SECRET_PARTS and piece != "}":
-            yield json_text(redacted_part(part, json.loads(piece)), compact=True)
-        else:
-            yield piece
-
-
-def counts_of(image: Image) -> dict[str, int]:
-    """How much there is of everything."""
-    return {
-        "brokers": len(image.brokers),
-        "fenced_brokers": sum(one.fenced for one in image.brokers.values()),
-        "controllers": len(image.controllers),
-        "topics": len(image.topics),
-        "partitions": image.partition_count(),
-        "leaderless_partitions": image.leaderless_count(),
-        "configs": sum(map(len, image.configs.values())),
-        "client_quotas": sum(map(len, image.client_quotas.values())),
-        "acls": len(image.acls),
-        "scram_credentials": len(image.scram),
-        "delegation_tokens": len(image.delegation_tokens),
-    }
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

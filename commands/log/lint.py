@@ -11,13 +11,12 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import (
+    check_point,
     code_of,
     from_cluster_option,
-    loaded_image,
+    log_place,
     past_damage_option,
-    point_of,
     point_options,
-    provenance,
 )
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
@@ -52,20 +51,13 @@ def command(
     brokers that nobody knows, leaders outside the ISR, configurations of topics that are gone. The
     exit code is 7 if something is wrong; what is only strange are warnings.
     """
-    from kafkactl.metadata.image.lint import lint
+    from kafkactl.operations.log.image import lint, load_image
 
-    point = point_of(at, at_time)
-    loaded = loaded_image(
-        sources, connection, from_cluster=from_cluster, point=point, whole=True, past_damage=past_damage
-    )
-    findings = [*loaded.findings, *lint(loaded.image)]
-    emit(
-        "log.lint",
-        {**provenance(loaded), "records": loaded.counts, "findings": findings},
-        render=_show,
-        exit_code=code_of(findings),
-        listing="findings",
-    )
+    check_point(at, at_time)
+    with log_place(sources, connection, from_cluster=from_cluster) as place:
+        loaded = load_image(place, at=at, at_time_ms=at_time, whole=True, past_damage=past_damage)
+    found = lint(loaded)
+    emit("log.lint", found.to_dict(), render=_show, exit_code=code_of(found.findings), listing="findings")
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

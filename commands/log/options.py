@@ -13,9 +13,8 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, open_client
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.logs.image import LoadedImage, Point
-    from kafkactl.adapters.logs.source import LogFile, LogSource
     from kafkactl.findings import Finding
+    from kafkactl.operations.log.places import LogPlace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 FROM_CLUSTER = "--from-cluster"
@@ -58,67 +57,21 @@ def past_damage_option(function: Function) -> Function:
     return click.option("--past-damage", is_flag=True, help=text)(function)
 
 
-def point_of(at: int | None, at_time: int | None) -> Point:
-    """The point that the options name. Raises UsageError for both."""
-    from kafkactl.adapters.logs.image import Point
-
+def check_point(at: int | None, at_time: int | None) -> None:
+    """Raise UsageError for both points."""
     if at is not None and at_time is not None:
         raise click.UsageError("Give --at or --at-time, not both.")
-    return Point(offset=at, timestamp_ms=at_time)
-
-
-def loaded_image(
-    sources: tuple[str, ...],
-    connection: ConnectionArguments,
-    *,
-    from_cluster: bool,
-    point: Point,
-    whole: bool = False,
-    past_damage: bool = False,
-) -> LoadedImage:
-    """The image that the sources, or the live cluster, come to at a point.
-
-    `whole`, `past_damage`: see `log_image.load_image`.
-    """
-    from kafkactl.adapters.logs.image import joined, load_image, replay_files
-    from kafkactl.findings import blockers
-    from kafkactl.frozen import changed
-    from kafkactl.metadata.dump.findings import empty_log, has_records
-
-    check_sources(sources, from_cluster)
-    name = "the log of the cluster"
-    if from_cluster:
-        with log_files((), connection, from_cluster=True, checkpoints=True, to_offset=point.offset) as files:
-            loaded = replay_files(files, point, name=name, past_damage=past_damage)
-    else:
-        source = joined(opened_sources(sources))
-        name, loaded = source.name, load_image(source, point, whole=whole, past_damage=past_damage)
-    if not point.is_end or has_records(loaded.counts) or blockers(loaded.findings):
-        return loaded
-    return changed(loaded, findings=(*loaded.findings, empty_log(name)))
 
 
 def code_of(findings: Iterable[Finding]) -> int:
     """The exit code of an answer about a log: what is wrong with it, or that nothing was in it."""
-    from kafkactl.findings import Severity
-    from kafkactl.metadata.dump.findings import EMPTY_LOG
+    from kafkactl.findings import blockers
+    from kafkactl.operations.log.places import says_empty
 
-    told = [(one.severity, one.id) for one in findings]
-    if any(severity is Severity.BLOCKER for severity, _ in told):
+    found = list(findings)
+    if blockers(found):
         return exit_codes.PROBLEMS_FOUND
-    return exit_codes.UNKNOWN if any(id == EMPTY_LOG for _, id in told) else exit_codes.DONE
-
-
-def provenance(loaded: LoadedImage) -> dict[str, Any]:
-    """Where an image is from, as every answer says it."""
-    place = loaded.position
-    return {
-        "files": list(loaded.files),
-        "snapshot": loaded.snapshot,
-        "offset": None if place is None else place.offset,
-        "epoch": None if place is None else place.epoch,
-        "timestamp_ms": None if place is None else place.timestamp_ms,
-    }
+    return exit_codes.UNKNOWN if says_empty(found) else exit_codes.DONE
 
 
 def show_secrets_option(function: Function) -> Function:
@@ -134,44 +87,11 @@ def check_sources(sources: tuple[str, ...], from_cluster: bool) -> None:
 
 
 @contextmanager
-def log_files(
-    sources: tuple[str, ...],
-    connection: ConnectionArguments,
-    *,
-    from_cluster: bool,
-    checkpoints: bool,
-    from_offset: int | None = None,
-    to_offset: int | None = None,
-    whole: bool = False,
-) -> Iterator[Iterator[LogFile]]:
-    """The files of the sources in order, or of the live cluster; each is to be read before the next is asked for.
-
-    `whole`: of a cluster all that its log still has, and not only what stands behind the newest snapshot.
-    """
-    from kafkactl.adapters.logs.source import SEGMENT, cluster_files
-
+def log_place(sources: tuple[str, ...], connection: ConnectionArguments, *, from_cluster: bool) -> Iterator[LogPlace]:
+    """Where the log is read from: the sources, or the live cluster. Raises UsageError unless it is one of them."""
     check_sources(sources, from_cluster)
     if not from_cluster:
-        opened = opened_sources(sources)
-        yield (file for source in opened for file in _needed(source, checkpoints, from_offset or 0))
+        yield sources
         return
     with open_client(connection) as client:
-        found = cluster_files(client, from_offset=from_offset, up_to=to_offset, whole=whole)
-        yield (file for file in found if checkpoints or file.kind == SEGMENT)
-
-
-def _needed(source: LogSource, checkpoints: bool, from_offset: int) -> Iterator[LogFile]:
-    """The files of a source without the segments that end before an offset."""
-    from kafkactl.adapters.logs.source import SEGMENT, segments_from
-
-    needed = {file.name for file in segments_from(source.segments, from_offset)}
-    for file in source.files(checkpoints=checkpoints):
-        if file.kind != SEGMENT or file.name in needed:
-            yield file
-
-
-def opened_sources(sources: tuple[str, ...]) -> list[LogSource]:
-    """What the paths name. Raises InputError for the first that is no metadata log."""
-    from kafkactl.adapters.logs.source import open_source
-
-    return [open_source(path) for path in dict.fromkeys(sources)]
+        yield client

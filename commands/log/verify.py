@@ -21,7 +21,7 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.storage.log_check import NodeLog
+    from kafkactl.operations.log.verify import LogVerification
 
 
 @leaf_command(
@@ -53,61 +53,27 @@ def command(*, sources: tuple[str, ...], from_cluster: bool, connection: Connect
     valid part ends at the highest epoch and offset. With --from-cluster the log of the active
     controller is one of them. Exit code 6 if there was no record to check.
     """
-    from kafkactl.adapters.logs.check import read_node_log
-    from kafkactl.findings import blockers
-    from kafkactl.storage.log_compare import check_logs, divergences, may_agree, nothing_learned, ranking, reference_of
-
     if not sources and not from_cluster:
         raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
-    nodes = [read_node_log(path) for path in dict.fromkeys(sources)]
-    if from_cluster:
-        nodes.append(_live(connection))
-    findings = check_logs(nodes)
-    several = len(nodes) > 1 and may_agree(nodes)
-    ranked = ranking(nodes) if several else []
-    reference = reference_of(ranked) if several else None
-    code = exit_codes.UNKNOWN if nothing_learned(nodes) else exit_codes.DONE
+    verified = _verified(sources, connection, from_cluster)
+    code = exit_codes.UNKNOWN if verified.is_empty else exit_codes.DONE
     emit(
         "log.verify",
-        {
-            "sources": nodes,
-            "reference": None if reference is None else reference.path,
-            "ranking": [
-                {
-                    "path": node.path,
-                    "rank": at + 1,
-                    "end_offset": node.place[1],
-                    "last_epoch": node.place[0],
-                    "is_damaged": node.trouble is not None,
-                }
-                for at, node in enumerate(ranked)
-            ],
-            "divergences": [
-                {
-                    "path": node.path,
-                    "offset": parted.offset,
-                    "epoch": parted.epoch,
-                    "reference_epoch": parted.other_epoch,
-                    "offsets_behind": node.kept.end_offset - parted.offset,
-                }
-                for node, parted in (divergences(nodes, reference) if several else ())
-            ],
-            "findings": findings,
-        },
+        verified.to_dict(),
         render=_show,
-        exit_code=exit_codes.PROBLEMS_FOUND if blockers(findings) else code,
+        exit_code=exit_codes.PROBLEMS_FOUND if verified.has_problems else code,
         listing="sources",
     )
 
 
-def _live(connection: ConnectionArguments) -> NodeLog:
-    from kafkactl.adapters.logs.check import read_node_log
-    from kafkactl.adapters.logs.live import saved_log
+def _verified(sources: tuple[str, ...], connection: ConnectionArguments, from_cluster: bool) -> LogVerification:
     from kafkactl.commands.framework.deadline import ends_clean
-    from kafkactl.frozen import changed
+    from kafkactl.operations.log.verify import verify_logs
 
-    with ends_clean(), open_client(connection) as client, saved_log(client) as folder:
-        return changed(read_node_log(folder), path=title_of_cluster(connection))
+    if not from_cluster:
+        return verify_logs(sources)
+    with ends_clean(), open_client(connection) as client:
+        return verify_logs(sources, client=client, client_name=title_of_cluster(connection))
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

@@ -1,0 +1,133 @@
+"""The state of a cluster that its metadata log comes to: load it, show it, compare two, and check one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from kafkactl.adapters.logs import image as loading
+from kafkactl.adapters.logs.image import LoadedImage, Point, joined, replay_files
+from kafkactl.findings import Finding, blockers
+from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.dump.findings import empty_log, has_records
+from kafkactl.metadata.image.json import PART_NAMES, image_json, image_sha256, image_text
+from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.image.redact import SECRET_PARTS, redacted_part
+from kafkactl.operations.log.places import LogPlace, client_of_place, log_files, opened_sources
+from kafkactl.shown import json_text
+
+
+def load_image(
+    place: LogPlace,
+    *,
+    at: int | None = None,
+    at_time_ms: int | None = None,
+    whole: bool = False,
+    past_damage: bool = False,
+) -> LoadedImage:
+    """The state that a metadata log comes to: at its end, after the record at offset `at`, or at `at_time_ms`.
+
+    `place` is a folder such as /disk1/__cluster_metadata-0, single files of one log, or a client of a live cluster.
+    The newest snapshot before that point is taken, and the records behind it are applied; with `whole` as much of the
+    log as there is, so that findings are about all of it. A damaged batch ends the log, as it does for a node of
+    Kafka; with `past_damage` what can be read after it is applied, too.
+
+    The result has `image` (kafkactl.metadata.image.model), where it comes from, and `findings`: a blocker says that
+    the state cannot be trusted. Raises InputError for a place that is not a metadata log, and where the log does not
+    reach to the point; UnreachableError for a cluster that does not answer; ValueError for both `at` and `at_time_ms`.
+    """
+    if at is not None and at_time_ms is not None:
+        raise ValueError("load_image: at and at_time_ms exclude each other")
+    point = Point(offset=at, timestamp_ms=at_time_ms)
+    name = "the log of the cluster"
+    if client_of_place(place) is not None:
+        files = log_files(place, checkpoints=True, to_offset=at)
+        loaded = replay_files(files, point, name=name, past_damage=past_damage)
+    else:
+        source = joined(opened_sources(place))
+        name, loaded = source.name, loading.load_image(source, point, whole=whole, past_damage=past_damage)
+    if not point.is_end or has_records(loaded.counts) or blockers(loaded.findings):
+        return loaded
+    return changed(loaded, findings=(*loaded.findings, empty_log(name)))
+
+
+def provenance(loaded: LoadedImage) -> dict[str, Any]:
+    """Where an image is from, as every answer has it: files, snapshot, offset, epoch and time of its last record."""
+    place = loaded.position
+    return {
+        "files": list(loaded.files),
+        "snapshot": loaded.snapshot,
+        "offset": None if place is None else place.offset,
+        "epoch": None if place is None else place.epoch,
+        "timestamp_ms": None if place is None else place.timestamp_ms,
+    }
+
+
+def image_summary(loaded: LoadedImage) -> dict[str, Any]:
+    """The answer `log.image` without the image itself and the findings: provenance, SHA-256, and how much there is.
+
+    The SHA-256 is of the state with its secrets: equal states have equal ones.
+    """
+    return {**provenance(loaded), "sha256": image_sha256(loaded.image), "counts": _counts(loaded.image)}
+
+
+def image_to_dict(image: Image, *, show_secrets: bool = False) -> dict[str, Any]:
+    """The whole state as JSON values. A large cluster's takes hundreds of megabytes: see `image_pieces`."""
+    shown = image_json(image)
+    if show_secrets:
+        return shown
+    return {part: value if value is None else redacted_part(part, value) for part, value in shown.items()}
+
+
+def image_pieces(image: Image, *, show_secrets: bool = False) -> Iterator[str]:
+    """The canonical JSON text of the state, in pieces; equal states give equal texts."""
+    heads = {f'{"{" if name == PART_NAMES[0] else ","}"{name}":': name for name in PART_NAMES}
+    part = ""
+    for piece in image_text(image):
+        if piece in heads:
+            part = heads[piece]
+            yield piece
+        elif not show_secrets and part in SECRET_PARTS and piece != "}":
+            yield json_text(redacted_part(part, json.loads(piece)), compact=True)
+        else:
+            yield piece
+
+
+def _counts(image: Image) -> dict[str, int]:
+    return {
+        "brokers": len(image.brokers),
+        "fenced_brokers": sum(broker.fenced for broker in image.brokers.values()),
+        "controllers": len(image.controllers),
+        "topics": len(image.topics),
+        "partitions": image.partition_count(),
+        "leaderless_partitions": image.leaderless_count(),
+        "configs": sum(map(len, image.configs.values())),
+        "client_quotas": sum(map(len, image.client_quotas.values())),
+        "acls": len(image.acls),
+        "scram_credentials": len(image.scram),
+        "delegation_tokens": len(image.delegation_tokens),
+    }
+
+
+@frozen
+class LintResult:
+    """What does not fit together in a log and in the state that it comes to."""
+
+    loaded: LoadedImage
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `log.lint`."""
+        return {
+            **provenance(self.loaded),
+            "records": dict(self.loaded.counts),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def lint(loaded: LoadedImage) -> LintResult:
+    """Check a state that was loaded `whole`: records that contradict others, leaders outside the ISR, and the like."""
+    from kafkactl.metadata.image import lint as rules
+
+    return LintResult(loaded=loaded, findings=(*loaded.findings, *rules.lint(loaded.image)))

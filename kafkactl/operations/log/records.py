@@ -1,0 +1,118 @@
+"""The records of a metadata log, one by one, without holding them: a log has millions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.errors import InputError
+from kafkactl.metadata.dump.findings import dump_findings, empty_log, torn_tail
+from kafkactl.metadata.dump.lines import LineMaker, Wanted, record_type_names
+from kafkactl.metadata.log.keys import Key, KeyFilter
+from kafkactl.operations.log.places import LogPlace, log_files
+from kafkactl.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+
+
+class RecordDump:
+    """The records that `dump_records` selects; iterate over `records` or `texts`, once.
+
+    `findings` says what could not be read of what was iterated over so far. Each folder is a log of its own.
+    """
+
+    def __init__(self, place: LogPlace, wanted: Wanted, *, checkpoints: bool, show_secrets: bool) -> None:
+        self._place = place
+        self._wanted = wanted
+        self._checkpoints = checkpoints
+        self._maker = LineMaker(wanted, hide=not show_secrets)
+        self._read: list[str] = []
+        self._is_empty = wanted == Wanted()
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Each record as JSON values: offset, epoch, timestamp_ms, kind, type, version, data, file."""
+        for file, pieces in self._files():
+            for record in self._maker.objects(pieces, file=file):
+                self._is_empty = False
+                yield record
+
+    def texts(self) -> Iterator[str]:
+        """The same as lines of JSON, some thousand in a text: this is the fast way."""
+        for file, pieces in self._files():
+            for text in self._maker.lines(pieces, file=file):
+                self._is_empty = False
+                yield text
+
+    def _files(self) -> Iterator[tuple[str, Iterable[bytes]]]:
+        wanted = self._wanted
+        folder: PurePath | None = None
+        files = log_files(
+            self._place,
+            checkpoints=self._checkpoints,
+            from_offset=None if wanted.key is not None else wanted.from_offset,
+            to_offset=wanted.to_offset,
+            whole=True,
+        )
+        for file in files:
+            self._read.append(file.name)
+            if folder not in (None, PurePath(file.name).parent):
+                self._maker.end_log()
+            folder = PurePath(file.name).parent
+            if file.kind == "segment" and wanted.none(file.base_offset or 0, 2**63):
+                continue
+            self._maker.begin(file.kind, file.base_offset)
+            yield file.name, file.pieces()
+        self._maker.end_log()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Damage, missing records, and that there was no record at all; complete after the last record."""
+        maker = self._maker
+        found = [*dump_findings(maker.problems, maker.problem_count), *map(torn_tail, maker.tails)]
+        if self._is_empty:
+            found.append(empty_log(", ".join(self._read) or "without segments", what="record in what was read"))
+        return found
+
+
+def dump_records(
+    place: LogPlace,
+    *,
+    types: Iterable[str] = (),
+    key: str | None = None,
+    from_offset: int | None = None,
+    to_offset: int | None = None,
+    checkpoints: bool = False,
+    show_secrets: bool = False,
+) -> RecordDump:
+    """The records of a log, in order: all, or those of these types, about a key, from one offset to another (both in).
+
+    `types` are names such as TopicRecord or TOPIC_RECORD; `key` is a topic, id, broker or user by its bare name.
+    Checkpoints of a folder are read with `checkpoints`; their offsets are their own. Nothing is read before the
+    result is iterated over. Raises InputError `no-such-record-type`; iterating raises InputError and UnreachableError.
+    """
+    wanted = Wanted(
+        types=_types(types),
+        key=None if key is None else KeyFilter(Key(sorts=None, name=key)),
+        from_offset=from_offset,
+        to_offset=to_offset,
+    )
+    return RecordDump(place, wanted, checkpoints=checkpoints, show_secrets=show_secrets)
+
+
+def _types(names: Iterable[str]) -> frozenset[str] | None:
+    """The record types with these names, kafkactl's or those of Kafka's tool, `Record` optional. Raises InputError."""
+    known = {name.lower(): name for name in record_type_names()}
+    found = set()
+    for name in names:
+        word = name.replace("_", "").lower()  # Kafka's tool prints REGISTER_BROKER_RECORD
+        match = known.get(word) or known.get(f"{word}record")
+        if match is None:
+            raise InputError(
+                f"there is no record type {name!r}.{did_you_mean(name, list(known.values()))}",
+                id="no-such-record-type",
+                next_step="Types are called as in the output: " + ", ".join(known.values()),
+            )
+        found.add(match)
+    return frozenset(found) or None

@@ -1,0 +1,32 @@
+"""The state of a cluster as a tree of folders and files, as kafka-metadata-shell shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.adapters.logs.image import LoadedImage
+from kafkactl.metadata.image import tree
+from kafkactl.metadata.image.tree import File, Folder, Node
+from kafkactl.operations.log.image import provenance
+
+__all__ = ["File", "Folder", "Node", "absolute_path", "browse", "find", "walk"]
+
+
+def browse(loaded: LoadedImage, *, show_secrets: bool = False) -> Folder:
+    """The root of the tree of a state that `load_image` gave."""
+    return tree.tree_of(loaded.image, provenance=provenance(loaded), hide=not show_secrets)
+
+
+def find(root: Folder, path: str) -> Node:
+    """The folder or file at a path from the root, such as /image/topics/byName/orders. Raises InputError."""
+    return tree.find(root, path)
+
+
+def absolute_path(path: str) -> str:
+    """The path from the root without `.`, `..` and double slashes."""
+    return "/" + "/".join(tree.resolved(path))
+
+
+def walk(node: Node, path: str) -> Iterator[tuple[str, Node]]:
+    """Everything below a node, with its path; `path` is that of the node."""
+    return tree.walk(node, path)
