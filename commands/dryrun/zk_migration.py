@@ -56,7 +56,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     check_targets(common)
     static = read_config(common)
     named = None if common.kafka_version is None else find_release(common.kafka_version)
-    source = read_copy_source(common.sources[0], chroot=chroot, properties=static or {}, timeout_ms=_limit_ms())
+    source = read_copy_source(common.sources[0], chroot=chroot, config=common.config, timeout_ms=_limit_ms())
     release = named or seen_release(source)
     forecast = forecast_of(source, release, static, is_named=named is not None)
     loaded = replayed(forecast, engine, common.master)

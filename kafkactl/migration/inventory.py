@@ -20,6 +20,7 @@ from kafkactl.frozen import changed, frozen
 from kafkactl.migration.hooks.templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
 from kafkactl.migration.hooks.words import Verb, check_template, parse_template
 from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.protocol.text.toml_lines import in_line
 from kafkactl.storage.fleet.inventory_tables import (
     Key,
     a_node_id,
@@ -270,8 +271,8 @@ def _placed(node: InventoryNode, file: str, problems: list[str]) -> InventoryNod
         log_dirs = tuple(str(folder / directory) for directory in node.log_dirs)
         return changed(node, config=str(folder / node.config), log_dirs=log_dirs)
     problems += [
-        f"{node.name}: log_dirs: {directory!r} is not an absolute path without '..'"
-        for directory in node.log_dirs
+        f"{node.name}: log_dirs: text {number} of the list is not an absolute path without '..'"
+        for number, directory in enumerate(node.log_dirs, 1)
         if not directory.startswith("/") or ".." in directory.split("/")
     ]
     return changed(node, log_dirs=tuple(_normal(directory) for directory in node.log_dirs))
@@ -321,9 +322,9 @@ def _variables(table: Mapping[str, Any], where: str, problems: list[str]) -> dic
     found = {}
     for name, value in table.items():
         if isinstance(value, bool) or not isinstance(value, str | int):
-            problems.append(f"{where}variables: {name}: expected a text or a whole number")
+            problems.append(f"{where}variables: {name}{in_line(table, name)}: expected a text or a whole number")
         elif not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            problems.append(f"{where}variables: {name!r} is no name: letters, digits and _ only")
+            problems.append(f"{where}variables: {name!r}{in_line(table, name)} is no name: letters, digits and _ only")
         else:
             found[name] = str(value)
     return found
@@ -336,7 +337,7 @@ def _commands(table: Mapping[str, Any], where: str, problems: list[str]) -> Iter
         try:
             yield verb, parse_template(table[verb.value], where=verb.value)
         except InputError as error:
-            problems.append(where + error.message)
+            problems.append(f"{where}{error.message}{in_line(table, verb.value)}")
 
 
 def _unknown_places(commands: Mapping[Verb, tuple[str, ...]], variables: Iterable[str], where: str) -> Iterator[str]:

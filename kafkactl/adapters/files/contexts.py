@@ -120,20 +120,22 @@ def parse_contexts(data: bytes, *, file: str) -> Contexts:
 
     Raises InputError `malformed-contexts-file`.
     """
-    import tomli
+    from kafkactl.protocol.text.toml_lines import in_line, read_toml
 
     try:
-        content = tomli.loads(data.decode("utf-8"))
+        content = read_toml(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise _malformed(file, "it is not UTF-8 text") from None
     except (ValueError, RecursionError) as error:
         raise _malformed(file, f"it is not TOML that can be read: {error}") from None
     for key in content:
         if key not in ("current", "contexts"):
-            raise _malformed(file, f"{key!r} is no key of it: expected were current and [contexts.NAME]")
+            line = in_line(content, key)
+            raise _malformed(file, f"{key!r}{line} is no key of it: expected were current and [contexts.NAME]")
     current, tables = content.get("current"), content.get("contexts", {})
     if not isinstance(current, str | None) or not isinstance(tables, dict):
-        raise _malformed(file, "current is a text, and contexts are tables [contexts.NAME]")
+        lines = "".join(in_line(content, key) for key in ("current", "contexts") if key in content)
+        raise _malformed(file, f"current is a text, and contexts are tables [contexts.NAME]{lines}")
     return Contexts(
         file=file, current=current, by_name={name: _context(file, name, table) for name, table in tables.items()}
     )
@@ -181,17 +183,20 @@ def _context(file: str, name: str, table: Any) -> Context:
 
 
 def _problems(name: str, table: Any) -> Iterator[str]:
+    from kafkactl.protocol.text.toml_lines import in_line
+
     where = f"[contexts.{name}]"
     if not isinstance(table, dict):
         yield f"{where} is no table"
         return
     for key, value in table.items():
         if key not in CONTEXT_KEYS:
-            yield f"{where} has a key {key!r}: expected were {', '.join(CONTEXT_KEYS)}; logins belong into the " + (
-                "command_config file"
+            yield (
+                f"{where} has a key {key!r}{in_line(table, key)}: expected were {', '.join(CONTEXT_KEYS)}; logins"
+                " belong into the command_config file"
             )
         elif not isinstance(value, str) or not value:
-            yield f"{where} {key} is no text"
+            yield f"{where} {key}{in_line(table, key)} is no text"
     if "bootstrap_server" in table and "bootstrap_controller" in table:
         yield f"{where} names brokers and controllers: keep one of bootstrap_server and bootstrap_controller"
 

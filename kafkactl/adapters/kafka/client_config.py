@@ -8,6 +8,7 @@ Sources: clients `AdminClientConfig`, `SslConfigs`, `SaslConfigs`, `DefaultSslEn
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.frozen import changed, frozen
 from kafkactl.protocol.text.client_properties import ClientProperties, client_keys, read_client_properties
+from kafkactl.protocol.text.places import key_lines, place, placed
 from kafkactl.protocol.text.properties import parse_properties
 
 
@@ -44,12 +46,13 @@ class SecurityProtocol(Enum):
 
 @frozen
 class ClientConfig:
-    """A client's file, read and understood. Its repr holds no secret."""
+    """A client's file, read and understood. Its repr holds no secret. `lines` are those of its keys, from 1."""
 
     file: str
     protocol: SecurityProtocol
     properties: ClientProperties
     findings: tuple[Finding, ...]
+    lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def limits(self, timeout_ms: float | None = None) -> Limits:
         """The limits that the file sets; `timeout_ms` is that of the command, where it has one."""
@@ -62,7 +65,14 @@ class ClientConfig:
         )
 
     def access(self) -> Access:
-        """How to get in, with stores and tokens read from their files now. Raises InputError."""
+        """How to get in, with stores and tokens read from their files now.
+
+        Raises InputError, which names the file and the line of the key that it is about.
+        """
+        with placed(self.file, self.lines):
+            return self._access()
+
+    def _access(self) -> Access:
         access = Access(
             client_id=self.properties.get("client.id") or "kafkactl",
             setup_timeout_ms=self.properties.get("socket.connection.setup.timeout.ms", DEFAULT_SETUP_TIMEOUT_MS),
@@ -134,24 +144,29 @@ def read_client_config(data: bytes, *, file: str) -> ClientConfig:
     Raises InputError `invalid-client-property`, `unresolved-config-provider`, DecodeError `malformed-unicode-escape`.
     """
     parsed = parse_properties(data, file=file)
-    config = client_config_of(_resolved(parsed.mapping, file), file=file)
+    lines = key_lines(parsed)
+    config = client_config_of(_resolved(parsed.mapping, file, lines), file=file, lines=lines)
     return changed(config, findings=tuple(one.finding(file) for one in parsed.warnings) + config.findings)
 
 
-def client_config_of(given: Mapping[str, str], *, file: str) -> ClientConfig:
-    """Understand properties that come from `file`. Raises InputError `invalid-client-property`."""
-    properties = read_client_properties(given, file=file)
+def client_config_of(given: Mapping[str, str], *, file: str, lines: Mapping[str, int] | None = None) -> ClientConfig:
+    """Understand properties that come from `file`, `lines` of it. Raises InputError `invalid-client-property`."""
+    lines = lines or {}
+    properties = read_client_properties(given, file=file, lines=lines)
     name = properties.get("security.protocol", "PLAINTEXT").upper()
     if name not in SecurityProtocol.__members__:
         raise InputError(
-            f"{file}: the value of security.protocol is none of {', '.join(SecurityProtocol.__members__)}",
+            f"{place(file, 'security.protocol', lines)}: the value of security.protocol is none of"
+            f" {', '.join(SecurityProtocol.__members__)}",
             id="invalid-client-property",
             next_step="Set it to the protocol of the listener.",
         )
-    return ClientConfig(file=file, protocol=SecurityProtocol[name], properties=properties, findings=properties.findings)
+    return ClientConfig(
+        file=file, protocol=SecurityProtocol[name], properties=properties, findings=properties.findings, lines=lines
+    )
 
 
-def _resolved(given: Mapping[str, str], file: str) -> Mapping[str, Any]:
+def _resolved(given: Mapping[str, str], file: str, lines: Mapping[str, int]) -> Mapping[str, Any]:
     if "config.providers" not in given:
         return given
     from kafkactl.adapters.files.config_providers import resolve
@@ -163,13 +178,14 @@ def _resolved(given: Mapping[str, str], file: str) -> Mapping[str, Any]:
         if key is not None and key.use == "used":
             # A login line that names a provider may hold a password beside it, and the problem's words show the line.
             is_secret = key.type == "PASSWORD"
-            _unresolved(file, f"a config provider cannot tell {key.name}" if is_secret else problem.words)
+            words = f"a config provider cannot tell {key.name}" if is_secret else problem.words
+            _unresolved(place(file, key.name, lines), words)
     return found.given
 
 
-def _unresolved(file: str, words: str) -> NoReturn:
+def _unresolved(where: str, words: str) -> NoReturn:
     raise InputError(
-        f"{file}: {words}",
+        f"{where}: {words}",
         id="unresolved-config-provider",
         next_step="Write the value into the file, or run where its provider can be read.",
     )

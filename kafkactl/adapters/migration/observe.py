@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.kafka.cluster_view import Role
@@ -37,7 +36,6 @@ from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.zktree.json import BrokenError, parse_json
 from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.znode import Znode
-from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.wording import some
 
 _PATIENCE_MS: Final = 15_000.0  # for what hooks answer and logs hold, so that a slow one does not eat all of the time
@@ -133,16 +131,14 @@ class _Looking:
 
     def tree(self) -> Tree | None:
         """The whole tree; None where ZooKeeper is not reached."""
-        from kafkactl.adapters.zookeeper.client import open_zookeeper, zookeeper_settings
+        from kafkactl.adapters.zookeeper.client import open_zookeeper
+        from kafkactl.adapters.zookeeper.settings import load_zookeeper_settings, zookeeper_settings
 
         place = self._inventory.zookeeper
-        properties: Mapping[str, str] = {}
-        if place.config is not None:
-            path = self._folder / place.config
-            properties = parse_properties(
-                read_input(path, "ZooKeeper settings", InputKind.CLIENT_CONFIG), file=str(path)
-            ).mapping
-        settings = zookeeper_settings(properties, read_only=True)
+        if place.config is None:
+            settings = zookeeper_settings({}, read_only=True)
+        else:
+            settings = load_zookeeper_settings(self._folder / place.config, read_only=True)
         try:
             with open_zookeeper(
                 place.connect,

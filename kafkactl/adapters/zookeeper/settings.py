@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_whole
+from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
 from kafkactl.adapters.net.tls import Store, TlsSettings
 from kafkactl.adapters.net.tls_properties import not_supported
 from kafkactl.adapters.net.transport import Address
@@ -20,6 +21,8 @@ from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
 from kafkactl.protocol.text.java_text import parse_int
+from kafkactl.protocol.text.places import key_lines, placed
+from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.shown import if_plain
 
 DEFAULT_PORT: Final = 2181
@@ -115,6 +118,16 @@ def zookeeper_settings(properties: Mapping[str, str], *, read_only: bool = False
     )
 
 
+def load_zookeeper_settings(path: Path, *, read_only: bool = False) -> ZooKeeperSettings:
+    """The settings of a file.
+
+    Raises InputError `input-file-unreadable`, and what `zookeeper_settings` raises, with the file and the line.
+    """
+    parsed = parse_properties(read_input(path, "ZooKeeper settings", InputKind.CLIENT_CONFIG), file=str(path))
+    with placed(str(path), key_lines(parsed)):
+        return zookeeper_settings(parsed.mapping, read_only=read_only)
+
+
 def _session_timeout(properties: Mapping[str, str]) -> int:
     text = properties.get("zookeeper.session.timeout.ms", str(SESSION_TIMEOUT_MS)).strip()
     number = parse_int(text)
@@ -170,7 +183,7 @@ def _login(properties: Mapping[str, str]) -> Login | None:
     inline = properties.get("zookeeper.sasl.jaas.config")
     file = properties.get("java.security.auth.login.config")
     if inline is not None:
-        return _digest(parse_jaas(inline))
+        return _digest(_parsed(inline))
     if file is None:
         return None
     section = properties.get("zookeeper.sasl.clientconfig", "Client")
@@ -180,6 +193,14 @@ def _login(properties: Mapping[str, str]) -> Login | None:
         place = if_plain(file, "the file of java.security.auth.login.config")
         raise _no_login(f"{place} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
     return _digest(parse_jaas(_section(text, section, file)))
+
+
+def _parsed(line: str) -> JaasEntry:
+    try:
+        return parse_jaas(line)
+    except InputError as error:  # it calls the line by its name in a client's file
+        message = error.message.replace("sasl.jaas.config", "zookeeper.sasl.jaas.config", 1)
+        raise InputError(message, id=error.id, next_step=error.next_step) from None
 
 
 def _section(text: str, name: str, file: str) -> str:

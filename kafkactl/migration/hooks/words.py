@@ -74,7 +74,7 @@ def parse_template(given: Any, *, where: str) -> tuple[str, ...]:
         try:
             words = tuple(shlex.split(given))
         except ValueError as error:
-            raise _invalid(where, f"{given!r} cannot be split into words: {error}") from None
+            raise _invalid(where, f"it cannot be split into words: {error}") from None
     elif isinstance(given, Sequence) and all(isinstance(one, str) for one in given):
         words = tuple(given)
     else:
@@ -87,14 +87,14 @@ def parse_template(given: Any, *, where: str) -> tuple[str, ...]:
 def placeholders(template: Iterable[str], *, where: str) -> frozenset[str]:
     """The names that a template uses. Raises InputError `hook-template-invalid` for a brace that is none of its."""
     found = set()
-    for word in template:
+    for number, word in enumerate(template, 1):
         for match in _PLACE.finditer(word):
             if match[0] in "{}":
-                raise _invalid(where, f"{word!r} has a single brace; write {{{{ or }}}} for the character")
+                raise _invalid(where, f"word {number} has a single brace; write {{{{ or }}}} for the character")
             if match[1] is not None:
                 found.add(match[1])
             if match[2] == "*" and match[0] != word:
-                raise _invalid(where, f"{match[0]} must be a word of its own, it stands in {word!r}")
+                raise _invalid(where, f"{match[0]} must be a word of its own, it is a part of word {number}")
     return frozenset(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
@@ -46,12 +46,10 @@ class CopySource:
     secrets: tuple[str, ...] | None = field(default=None, repr=False)
 
 
-def read_copy_source(
-    source: str, *, chroot: str | None, properties: Mapping[str, str], timeout_ms: float
-) -> CopySource:
+def read_copy_source(source: str, *, chroot: str | None, config: str | None, timeout_ms: float) -> CopySource:
     """The tree behind a SOURCE: a saved tree, a folder with one (an observation), or `host:port/chroot`.
 
-    `properties` are those of a node, for TLS and SASL. Raises InputError, and UnreachableError for a live one.
+    `config` is the file of a node, for TLS and SASL. Raises InputError, and UnreachableError for a live one.
     """
     path = Path(source)
     release = secrets = raw = None
@@ -67,7 +65,7 @@ def read_copy_source(
             chroot = chroot_seen(raw, (one.path for one in saved.znodes))
         tree = tree_of(saved.znodes, chroot)
         return CopySource(name=source, tree=tree, findings=saved.findings, release=release, secrets=secrets)
-    return CopySource(name=source, tree=_live(source, chroot, properties, timeout_ms))
+    return CopySource(name=source, tree=_live(source, chroot, config, timeout_ms))
 
 
 def _observed(folder: Path) -> RawObservation | None:
@@ -100,9 +98,9 @@ def _is_connect(source: str) -> bool:
         return False
 
 
-def _live(source: str, chroot: str | None, properties: Mapping[str, str], timeout_ms: float) -> Tree:
+def _live(source: str, chroot: str | None, config: str | None, timeout_ms: float) -> Tree:
     from kafkactl.adapters.zookeeper.client import open_zookeeper
-    from kafkactl.adapters.zookeeper.settings import parse_connect, zookeeper_settings
+    from kafkactl.adapters.zookeeper.settings import load_zookeeper_settings, parse_connect, zookeeper_settings
 
     connect = parse_connect(source)
     if chroot is not None and connect.chroot and chroot.rstrip("/") != connect.chroot:
@@ -113,7 +111,10 @@ def _live(source: str, chroot: str | None, properties: Mapping[str, str], timeou
         )
     if chroot:
         connect = changed(connect, chroot="/" + chroot.strip("/") if chroot.strip("/") else "")
-    settings = zookeeper_settings(properties, read_only=True)
+    if config is None:
+        settings = zookeeper_settings({}, read_only=True)
+    else:
+        settings = load_zookeeper_settings(Path(config), read_only=True)
     with open_zookeeper(connect, settings=settings, timeout_ms=timeout_ms) as zookeeper:
         return zookeeper.read_tree(acls=False)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.entropy import random_uuid
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
 from kafkactl.adapters.migration.live import LiveWorld, read_beside
@@ -15,7 +14,12 @@ from kafkactl.adapters.migration.observe import observe
 from kafkactl.adapters.migration.operator_files import FilesOfOperator
 from kafkactl.adapters.migration.saved import observation_from
 from kafkactl.adapters.zookeeper.link import read_only
-from kafkactl.adapters.zookeeper.settings import ZooKeeperSettings, parse_connect, zookeeper_settings
+from kafkactl.adapters.zookeeper.settings import (
+    ZooKeeperSettings,
+    load_zookeeper_settings,
+    parse_connect,
+    zookeeper_settings,
+)
 from kafkactl.errors import UnreachableError
 from kafkactl.migration.driver.files import RenderedFiles
 from kafkactl.migration.driver.ports import Patience, Tell
@@ -25,7 +29,6 @@ from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.render.hand_edits import HandEdits
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.wording import file_name_of
 
 _IBP: Final = "inter.broker.protocol.version"
@@ -115,13 +118,9 @@ def _beside(inventory: Inventory, name: str | None) -> str | None:
 
 
 def _settings(inventory: Inventory) -> ZooKeeperSettings:
-    properties: Mapping[str, str] = {}
-    if inventory.zookeeper.config is not None:
-        path = Path(read_beside(inventory, inventory.zookeeper.config))
-        properties = parse_properties(
-            read_input(path, "ZooKeeper settings", InputKind.CLIENT_CONFIG), file=str(path)
-        ).mapping
-    return zookeeper_settings(properties)
+    if inventory.zookeeper.config is None:
+        return zookeeper_settings({})
+    return load_zookeeper_settings(Path(read_beside(inventory, inventory.zookeeper.config)))
 
 
 def _look(inventory: Inventory) -> Observation:

@@ -19,6 +19,7 @@ from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
+from kafkactl.protocol.text.places import place
 from kafkactl.schema.source import read_data
 
 _PROVIDERS = "config.providers."
@@ -68,10 +69,12 @@ def other_tls(properties: ClientProperties) -> list[str]:
     ]
 
 
-def read_client_properties(given: Mapping[str, str], *, file: str) -> ClientProperties:
-    """The values of a file's keys.
+def read_client_properties(
+    given: Mapping[str, str], *, file: str, lines: Mapping[str, int] | None = None
+) -> ClientProperties:
+    """The values of a file's keys; `lines` are theirs, from 1, where they are known.
 
-    Raises InputError `invalid-client-property` that names every value that Kafka would refuse.
+    Raises InputError `invalid-client-property` that names every value that Kafka would refuse, with its line.
     """
     values: dict[str, Any] = {}
     wrong: list[str] = []
@@ -81,13 +84,12 @@ def read_client_properties(given: Mapping[str, str], *, file: str) -> ClientProp
             continue
         value = _PARSERS[key.type](text)
         if value is None or (key.min is not None and value < key.min):
-            wrong.append(
-                f"the value of {name} is no {key.type.lower()}" + ("" if key.min is None else f" from {key.min} on")
-            )
+            least = "" if key.min is None else f" from {key.min} on"
+            wrong.append(f"{place(file, name, lines or {})}: the value of {name} is no {key.type.lower()}{least}")
         values[name] = value
     if wrong:
         raise InputError(
-            f"{file}: {'; '.join(wrong)}",
+            "; ".join(wrong),
             id="invalid-client-property",
             next_step="Correct the file; the keys and types are those of Kafka's admin client.",
         )

@@ -20,6 +20,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.metadata.image.redact import is_secret_text
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.properties import NOTHING, Properties, PropertyWarning, parse_properties
 from kafkactl.quorum.voters import StaticVoter
@@ -34,7 +35,7 @@ from kafkactl.storage.config.keys import (
 )
 from kafkactl.storage.config.listeners import Listener
 from kafkactl.storage.config.rules import check_config
-from kafkactl.storage.config.values import Resolve, resolve_values
+from kafkactl.storage.config.values import Resolve, named_variables, resolve_values
 from kafkactl.storage.config.view import ConfigView, overlooks_text_before_host
 from kafkactl.values import Endpoint
 
@@ -127,6 +128,7 @@ def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resol
     problems = _as_written([*elsewhere.problems, *found, *check_config(view)], properties)
     warnings = [warning.finding(file) for warning in properties.warnings if _matters(warning, keys)]
     suspect = [*elsewhere.warnings, *_unknown_keys(properties, view), *([] if problems else _odd_directories(view))]
+    suspect = _as_written(suspect, properties)
     warnings += [_finding(problem, properties, file, severity=Severity.WARNING) for problem in suspect]
     if problems:
         raise _error(file, [_finding(problem, properties, file) for problem in problems], warnings)
@@ -212,8 +214,8 @@ def _error(file: str, findings: list[Finding], warnings: Iterable[Finding] = ())
 
 
 def _as_written(problems: Iterable[Problem], properties: Properties) -> list[Problem]:
-    """Problems in terms of the file: one of two ids that is a copy of the other is not told of, and where `${…}`
-    stands in a value that Kafka takes literally, the next step says so."""
+    """Problems in terms of the file: one of two ids that is a copy of the other is not told of, where `${…}` stands in
+    a value that Kafka takes literally, the next step says so, and none shows a value that looks like a secret."""
     told = []
     for problem in problems:
         key = problem.key
@@ -222,7 +224,13 @@ def _as_written(problems: Iterable[Problem], properties: Properties) -> list[Pro
         words, next_step = problem.words.replace(problem.key, key), problem.next_step.replace(problem.key, key)
         text = properties.mapping.get(key, "")
         if problem.id != "unresolved-config-provider" and has_variable(text):
-            next_step = f"Kafka takes {text} literally: config.providers does not name its provider, or not its class."
+            next_step = (
+                f"Kafka takes {named_variables(text)} literally: config.providers does not name its provider, or not"
+                " its class."
+            )
+        if is_secret_text(text):  # behind a lost line break, the value of any key holds the login that follows
+            words = f"Invalid value [hidden] for configuration {key}: a part of it looks like a password"
+            next_step = f"Correct {key}."
         told.append(Problem(id=problem.id, key=key, words=words, next_step=next_step))
     return list(dict.fromkeys(told))
 

@@ -114,10 +114,15 @@ def _resolved(text: str, providers: Mapping[str, ConfigProvider], resolve: Resol
     return "".join([*parts, text[at:]])
 
 
+def named_variables(text: str) -> str:
+    """The variables of a value, without what stands between them, which may be a part of a password."""
+    return ", ".join(text[one.start : one.end] for one in variables(text))
+
+
 def _unresolved(key: str, text: str, why: str) -> Problem:
     return Problem(
         id="unresolved-config-provider",
         key=key,
-        words=f"the value of {key}, {text}, comes from a config provider: {why}",
+        words=f"the value of {key}, {named_variables(text)}, comes from a config provider: {why}",
         next_step=f"Write the value of {key} into the file, or run where its provider can be read.",
     )

@@ -132,7 +132,7 @@ FLEET_KEYS: dict[str, Key] = {
     "release_version": Key(a_version),
     "metadata_version": Key(a_version),
     "features": Key(_features),
-    "scram_file": Key(_scram_file, secret=True),
+    "scram_file": Key(_scram_file),
     "mode": Key(one_of("static", "dynamic")),
     "existing_cluster": Key(a_boolean),
     "controller_addresses": Key(some_texts),

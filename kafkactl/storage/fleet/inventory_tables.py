@@ -11,6 +11,7 @@ from typing import Any
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.protocol.text.toml_lines import TomlTable, in_line, read_toml
 
 
 class InventoryError(InputError):
@@ -28,11 +29,10 @@ Reader = Callable[[object], Any]
 
 @frozen(kw_only=False)
 class Key:
-    """One key of a table: how its value is read, whether it must be there, whether an error may show it."""
+    """One key of a table: how its value is read, whether it must be there."""
 
     read: Reader
     required: bool = False
-    secret: bool = False
 
 
 # --- readers --------------------------------------------------------------------------------------------------------
@@ -87,12 +87,10 @@ def one_of(*words: str) -> Reader:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def parse_toml(data: bytes, file: str) -> dict[str, Any]:
+def parse_toml(data: bytes, file: str) -> TomlTable:
     """The document. Raises InventoryError `inventory-not-toml`."""
-    import tomli
-
     try:
-        return tomli.loads(data.decode("utf-8"))
+        return read_toml(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InventoryError(
             f"{file}, byte {error.start}: not UTF-8", id="inventory-not-toml", next_step="Save it as UTF-8."
@@ -127,19 +125,20 @@ def read_table(
 ) -> dict[str, Any]:
     """The values of a table; what is wrong with it is added to `problems`, each beginning with `where`.
 
+    A problem names the key and its line, and not its value: behind a lost quotation mark that may be a password.
     `also` are keys that are known and not wanted here; `other_words` what people write for ours.
     """
     values: dict[str, Any] = {}
     for name, value in table.items():
         key = keys.get(name)
         if key is None:
-            problems.append(f"{where}unknown key {name!r}{did_you_mean(name, (*keys, *also), other_words)}")
+            meant = did_you_mean(name, (*keys, *also), other_words)
+            problems.append(f"{where}unknown key {name!r}{in_line(table, name)}{meant}")
             continue
         try:
             values[name] = key.read(value)
         except ValueError as error:
-            shown = "" if key.secret else f" = {_shown(value)}"
-            problems.append(f"{where}{name}{shown}: expected {error}")
+            problems.append(f"{where}{name}{in_line(table, name)}: expected {error}, found {kind_of(value)}")
     problems.extend(f"{where}{name} is missing" for name, key in keys.items() if key.required and name not in table)
     return values
 
@@ -155,6 +154,17 @@ def did_you_mean(name: str, known: Iterable[str], other_words: Mapping[str, str]
     return f" (did you mean {guess!r}?)" if guess else f" (known: {', '.join(words)})"
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (int, "a whole number"),
+    (float, "a number with a point"),
+    (dict, "a table"),
+    (list, "a list"),
+)
+
+
+def kind_of(value: object) -> str:
+    """What a value of TOML is, for an error that does not show it."""
+    if isinstance(value, str):
+        return "another text" if value.strip() else "an empty text"
+    return next((words for kind, words in _KINDS if isinstance(value, kind)), "a date or a time")

@@ -66,8 +66,8 @@ class TestReading:
             ("contexts = 3", "contexts are tables"),
             ("[contexts]\nprod = 3", "no table"),
             ('[contexts.prod]\nbootstrap_servers = "a:1"', "bootstrap_servers"),
-            ("[contexts.prod]\ncluster_id = 3", "cluster_id is no text"),
-            ('[contexts.prod]\ncluster_id = ""', "cluster_id is no text"),
+            ("[contexts.prod]\ncluster_id = 3", "cluster_id (line 2) is no text"),
+            ('[contexts.prod]\ncluster_id = ""', "cluster_id (line 2) is no text"),
             ('[contexts.prod]\nbootstrap_server = "a:1"\nbootstrap_controller = "b:2"', "keep one"),
         ],
     )

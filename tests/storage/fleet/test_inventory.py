@@ -62,12 +62,12 @@ def test_features_may_be_written_as_kafka_writes_them():
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ('scram_fle = "x"', "unknown key 'scram_fle' (did you mean 'scram_file'?)"),
-        ('scram = "x"', "unknown key 'scram' (did you mean 'scram_file'?)"),
-        ('version = "4.3"', "unknown key 'version' (did you mean 'kafka_version'?)"),
-        ("kafka_version = 4.10", "kafka_version = 4.1: expected a version in quotes"),
-        ('mode = "both"', "mode = 'both': expected one of: static, dynamic"),
-        ('existing_cluster = "yes"', "existing_cluster = 'yes': expected true or false"),
+        ('scram_fle = "x"', "unknown key 'scram_fle' (line 2) (did you mean 'scram_file'?)"),
+        ('scram = "x"', "unknown key 'scram' (line 2) (did you mean 'scram_file'?)"),
+        ('version = "4.3"', "unknown key 'version' (line 2) (did you mean 'kafka_version'?)"),
+        ("kafka_version = 4.10", "kafka_version (line 2): expected a version in quotes"),
+        ('mode = "both"', "mode (line 2): expected one of: static, dynamic, found another text"),
+        ('existing_cluster = "yes"', "existing_cluster (line 2): expected true or false, found another text"),
         ("features = { a = true }", "expected a whole number as the level of a"),
         ("existing_cluster = true", 'existing_cluster = true needs the id of that cluster, not cluster_id = "new"'),
         ('release_version = "4.3"\nmetadata_version = "4.3"', "two words for one thing"),
@@ -82,10 +82,10 @@ def test_problems_of_the_fleet_are_told(line, problem):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("id = -1", "nodes[0] (id -1): id = -1: expected a whole number"),
-        ("id = true", "nodes[0] (id True): id = True: expected a whole number"),
-        ('id = "1"', "nodes[0]: id = '1': expected a whole number"),
-        ('id = 1\nhostname = "x"', "unknown key 'hostname' (did you mean 'host'?)"),
+        ("id = -1", "nodes[0] (id -1): id (line 3): expected a whole number"),
+        ("id = true", "nodes[0] (id True): id (line 3): expected a whole number"),
+        ('id = "1"', "nodes[0]: id (line 3): expected a whole number"),
+        ('id = 1\nhostname = "x"', "unknown key 'hostname' (line 4) (did you mean 'host'?)"),
         ('id = 1\nvoter = "observer"', "expected one of: initial, standalone, later"),
         ('id = 1\nroot = "r"', "with root, config is an absolute path"),
     ],

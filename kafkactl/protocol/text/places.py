@@ -1,0 +1,39 @@
+"""Errors about one file of properties, told with its name and the line of the key that they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from kafkactl.errors import InputError
+from kafkactl.protocol.text.properties import Properties
+
+_KEY = re.compile(r"[\w-]+(?:\.[\w-]+)+")
+
+
+def key_lines(properties: Properties) -> Mapping[str, int]:
+    """The line, from 1, of the definition of each key that counts."""
+    return {entry.key: entry.line for entry in properties.entries}
+
+
+def place(file: str, key: str, lines: Mapping[str, int]) -> str:
+    """`client.properties, line 3`; the file alone where the key does not stand in it."""
+    line = lines.get(key)
+    return file if line is None else f"{file}, line {line}"
+
+
+@contextmanager
+def placed(file: str, lines: Mapping[str, int]) -> Iterator[None]:
+    """Put the place before the message of an InputError that names a key and not yet the file.
+
+    The place is that of the first key in the message that the file has; without one, it is the file.
+    """
+    try:
+        yield
+    except InputError as error:
+        if not error.message.startswith(file):
+            named = next((key for key in _KEY.findall(error.message) if key in lines), "")
+            error.message = f"{place(file, named, lines)}: {error.message}"
+            error.args = (error.message,)
+        raise
