@@ -12,12 +12,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.redact import REDACTED, redacted_text
 
+T = TypeVar("T")
 VERSION = 1
 HEADER = "journal"
 TORN = "torn"
@@ -131,6 +132,14 @@ def entries_understood() -> Iterator[None]:
             id="journal-not-understood",
             next_step="Name the right file, or use the kafkactl that wrote it.",
         ) from error
+
+
+def value_of(data: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """The value of a key of an entry. Raises KeyError, and TypeError for a value of another type."""
+    value = data[key]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError(f"of {key}: {type(value).__name__}, expected {kind.__name__}")
+    return value
 
 
 def _explains(entry: Entry, broken: list[bytes]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
-from kafkactl.change.journal_lines import Entry, entries_understood
+from kafkactl.change.journal_lines import Entry, entries_understood, value_of
 from kafkactl.frozen import frozen
 
 SUBJECT: Final = "migration"
@@ -93,12 +93,12 @@ class _Folding:
             case "begin":
                 self._begin(data)
             case "state":
-                self.state = data["state"]
+                self.state = _text(data, "state")
             case "intent":
                 self.pending = Pending(
-                    seq=one.seq, action=data["action"], target=data["target"], data=data, at_ms=one.at_ms
+                    seq=one.seq, action=_text(data, "action"), target=_text(data, "target"), data=data, at_ms=one.at_ms
                 )
-                self.unfinished[data["action"], data["target"]] = None
+                self.unfinished[_text(data, "action"), _text(data, "target")] = None
                 self.is_finalizing = self.is_finalizing or bool(data.get("irreversible"))
             case "done" | "failed" | "withdrawn" if self.pending is not None and data["of"] == self.pending.seq:
                 if one.entry == "done":
@@ -110,7 +110,7 @@ class _Folding:
                     self.starting = {key: at for key, at in self.starting.items() if key[0] != target}
                 self.pending = None
             case "end":
-                self.outcome = data["outcome"]
+                self.outcome = _text(data, "outcome")
             case _:
                 self._keep(one)
 
@@ -119,17 +119,17 @@ class _Folding:
         data = one.data
         match one.entry:
             case "starting":
-                self.starting[data["target"], data["phase"]] = one.at_ms
+                self.starting[_text(data, "target"), _text(data, "phase")] = one.at_ms
             case "original":
-                self.originals.setdefault(data["node"], data["sha256"])
+                self.originals.setdefault(_text(data, "node"), _text(data, "sha256"))
             case "own-file":
-                self.originals[data["node"]] = data["sha256"]
+                self.originals[_text(data, "node")] = _text(data, "sha256")
             case "file":
-                self.files[data["node"]] = (*self.files.get(data["node"], ()), data["sha256"])
+                self.files[_text(data, "node")] = (*self.files.get(_text(data, "node"), ()), _text(data, "sha256"))
             case "rendered":
-                self.rendered = data["folder"]
+                self.rendered = _text(data, "folder")
             case "tree":
-                self.trees.append(data["sha256"])
+                self.trees.append(_text(data, "sha256"))
 
     def _begin(self, data: Mapping[str, Any]) -> None:
         if self.goal in (BACK, FINALIZE) and self.outcome == "done":
@@ -138,9 +138,10 @@ class _Folding:
             self.files, self.rendered, self.starting = {}, None, {}
             self.pending = self.failed = None
             self.unfinished = {}
-        if self.goal != data["goal"] or self.outcome is not None:
+        goal = _text(data, "goal")
+        if self.goal != goal or self.outcome is not None:
             self.done = []
-        self.goal, self.identity, self.outcome = data["goal"], data["migration"], None
+        self.goal, self.identity, self.outcome = goal, value_of(data, "migration", dict), None
 
     def memory(self) -> Memory:
         return Memory(
@@ -159,6 +160,10 @@ class _Folding:
             outcome=self.outcome,
             is_finalizing=self.is_finalizing,
         )
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    return value_of(data, key, str)
 
 
 class DriverJournal(Protocol):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkactl.change.journal import Journal
-from kafkactl.change.journal_lines import Entry, entries_understood, read_journal
+from kafkactl.change.journal_lines import Entry, entries_understood, read_journal, value_of
 from kafkactl.findings import Finding, Outcome, warning
 from kafkactl.frozen import frozen
 from kafkactl.quorum.order import VoterKeys
@@ -68,11 +68,13 @@ def _remembered(entries: Iterable[Entry]) -> Memory:
     ended, way, high_watermark = True, tuple[VoterKeys, ...](), -1
     in_flight: InFlight | None = None
     for one in entries:
-        high_watermark = max(high_watermark, one.data.get("high_watermark") or -1)
+        if one.data.get("high_watermark") is not None:
+            high_watermark = max(high_watermark, value_of(one.data, "high_watermark", int))
         match one.entry:
             case "begin":
-                way = way if one.data["goal"] == words and not ended else ()
-                words, ended = one.data["goal"], False
+                goal = value_of(one.data, "goal", dict)
+                way = way if goal == words and not ended else ()
+                words, ended = goal, False
             case "intent":
                 step = _step(one.data)
                 in_flight = InFlight(
@@ -80,11 +82,12 @@ def _remembered(entries: Iterable[Entry]) -> Memory:
                     step=step,
                     answer=Answer(code=None),
                     sent_at_ms=one.at_ms,
-                    unread_ms=one.data["unread_ms"],
+                    unread_ms=value_of(one.data, "unread_ms", int),
                 )
                 way = tuple(_keys(texts) for texts in one.data["way"])
             case "answer" if in_flight is not None:
-                answer = Answer(code=one.data["error_code"], message=one.data["message"])
+                code = None if one.data["error_code"] is None else value_of(one.data, "error_code", int)
+                answer = Answer(code=code, message=value_of(one.data, "message", str))
                 in_flight = replace(in_flight, answer=answer)
             case "done":
                 if in_flight is not None and one.data["known"] == Known.DONE:
@@ -180,13 +183,13 @@ def _seen(state: QuorumState) -> dict[str, Any]:
 
 def _step(data: Mapping[str, Any]) -> Step:
     return Step(
-        number=data["number"],
+        number=value_of(data, "number", int),
         action=Action(data["action"]),
         key=None if data["voter"] is None else _key(data["voter"]),
         voters_before=_keys(data["voters_before"]),
         voters_after=_keys(data["voters_after"]),
         alive=_keys(data["alive"]),
-        leader_leaves=data["leader_leaves"],
+        leader_leaves=value_of(data, "leader_leaves", bool),
     )
 
 

@@ -22,6 +22,7 @@ from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.quorum.change.journal import remembered as remembered_change
 from kafkactl.storage.fleet.inventory import parse_inventory as parse_fleet
+from tests.fuzz.hostile_inputs import CHANGE, MIGRATION, chained
 
 DEEP = "[" * 100_000
 MANY_DIGITS = "1" * 10_000
@@ -117,6 +118,40 @@ def test_a_journal_entry_that_fits_the_chain_and_lacks_its_fields(fold, entry: s
     with pytest.raises(KafkactlError) as caught:
         fold(entries)
     assert caught.value.id == "journal-not-understood"
+
+
+def _with_other_types(entries):
+    """Each value of each entry becomes one of a type that it never has."""
+    for at, (entry, data) in enumerate(entries):
+        for key, value in data.items():
+            if entry != "journal" and key in FOLDED[entry]:
+                changed = {**data, key: ["x"] if isinstance(value, dict) else True if value is not False else 7}
+                yield entry, key, [*entries[:at], (entry, changed), *entries[at + 1 :]]
+
+
+FOLDED = {
+    "begin": ("goal", "migration"), "state": ("state",), "original": ("node", "sha256"), "file": ("node", "sha256"),
+    "rendered": ("folder",), "tree": ("sha256",), "starting": ("target", "phase"), "done": (), "failed": (),
+    "withdrawn": (), "end": (), "answer": ("error_code", "message"),
+    "intent": ("action", "target", "unread_ms", "number", "leader_leaves", "way", "alive", "voters_before", "voter"),
+    "undecided": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fold", "entries"), [(remembered, MIGRATION), (remembered_change, CHANGE)], ids=["migration", "quorum"]
+)
+def test_a_journal_entry_with_a_value_of_another_type(fold, entries) -> None:
+    """Found by the fuzz: a goal that is `true` was remembered, and the answer of `migrate status` fitted no schema."""
+    fold(read_journal(chained(entries), file="f", subject=entries[0][1]["subject"], cluster_id="c").entries)
+    seen = 0
+    for entry, key, changed in _with_other_types(list(entries)):
+        read = read_journal(chained(changed), file="f", subject=entries[0][1]["subject"], cluster_id="c").entries
+        with pytest.raises(KafkactlError) as caught:
+            fold(read)
+        assert caught.value.id == "journal-not-understood", (entry, key)
+        seen += 1
+    assert seen > 8
 
 
 @pytest.mark.parametrize("value", ["9" * 20 + "h", "9" * 6_000 + "h", "8761h", "100000000h"])
