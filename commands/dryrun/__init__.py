@@ -1,4 +1,8 @@
-"""`kafkactl dryrun`: the table of its scenarios. Each is a leaf of one of a few modules."""
+"""`kafkactl dryrun`: the table of its scenarios, read by `--help` without importing one.
+
+A scenario is a module of `kafkactl.dryrun.scenarios`, found by its name; what is not about a metadata log, or about
+several scenarios at once, has a module of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,26 @@ import click
 
 from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
 
-_BROKERS = "kafkactl.commands.dryrun.brokers"
-_REQUESTS = "kafkactl.commands.dryrun.requests"
-_CLUSTER = "kafkactl.commands.dryrun.cluster"
+_SCENARIO = "kafkactl.commands.dryrun.leaf"
+
+
+def _scenario(short_help: str) -> Entry:
+    return Entry(_SCENARIO, "scenario_command", short_help)
+
 
 SCENARIOS = {
-    "broker-loss": Entry(_BROKERS, "broker_loss", "Brokers crash or are shut down; or the worst that K can do."),
-    "broker-return": Entry(_BROKERS, "broker_return", "Brokers that are down come back."),
-    "rolling-restart": Entry(_BROKERS, "rolling_restart", "Every broker once; the safest order."),
-    "unregister-broker": Entry(_BROKERS, "unregister_broker", "A broker's registration is taken away."),
-    "elect-leaders": Entry(_REQUESTS, "elect_leaders", "Preferred or unclean elections."),
-    "alter-config": Entry(_REQUESTS, "alter_config", "A configuration changes, and whom that strands."),
-    "reassignment": Entry(_REQUESTS, "reassignment", "A reassignment plan: does it end?"),
-    "features": Entry(_REQUESTS, "features", "Feature levels change: would Kafka accept it?"),
-    "controllers": Entry(_CLUSTER, "controllers", "Voters are lost, added or removed."),
-    "replay": Entry(_CLUSTER, "replay", "What the log holds and leads to."),
-    "restart": Entry(_CLUSTER, "restart", "What a node that replays this log will believe."),
-    "growth": Entry(_CLUSTER, "growth", "Log and snapshots after some days; how long a start takes."),
+    "broker-loss": _scenario("Brokers crash or are shut down; or the worst that K can do."),
+    "broker-return": _scenario("Brokers that are down come back."),
+    "rolling-restart": _scenario("Every broker once; the safest order."),
+    "unregister-broker": _scenario("A broker's registration is taken away."),
+    "elect-leaders": _scenario("Preferred or unclean elections."),
+    "alter-config": _scenario("A configuration changes, and whom that strands."),
+    "reassignment": _scenario("A reassignment plan: does it end?"),
+    "features": _scenario("Feature levels change: would Kafka accept it?"),
+    "controllers": _scenario("Voters are lost, added or removed."),
+    "replay": _scenario("What the log holds and leads to."),
+    "restart": _scenario("What a node that replays this log will believe."),
+    "growth": _scenario("Log and snapshots after some days; how long a start takes."),
     "zk-migration": Entry(
         "kafkactl.commands.dryrun.zk_migration", "zk_migration", "The copy from ZooKeeper: records, time, what fails."
     ),
@@ -32,9 +39,23 @@ SCENARIOS = {
 }
 
 
+class ScenarioGroup(LazyGroup):
+    """A group that makes the command of a scenario from its description."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name; None if the table has none."""
+        entry = self.entries.get(cmd_name)
+        if entry is None or entry.module != _SCENARIO:
+            return super().get_command(ctx, cmd_name)
+        from kafkactl.commands.dryrun.leaf import scenario_command
+        from kafkactl.operations.dryrun import find_scenario
+
+        return scenario_command(find_scenario(cmd_name))
+
+
 @click.group(
     "dryrun",
-    cls=LazyGroup,
+    cls=ScenarioGroup,
     entries=SCENARIOS,
     examples=(
         "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --brokers 3,4",

@@ -25,22 +25,22 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.run import Common
     from kafkactl.dryrun.prediction import Verdict
-    from kafkactl.dryrun.scenarios.registry import World
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun import Chosen
+    from kafkactl.operations.dryrun import ScenarioContext
     from kafkactl.operations.dryrun_clusters import Cluster
     from kafkactl.operations.dryrun_engines import Engine
+    from kafkactl.operations.dryrun_logs import Chosen
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
 
 class Opened(NamedTuple):
-    """A world that what comes before was played on, where it was read from, and what each answer says of that.
+    """A context that what comes before was played on, where it was read from, and what each answer says of that.
 
     `tag` tells its files from those of the other clusters; "" where there is only one.
     """
 
-    world: World
+    context: ScenarioContext
     chosen: Chosen
     frame: Mapping[str, Any]
     tag: str
@@ -55,7 +55,7 @@ def give(
     """Ask every cluster and print what `play` answers: its payload and its verdict."""
     from kafkactl.errors import KafkactlError
 
-    opened = open_worlds(common, at=at, restarts=restarts)
+    opened = open_contexts(common, at=at, restarts=restarts)
     if len(opened.clusters) == 1:
         for one in opened.each():
             if isinstance(one, KafkactlError):
@@ -73,15 +73,15 @@ class Reading(NamedTuple):
     each: Callable[[], Iterator[Opened | KafkactlError]]
 
 
-def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False) -> Reading:
+def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> Reading:
     """Find the clusters, and what to read them with. They are read, and what comes before is played, one by one."""
     from kafkactl.commands.dryrun.details import check_details
     from kafkactl.commands.dryrun.html import check_html
     from kafkactl.commands.dryrun.run import engine_of
     from kafkactl.errors import KafkactlError
     from kafkactl.features.catalog.releases import find_release
-    from kafkactl.operations.dryrun import choose, in_process, on_spark, read_static, read_worlds
     from kafkactl.operations.dryrun_clusters import open_clusters
+    from kafkactl.operations.dryrun_logs import choose, in_process, on_spark, read_contexts, read_static
 
     engine_of(common)
     events = [event for path in common.after for event in _events(path)]
@@ -97,7 +97,7 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
     chosen = [choose(one) for one in clusters]
 
     def each() -> Iterator[Opened | KafkactlError]:
-        worlds = read_worlds(
+        contexts = read_contexts(
             chosen,
             release=release,
             static=static,
@@ -106,12 +106,12 @@ def open_worlds(common: Common, *, at: int | None = None, restarts: bool = False
             past_damage=common.past_damage,
             engine=read,
         )
-        for one, tag, world in zip(chosen, tags, worlds, strict=True):
-            if isinstance(world, KafkactlError):
-                yield world
+        for one, tag, context in zip(chosen, tags, contexts, strict=True):
+            if isinstance(context, KafkactlError):
+                yield context
             else:
-                frame = {"engine": engine.name, "source": _source(one, world.loaded)}
-                yield _opened(Opened(world, one, frame, tag), events, at)
+                frame = {"engine": engine.name, "source": _source(one, context.loaded)}
+                yield _opened(Opened(context, one, frame, tag), events, at)
 
     return Reading(chosen, engine.name, each)
 
@@ -130,8 +130,8 @@ def _places(common: Common) -> dict[str, str]:
 
 def _live(common: Common) -> dict[str, str]:
     """The log of the live cluster, fetched to this machine until the command ends."""
-    from kafkactl.adapters.logs.live import saved_log
     from kafkactl.commands.framework.connection import open_client, title_of_cluster
+    from kafkactl.operations.dryrun_live import saved_log
 
     with open_client(common.connection) as client:
         folder = _kept(saved_log(client))
@@ -167,12 +167,12 @@ def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
 
 def _opened(opened: Opened, events: Sequence[tuple[str, Mapping[str, Any]]], at: int | None) -> Opened | KafkactlError:
     """Once what comes before was played; `frame` tells of that, too."""
-    from kafkactl.dryrun.scenarios.registry import chain
     from kafkactl.errors import InputError, KafkactlError, UnknownOutcomeError
     from kafkactl.findings import blockers
     from kafkactl.metadata.dump.findings import EMPTY_LOG, NOT_THIS_LOG, has_records
+    from kafkactl.operations.dryrun import chain
 
-    first = opened.world.loaded
+    first = opened.context.loaded
     is_readable = not blockers(first.findings)
     if at is None and is_readable and first.snapshot_offset is None and not has_records(first.counts):
         return UnknownOutcomeError(
@@ -187,11 +187,11 @@ def _opened(opened: Opened, events: Sequence[tuple[str, Mapping[str, Any]]], at:
             next_step="Ask for an earlier point, or leave --at out.",
         )
     try:
-        world, before = chain(opened.world, events)
+        context, before = chain(opened.context, events)
     except KafkactlError as error:
         return error
     after = [{"scenario": one.scenario, "input": one.input, "verdict": one.verdict} for one in before]
-    return opened._replace(world=world, frame={**opened.frame, "after": after})
+    return opened._replace(context=context, frame={**opened.frame, "after": after})
 
 
 def _source(chosen: Chosen, loaded: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.controller.facts import Facts
     from kafkactl.dryrun.detail_tables import Table
     from kafkactl.dryrun.prediction import Prediction
-    from kafkactl.dryrun.scenarios.registry import World
     from kafkactl.metadata.log.frame import MetadataRecord
+    from kafkactl.operations.dryrun import ScenarioContext
 
 
 def check_details(path: str | None, tags: Iterable[str]) -> None:
@@ -42,24 +42,24 @@ def write_tables(path: str | None, opened: Opened, tables: Iterable[Table]) -> s
     return str(folder)
 
 
-def detail_tables(found: Prediction, world: World, within: str = "") -> Iterator[Table]:
+def detail_tables(found: Prediction, context: ScenarioContext, within: str = "") -> Iterator[Table]:
     """The tables of a prediction, and for `replay` of the state; `within` is the folder that their names begin with."""
     from kafkactl.dryrun.detail_tables import changes_table, records_table, state_tables
 
     if found.scenario == "replay":
-        loaded = world.loaded
+        loaded = context.loaded
         yield from (
             one._replace(name=within + one.name)
             for one in state_tables(loaded.image, loaded.counts, found.effects["image_sha256"])
         )
         return
-    for one in (changes_table(found.changes), records_table(appended_records(found, world))):
+    for one in (changes_table(found.changes), records_table(appended_records(found, context))):
         yield one._replace(name=within + one.name)
 
 
-def appended_records(found: Prediction, world: World) -> Iterator[dict[str, Any]]:
+def appended_records(found: Prediction, context: ScenarioContext) -> Iterator[dict[str, Any]]:
     """The records that would be appended, as `log dump` writes them."""
-    return records_listed(found, world.facts)
+    return records_listed(found, context.facts)
 
 
 def records_listed(found: Prediction, facts: Facts | None = None) -> Iterator[dict[str, Any]]:

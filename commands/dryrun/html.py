@@ -11,7 +11,7 @@ from kafkactl.commands.rendering.output import plain_values, say
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.source import LogSource
     from kafkactl.dryrun.prediction import Prediction
-    from kafkactl.dryrun.scenarios.registry import World
+    from kafkactl.operations.dryrun import ScenarioContext
     from kafkactl.report.build import Played
     from kafkactl.report.cluster import Cluster
 
@@ -27,15 +27,17 @@ def check_html(path: str | None) -> None:
     check_report_target(Path(path), MARK)
 
 
-def page_part(answer: Mapping[str, Any], found: Prediction, world: World) -> Played:
-    """What a report shows of a prediction that was played on `world`: small, where the prediction may be large."""
+def page_part(answer: Mapping[str, Any], found: Prediction, context: ScenarioContext) -> Played:
+    """What a report shows of a prediction that was simulated on `context`: small, where the prediction may be large."""
+    from kafkactl.operations.dryrun import find_scenario
     from kafkactl.report.build import Played
 
-    return Played(answer=plain_values(answer), after=_after(found, world))
+    about = find_scenario(found.scenario).about
+    return Played(answer=plain_values(answer), after=_after(found, context), about=about)
 
 
-def write_html(path: str, played: Sequence[Played], world: World, log: LogSource) -> None:
-    """Write the report of what was played on `world`, which was read from `log`, and say where it is."""
+def write_html(path: str, played: Sequence[Played], context: ScenarioContext, log: LogSource) -> None:
+    """Write the report of what was simulated on `context`, which was read from `log`, and say where it is."""
     from kafkactl._version import __version__
     from kafkactl.adapters.files.report_files import write_report
     from kafkactl.report.build import report_of
@@ -44,7 +46,7 @@ def write_html(path: str, played: Sequence[Played], world: World, log: LogSource
     from kafkactl.report.html import MARK, render_html
     from kafkactl.report.timeline import timeline_of
 
-    loaded = world.loaded
+    loaded = context.loaded
     events = events_of(log.segments, up_to=loaded.last_offset)
     report = report_of(
         played,
@@ -56,12 +58,12 @@ def write_html(path: str, played: Sequence[Played], world: World, log: LogSource
     say(f"The report is in {path}.")
 
 
-def _after(found: Prediction, world: World) -> Cluster | None:
+def _after(found: Prediction, context: ScenarioContext) -> Cluster | None:
     """The cluster once it has happened; None where nothing is written."""
     from kafkactl.dryrun.chain import after
     from kafkactl.report.cluster import cluster_of
 
     if not found.operations:
         return None
-    image, _ = after(world.loaded.image, found)
+    image, _ = after(context.loaded.image, found)
     return cluster_of(image)

@@ -16,7 +16,7 @@ from kafkactl.report.model import TONES
 if TYPE_CHECKING:
     from kafkactl.dryrun.detail_tables import Table
     from kafkactl.dryrun.prediction import Verdict
-    from kafkactl.dryrun.scenarios.registry import World
+    from kafkactl.operations.dryrun import ScenarioContext
 
 
 @leaf_command(
@@ -35,25 +35,24 @@ def report(*, common: Common) -> None:
     What the log holds, what a starting node makes of it, its growth, the quorum, a rolling restart,
     preferred elections, and the worst loss of one and of two brokers. The heaviest verdict decides.
     """
-    from kafkactl.dryrun.prediction import heaviest
-    from kafkactl.dryrun.scenarios.registry import run
+    from kafkactl.operations.dryrun import heaviest, run
 
     def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
         verdicts: list[Verdict] = []
         tables: list[Table] = []
         predictions, parts = [], []
         html = tagged(common.html, opened.tag)
-        for scenario, asked in _scenarios(opened.world):  # a prediction can be large, and is let go before the next
-            found = run(scenario, opened.world, asked)
+        for scenario, asked in _scenarios(opened.context):  # a prediction can be large, and is let go before the next
+            found = run(scenario, opened.context, asked)
             payload = payload_of(common, found, opened)
             verdicts.append(found.verdict)
             predictions.append({name: part for name, part in payload.items() if name not in opened.frame})
             if common.details is not None:
-                tables += detail_tables(found, opened.world, f"{len(verdicts)}-{scenario}/")
+                tables += detail_tables(found, opened.context, f"{len(verdicts)}-{scenario}/")
             if html is not None:
-                parts.append(page_part(payload, found, opened.world))
+                parts.append(page_part(payload, found, opened.context))
         if html is not None:
-            write_html(html, parts, opened.world, opened.chosen.log)
+            write_html(html, parts, opened.context, opened.chosen.log)
         verdict = heaviest(verdicts)
         details = write_tables(common.details, opened, tables)
         answer = {**opened.frame, "verdict": verdict, "html": html, "details": details, "predictions": predictions}
@@ -62,17 +61,13 @@ def report(*, common: Common) -> None:
     give(common, "dryrun.report", play, _show, restarts=True)
 
 
-def _scenarios(world: World) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    brokers = world.loaded.image.brokers
-    live = sum(not one.fenced for one in brokers.values())
-    yield "replay", {"at": None}
-    yield "restart", {"node": None}
-    yield "growth", {"days": 30}
-    yield "controllers", {}
-    if brokers:
-        yield "rolling-restart", {"order": "auto"}
-        yield "elect-leaders", {"type": "preferred", "topics": []}
-    yield from (("broker-loss", {"worst": size}) for size in (1, 2) if size <= live)
+def _scenarios(context: ScenarioContext) -> Iterator[tuple[str, Any]]:
+    """The scenarios that need no argument, each with its inputs, in the order of the page."""
+    from kafkactl.operations.dryrun import every_scenario
+
+    parts = [(scenario.report, scenario.name) for scenario in every_scenario() if scenario.report is not None]
+    for part, name in sorted(parts, key=lambda row: row[0].place):
+        yield from ((name, asked) for asked in part.inputs(context.image))
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

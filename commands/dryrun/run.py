@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
@@ -18,8 +18,7 @@ from kafkactl.commands.framework.options import Choice
 from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option, past_damage_option
 
 if TYPE_CHECKING:
-    from kafkactl.dryrun.prediction import Prediction, Verdict
-    from kafkactl.dryrun.scenarios.controllers import Observed
+    from kafkactl.operations.dryrun import Observed, Prediction, Scenario, Verdict
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = (
@@ -149,39 +148,41 @@ def saved_options(function: Function) -> Function:
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 
 
-def answer(
-    common: Common,
-    scenario: str,
-    asked: Mapping[str, Any],
-    *,
-    at: int | None = None,
-    observed: Observed | None = None,
-) -> NoReturn:
-    """Read the logs, play what comes before, play the scenario, print the answer.
-
-    `observed` is the live quorum, where the scenario depends on who is alive now.
-    """
-    from kafkactl.dryrun.scenarios.registry import run
+def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
+    """Read the logs, play what comes before, play the scenario with this `Input`, print the answer."""
     from kafkactl.frozen import changed
+    from kafkactl.operations.dryrun import Needs, run
+
+    observed = _observed(common, scenario.watches(asked)) if common.from_cluster and scenario.watches else None
 
     def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
-        world = opened.world if observed is None else changed(opened.world, observed=observed)
-        found = run(scenario, world, asked)
+        context = opened.context if observed is None else changed(opened.context, observed=observed)
+        found = run(scenario.name, context, asked)
         payload = payload_of(common, found, opened)
         html = tagged(common.html, opened.tag)
         if html is not None:
-            write_html(html, [page_part(payload, found, opened.world)], opened.world, opened.chosen.log)
-        details = write_tables(common.details, opened, detail_tables(found, opened.world))
+            write_html(html, [page_part(payload, found, opened.context)], opened.context, opened.chosen.log)
+        details = write_tables(common.details, opened, detail_tables(found, opened.context))
         return {**payload, "details": details}, found.verdict
 
-    give(common, "dryrun.prediction", play, show_prediction, at=at, restarts=scenario == "restart")
+    is_restart = scenario.needs is Needs.STARTS
+    give(common, "dryrun.prediction", play, show_prediction, at=scenario.at(asked), restarts=is_restart)
+
+
+def _observed(common: Common, added: frozenset[int]) -> Observed:
+    """The live quorum, where the scenario depends on who is alive now."""
+    from kafkactl.commands.framework.connection import open_client
+    from kafkactl.operations.dryrun_live import observed_quorum
+
+    with open_client(common.connection) as client:
+        return observed_quorum(client, added)
 
 
 def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, Any]:
     """The answer of one scenario."""
     payload = {**opened.frame, **found.to_dict()}
     if common.records and payload["effects"]["records_appended"] is not None:
-        payload["effects"]["records_appended"]["records"] = list(appended_records(found, opened.world))
+        payload["effects"]["records_appended"]["records"] = list(appended_records(found, opened.context))
     return payload
 
 

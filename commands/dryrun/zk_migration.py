@@ -103,7 +103,7 @@ def check_targets(common: Common) -> None:
 def read_config(common: Common) -> Mapping[str, str] | None:
     """The properties of `--config`; what its file gives away is said as of any other."""
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.dryrun import read_static
+    from kafkactl.operations.dryrun_logs import read_static
     from kafkactl.operations.exposure import zookeeper_exposure
 
     static = read_static(common.config)
@@ -220,7 +220,7 @@ def source_of(source: CopySource, forecast: CopyForecast) -> dict[str, Any]:
 def replayed(forecast: CopyForecast, engine: str, master: str | None) -> Loaded:
     """What a quorum with these records holds, folded by the engine that was asked for."""
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun import in_process, on_spark
+    from kafkactl.operations.dryrun_logs import in_process, on_spark
     from kafkactl.operations.migrate.copy import predicted_log
 
     fold = on_spark(master) if engine == "spark" else in_process
@@ -264,7 +264,8 @@ def write_page(path: str, payload: Mapping[str, Any], loaded: Loaded) -> None:
     from kafkactl.report.cluster import cluster_of
     from kafkactl.report.html import MARK, render_html
 
-    played = [Played(answer=plain_values(payload))]
+    about = "What the copy from ZooKeeper to KRaft writes; the cluster below is the one after it."
+    played = [Played(answer=plain_values(payload), about=about)]
     report = report_of(played, cluster_of(loaded.image), written_by=f"kafkactl {__version__}")
     write_report(Path(path), render_html(report), MARK)
     say(f"The report is in {path}.")

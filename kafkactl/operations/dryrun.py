@@ -1,155 +1,161 @@
-"""From the logs of clusters to the states that a dry run is played on: one replica of each is folded.
+"""Predictions: what an event would do to a cluster, from its metadata log, before it happens.
 
-Which one is `dryrun.replicas`' to say. Clusters are read one after the other in process, and all at once on Spark.
+    from kafkactl.operations.dryrun import predict, read_context
+
+    found = predict(read_context("/disk1/__cluster_metadata-0"), "broker-loss", brokers=[3])
+    found.verdict, found.changes
+
+An `Image` alone is enough for the scenarios that are about the state; `scenario_names` lists them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.logs.source import LogSource
 from kafkactl.dryrun.controller.facts import facts_of
-from kafkactl.dryrun.engine.loader import CONFIGS_SINCE, Started, started
-from kafkactl.dryrun.engine.local import GAP, Loaded, load
-from kafkactl.dryrun.engine.replicas import Replica, compared, farthest, proved, replica_of
-from kafkactl.dryrun.engine.spark.fetched import fetched_folder
-from kafkactl.dryrun.scenarios.registry import World
-from kafkactl.errors import KafkactlError
-from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
-from kafkactl.operations.dryrun_clusters import Cluster
-from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.dryrun.engine.local import Loaded
+from kafkactl.dryrun.fields import Form, fields_of
+from kafkactl.dryrun.play import chain, find_scenario, run, scenario_names
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.scenario import Document, Needs, Observed, Option, OptionsError, Scenario, ScenarioContext
+from kafkactl.errors import InputError
+from kafkactl.metadata.image.model import Image
 
-# Reads logs to their ends, or up to an offset, in their order, past damage or up to it; a log that cannot be read gives
-# its error.
-Engine: TypeAlias = Callable[[Sequence[LogSource], int | None, bool], Iterable[Loaded | KafkactlError]]
+if TYPE_CHECKING:
+    from kafkactl.features.catalog.releases import Release
 
-
-@frozen
-class Chosen:
-    """The log that is folded for a cluster; `replicas` and `findings` are empty where there is only one."""
-
-    cluster: Cluster
-    log: LogSource
-    replicas: tuple[Replica, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-
-def choose(cluster: Cluster) -> Chosen:
-    """The replica that goes farthest, and what there is to say of the others. Raises what reading them raises."""
-    if len(cluster.logs) == 1:
-        return Chosen(cluster=cluster, log=cluster.logs[0], findings=cluster.findings)
-    replicas = tuple(replica_of(log) for log in cluster.logs)
-    at = farthest(replicas)
-    findings = (*cluster.findings, *compared(replicas, at))
-    return Chosen(cluster=cluster, log=cluster.logs[at], replicas=replicas, findings=findings)
-
-
-def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> Iterator[Loaded | KafkactlError]:
-    """The local engine: a log is read when it is asked for."""
-    for log in logs:
-        try:
-            yield load(log.segments, log.checkpoints, at=at, past_damage=past_damage)
-        except KafkactlError as error:
-            yield error
+__all__ = [
+    "Document",
+    "Form",
+    "Needs",
+    "Observed",
+    "Option",
+    "OptionsError",
+    "Prediction",
+    "Scenario",
+    "ScenarioContext",
+    "Verdict",
+    "chain",
+    "context_of",
+    "every_scenario",
+    "fields_of",
+    "find_scenario",
+    "heaviest",
+    "input_of_options",
+    "predict",
+    "read_context",
+    "run",
+    "scenario_names",
+]
 
 
-def on_spark(master: str | None) -> Engine:
-    """The Spark engine on that master. Raises as `spark_session.check_spark`; what it gives, as `spark_context`."""
-    from kafkactl.adapters.spark.session import check_spark, spark_context
+def predict(state: Image | ScenarioContext, scenario: str, /, **inputs: Any) -> Prediction:
+    """What an event does to a cluster in this state.
 
-    check_spark(master)
+    `scenario` is a name as in `kafkactl dryrun NAME`; `inputs` are the fields of `input` in the answer of that command:
+    `brokers=[3]`, `order="auto"`, `set={"min.insync.replicas": "2"}`. Nothing is read and nothing is written.
 
-    def engine(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> list[Loaded | KafkactlError]:
-        from kafkactl.dryrun.engine.spark.engine import load_logs
-        from kafkactl.dryrun.engine.spark.plan import ClusterLog
-
-        with spark_context(master) as spark:
-            if not spark.master.startswith("local"):
-                places = [fetched_folder(segment.name) for log in logs for segment in log.segments]
-                for folder in sorted({place for place in places if place is not None}):
-                    spark.addFile(folder, recursive=True)
-            wanted = [
-                ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at, past_damage=past_damage)
-                for log in logs
-            ]
-            return load_logs(spark, wanted)
-
-    return engine
+    Raises InputError: `unknown-scenario`; `invalid-scenario-input` for a field that is unknown, missing, or holds
+    something else; `scenario-needs-log` where the scenario is about the log and `state` is an image alone; and what the
+    scenario raises of the state (`unknown-broker`, `unknown-entity`).
+    """
+    needs = find_scenario(scenario).needs
+    context = context_of(state) if isinstance(state, Image) else state
+    if (needs is not Needs.STATE and isinstance(state, Image)) or (needs is Needs.STARTS and not context.started):
+        raise InputError(
+            f"scenario {scenario} is about the metadata log, and the state given does not hold what was read of it",
+            id="scenario-needs-log",
+            next_step="Read the log with `read_context(path, restarts=True)` and pass what it returns.",
+        )
+    return run(scenario, context, inputs)
 
 
-def read_worlds(
-    clusters: Sequence[Chosen],
+def input_of_options(scenario: Scenario, given: Mapping[str, Any]) -> Any:
+    """The `Input` of the options of a command line, by the names of their parameters; None stands for "not given".
+
+    Raises OptionsError for options that do not go together, and InputError for what cannot be read.
+    """
+    fields = fields_of(scenario.input)
+    values: dict[str, Any] = {}
+    for option in scenario.options:
+        field = fields.get(option.field or option.name)
+        value = given[option.name]
+        if option.document is not None:
+            value = _document(value, option.document)
+        elif field is not None and value is not None and field.kind.form is not Form.TEXT:
+            value = field.kind.read(value)
+        values[option.name] = value
+    if scenario.from_options is not None:
+        return scenario.from_options(**values)
+    kind: Any = scenario.input
+    named = {option.field or option.name: values[option.name] for option in scenario.options}
+    return kind(**{name: value for name, value in named.items() if value is not None})
+
+
+def _document(path: str, what: str) -> Document:
+    from pathlib import Path
+
+    from kafkactl.adapters.files.input_files import InputKind, read_input
+
+    return Document(path, read_input(Path(path), what, InputKind.DOCUMENT).decode("utf-8", "replace"))
+
+
+def context_of(
+    image: Image,
     *,
-    release: Release | None,
-    static: Mapping[str, str] | None,
+    release: Release | None = None,
+    static: Mapping[str, str] | None = None,
+    cluster_id: str | None = None,
+) -> ScenarioContext:
+    """A state that no log was read for. `release` is that of the controllers (default: what they registered), `static`
+    the settings of a controller's properties file."""
+    loaded = Loaded(
+        image=image,
+        leader=None,
+        voters=(),
+        first_offset=-1,
+        last_offset=-1,
+        last_epoch=-1,
+        first_timestamp_ms=-1,
+        last_timestamp_ms=-1,
+        committed_offset=None,
+        snapshot_offset=None,
+        records=0,
+        log_bytes=0,
+        counts={},
+        findings=(),
+    )
+    facts = facts_of(image, release=release, static=static)
+    return ScenarioContext(loaded=loaded, facts=facts, cluster_id=cluster_id)
+
+
+def read_context(
+    *paths: str,
+    release: str | None = None,
+    static: Mapping[str, str] | None = None,
     at: int | None = None,
     restarts: bool = False,
-    past_damage: bool = False,
-    engine: Engine = in_process,
-) -> Iterator[World | KafkactlError]:
-    """For each cluster the state at the end of its log (or after offset `at`), and what a prediction stands on beside
-    it; the error where it cannot be read.
+) -> ScenarioContext:
+    """The state at the end of a cluster's metadata log (after offset `at`), and what a prediction needs beside it.
 
-    With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
+    `paths` are replicas of one log, each a `__cluster_metadata-0` folder, the log directory around it, or single .log
+    and .checkpoint files. With `restarts` also what a node makes of it that starts from it, for the scenario `restart`.
+    `release` and `static` are as in `context_of`. Raises InputError `unknown-kafka-version`, and what reading raises.
     """
-    for chosen, loaded in zip(clusters, engine([one.log for one in clusters], at, past_damage), strict=True):
-        try:
-            if isinstance(loaded, KafkactlError):
-                yield loaded
-            else:
-                yield _world(chosen, loaded, release, static, restarts=restarts)
-        except KafkactlError as error:
-            yield error
+    from kafkactl.errors import KafkactlError
+    from kafkactl.features.catalog.releases import find_release
+    from kafkactl.operations.dryrun_clusters import open_clusters
+    from kafkactl.operations.dryrun_logs import choose, read_contexts
+
+    named = None if release is None else find_release(release)
+    (cluster,) = open_clusters({path: path for path in paths}, same_cluster=True)
+    (found,) = read_contexts([choose(cluster)], release=named, static=static, at=at, restarts=restarts)
+    if isinstance(found, KafkactlError):
+        raise found
+    return found
 
 
-def _world(
-    chosen: Chosen, read: Loaded, release: Release | None, static: Mapping[str, str] | None, *, restarts: bool
-) -> World:
-    loaded = replace(read, committed_offset=_committed(chosen, read))
-    facts = facts_of(
-        loaded.image,
-        release=release,
-        static=static,
-        leader_id=None if loaded.leader is None else loaded.leader.id,
-        leader_epoch=max(loaded.last_epoch, 0),
-        next_offset=loaded.last_offset + 1,
-        timestamp_ms=loaded.last_timestamp_ms,
-        departed=loaded.departed,
-        starting=loaded.starting,
-    )
-    runs = facts.release.version
-    keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE
-    is_whole = not any(one.id == GAP for one in loaded.findings)
-    found = tuple(_started(chosen.log, keeps_configs=keeps_configs, is_whole=is_whole)) if restarts else ()
-    return World(loaded=loaded, facts=facts, cluster_id=chosen.cluster.cluster_id, started=found, told=chosen.findings)
-
-
-def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
-    """What one log says of itself, or several logs together prove; they count as those of different voters."""
-    voters = len(loaded.image.voters or loaded.voters)
-    if len(chosen.replicas) < 2 or not voters:
-        return loaded.committed_offset
-    known = [one for one in (loaded.committed_offset, proved(chosen.replicas, voters)) if one is not None]
-    return max(known, default=None)
-
-
-def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator[Started]:
-    """From the newest checkpoint, and from offset 0 where nothing is missing since."""
-    yield started(log.segments, log.checkpoints, keeps_configs=keeps_configs)
-    if is_whole and log.checkpoints and log.segments and log.segments[0].base_offset == 0:
-        yield started(log.segments, (), keeps_configs=keeps_configs)
-
-
-def read_static(path: str | None) -> dict[str, str] | None:
-    """The settings of a controller's properties file; None where none was named."""
-    if path is None:
-        return None
-    return dict(
-        parse_properties(read_input(Path(path), "configuration file", InputKind.NODE_CONFIG), file=path).mapping
-    )
+def every_scenario() -> Iterable[Scenario]:
+    """All scenarios, by name."""
+    return map(find_scenario, scenario_names())

@@ -24,10 +24,11 @@ SHOWN_FINDINGS: Final = 50
 
 @frozen
 class Played:
-    """One answer, and the cluster when its event has happened (None: the scenario changes nothing)."""
+    """One answer, the cluster when its event has happened (None: nothing changes), and what the scenario is about."""
 
     answer: Mapping[str, Any]
     after: Cluster | None = None
+    about: str = ""
 
 
 def report_of(
@@ -77,7 +78,7 @@ def _section(one: Played, number: int, before: Cluster, shared: Sequence[str]) -
     return Section(
         anchor=f"scenario-{number + 1}",
         title=title_of(answer),
-        about=ABOUT.get(answer["scenario"], ""),
+        about=one.about,
         verdict=answer["verdict"],
         findings=tuple(findings[:SHOWN_FINDINGS]) + _rest(findings[SHOWN_FINDINGS:]),
         blocks=(*_facts(answer["effects"]), *blocks, *tables(answer["effects"])),
@@ -179,20 +180,3 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={_text(one)}" for name, one in value.items() if one is not None)
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-ABOUT: Final[Mapping[str, str]] = {
-    "replay": "What the log holds, and the state it leads to.",
-    "restart": "What a node that starts on this log would believe, where it is not what the controller knows.",
-    "growth": "How large log and snapshots become, and how long a controller takes to load them.",
-    "broker-loss": "Brokers are lost. Of brokers that are lost together, every order is played.",
-    "broker-return": "Brokers that are down come back.",
-    "rolling-restart": "Every broker is restarted, one after the other.",
-    "unregister-broker": "The registration of a broker is taken away.",
-    "elect-leaders": "What kafka-leader-election.sh would do.",
-    "alter-config": "A configuration changes.",
-    "reassignment": "Replicas move to other brokers.",
-    "features": "Feature levels change.",
-    "controllers": "Voters are lost, added or removed: does the quorum live on?",
-    "zk-migration": "What the copy from ZooKeeper to KRaft writes; the cluster below is the one after it.",
-}

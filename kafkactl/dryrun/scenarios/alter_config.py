@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import field
+from typing import Any, ClassVar, Final
 
 from kafkactl.dryrun.chain import replayed
 from kafkactl.dryrun.compare import change_of, counts_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.appended import record, records_of
 from kafkactl.dryrun.controller.facts import MIN_ISR, UNCLEAN, Facts
+from kafkactl.dryrun.fields import Texts, TextTable, input_from
 from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
+from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
@@ -25,6 +28,8 @@ from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image
 from kafkactl.metadata.image.redact import redacted_configs
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.wording import first_few
+
+NAME: Final = "alter-config"
 
 INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION = 40, 3
 CORDONED = "cordoned.log.dirs"
@@ -89,7 +94,7 @@ def alter_config(
     controller = ActiveController(image, facts)
     if error is not None:
         return Prediction(
-            scenario="alter-config",
+            scenario=NAME,
             input=asked,
             verdict=Verdict.REFUSED,
             facts=facts,
@@ -106,7 +111,7 @@ def alter_config(
     stranded = [change for change in forgotten if change.leader_before == NO_LEADER]
     after = ActiveController(changed, facts)
     return Prediction(
-        scenario="alter-config",
+        scenario=NAME,
         input=asked,
         verdict=Verdict.DEGRADED if stranded or _newly_under(controller, after) else Verdict.OK,
         facts=facts,
@@ -251,3 +256,70 @@ def _findings(before: ActiveController, after: ActiveController, stranded: Seque
             "Wait for their replicas to catch up first.",
             **evidence,
         )
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Input:
+    """The keys of an entity (`topic:NAME`, `broker:ID` or `cluster`) that are set and deleted."""
+
+    entity: str
+    set: TextTable = field(default_factory=dict)
+    delete: Texts = ()
+    through_broker: bool = False
+
+    ONE_OF: ClassVar = (("set", "delete"),)
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The change of the configuration. Raises InputError `unknown-entity`."""
+    entity = parse_entity(asked.entity)
+    return alter_config(
+        context.image, context.facts, entity, asked.set, asked.delete, through_broker=asked.through_broker
+    )
+
+
+def _from_options(*, entity: str, settings: Sequence[str], deleted: Sequence[str], through_broker: bool) -> Input:
+    split = [text.partition("=") for text in settings]
+    wrong = [text for text, (key, equals, _) in zip(settings, split, strict=True) if not (key and equals)]
+    if wrong:
+        raise OptionsError(f"{wrong[0]!r} sets nothing: write KEY=VALUE.")
+    if not settings and not deleted:
+        raise OptionsError("Give --set or --delete.")
+    both = [key for key, _, _ in split if key in deleted]
+    if both:
+        raise OptionsError(f"{both[0]!r} is both set and deleted.")
+    given = {key: value for key, _, value in split}
+    return Input(entity=entity, set=given, delete=tuple(deleted), through_broker=through_broker)
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="""What a change of configuration writes, and which partitions it strands.
+
+    With eligible leader replicas, touching min.insync.replicas forgets who may lead: a partition
+    that has no leader at that moment then stays without one.
+    """,
+    about="A configuration changes.",
+    input=Input,
+    play=play,
+    examples=(
+        "kafkactl dryrun alter-config /disk1/__cluster_metadata-0 --entity topic:orders --set min.insync.replicas=2",
+        "kafkactl dryrun alter-config /disk1/__cluster_metadata-0 --entity cluster --delete log.retention.ms",
+    ),
+    options=(
+        Option("entity", "topic:NAME, broker:ID or cluster.", metavar="ENTITY"),
+        Option("settings", "Set a key. Repeatable.", flag="--set", metavar="K=V", is_repeatable=True),
+        Option("deleted", "Delete a key. Repeatable.", flag="--delete", metavar="K", is_repeatable=True),
+        Option("through_broker", "Sent to a broker, which checks it first, not to a controller."),
+    ),
+    effects=("stranded", "server_error"),
+    from_options=_from_options,
+)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Final
 
+from kafkactl.dryrun.brokers.combined import with_quorum, worst_for_quorum
+from kafkactl.dryrun.brokers.loss import ends_of
+from kafkactl.dryrun.brokers.worst import worst_losses
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
+from kafkactl.dryrun.fields import NodeIds, input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
-from kafkactl.dryrun.scenarios.loss import ends_of
+from kafkactl.dryrun.scenario import Option, OptionsError, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, note
+from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image, Partition
+from kafkactl.wording import plural
+
+NAME: Final = "broker-loss"
 
 MOST_TOGETHER = 6  # 720 orders for a partition that has them all as replicas
 
@@ -57,7 +66,7 @@ def broker_loss(
     findings = [*findings_of(changes, leaderless(controller)), *_gone(gone)]
     stops = [stop_of(controller, one, mode) for one in strangers]
     return Prediction(
-        scenario="broker-loss",
+        scenario=NAME,
         input=_input(brokers, mode, in_order),
         verdict=heaviest([verdict_of(changes), *(verdict for verdict, _ in stops)]),
         facts=facts,
@@ -133,3 +142,92 @@ def _assumptions(lost: Sequence[int], mode: LossMode, in_order: bool) -> Iterato
 
 def _input(brokers: Sequence[int], mode: LossMode, in_order: bool) -> dict[str, Any]:
     return {"brokers": list(brokers), "mode": mode.value, "in_order": in_order}
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Input:
+    """The brokers that are lost together; or `worst`: all sets of so many live brokers are searched."""
+
+    brokers: NodeIds | None = None
+    mode: LossMode = LossMode.CRASH
+    in_order: bool = False
+    worst: int | None = None
+
+    ONE_OF: ClassVar = (("brokers", "worst"),)
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The loss of the brokers named, or of the worst set, with what it means for a quorum that has them as voters."""
+    if asked.worst is not None:
+        return _worst(context, asked.worst)
+    brokers = asked.brokers or ()
+    found = broker_loss(context.image, context.facts, brokers, mode=asked.mode, in_order=asked.in_order)
+    return with_quorum(found, context.voters, [brokers])
+
+
+def _worst(context: ScenarioContext, size: int) -> Prediction:
+    image, facts = context.image, context.facts
+    losses, count = worst_losses(image, facts, size)
+    # More than six brokers are lost in too many orders to be listed; the harm was found in all of them.
+    found = broker_loss(image, facts, losses[0].brokers, in_order=size > MOST_TOGETHER)
+    effects = {"worst": [loss.to_dict() for loss in losses], "sets": count}
+    findings = tuple(_of_worst(losses[0].brokers, finding) for finding in found.findings)
+    found = replace(found, input={"worst": size}, findings=findings, effects={**found.effects, **effects})
+    live = [broker.id for broker in image.brokers.values() if not broker.fenced]
+    fatal = worst_for_quorum(context.voters, live, size)
+    return with_quorum(found, context.voters, [fatal or losses[0].brokers], is_played=not fatal)
+
+
+def _of_worst(brokers: Sequence[int], finding: Finding) -> Finding:
+    """A finding about the worst set, which names the set."""
+    lost = f"without {plural('broker', len(brokers))} {', '.join(map(str, brokers))}"
+    return replace(finding, subject=f"{lost}: {finding.subject}")
+
+
+def _from_options(*, brokers: tuple[int, ...] | None, mode: LossMode, in_order: bool, worst: int | None) -> Input:
+    if (brokers is None) == (worst is None):
+        raise OptionsError("Give --brokers, or --worst.")
+    if worst is not None and (in_order or mode is not LossMode.CRASH):
+        raise OptionsError("--worst looks for crashes in every order; --mode and --in-order go with --brokers.")
+    return Input(brokers=brokers, mode=mode, in_order=in_order, worst=worst)
+
+
+def _in_report(image: Image) -> list[Input]:
+    """The worst loss of one and of two brokers."""
+    live = sum(not broker.fenced for broker in image.brokers.values())
+    return [Input(worst=size) for size in (1, 2) if size <= live]
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="""What happens when brokers are lost.
+
+    Brokers that are lost together are noticed one after the other, in an order that nobody can
+    tell: every order is played, and where it decides, all outcomes are listed.
+    """,
+    about="Brokers are lost. Of brokers that are lost together, every order is played.",
+    input=Input,
+    play=play,
+    examples=(
+        "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --brokers 3,4",
+        "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --brokers 3 --mode controlled --records -o json",
+        "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --worst 2",
+    ),
+    options=(
+        Option("brokers", "The brokers that are lost together."),
+        Option("mode", "How they go."),
+        Option("in_order", "Play the order given, not every order."),
+        Option("worst", "Search all sets of K live brokers.", metavar="K", least=1),
+    ),
+    effects=("worst", "sets"),
+    from_options=_from_options,
+    report=Reported(place=7, inputs=_in_report),
+)

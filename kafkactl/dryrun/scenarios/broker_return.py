@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from kafkactl.dryrun.brokers.returns import MOST_TOGETHER, Arrival, Comer, End, Online, deciding, ends_of_return
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key, is_online_in
 from kafkactl.dryrun.controller.election import Ids
@@ -11,14 +13,18 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked, last_registration
 from kafkactl.dryrun.controller.placed import named, placed
 from kafkactl.dryrun.controller.rules import grown_isr
+from kafkactl.dryrun.fields import NodeIds, input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
-from kafkactl.dryrun.scenarios.returns import MOST_TOGETHER, Arrival, Comer, End, Online, deciding, ends_of_return
+from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import MIGRATING, RECOVERING, UNASSIGNED, Image, Partition
 from kafkactl.values import Uuid
 from kafkactl.wording import first_few
+
+NAME: Final = "broker-return"
 
 
 def broker_return(
@@ -64,7 +70,7 @@ def broker_return(
         *_strangers(controller, [one for one in back if one not in image.brokers]),
     ]
     return Prediction(
-        scenario="broker-return",
+        scenario=NAME,
         input={"brokers": list(brokers), "empty_disks": empty_disks, "clean": clean, "in_order": in_order},
         verdict=heaviest([verdict_of(changes), Verdict.DEGRADED if empty else Verdict.OK]),
         facts=facts,
@@ -325,3 +331,55 @@ def _assumptions(
         yield "a broker tells in which directories its new replicas are before it is unfenced; it may do so after"
     yield "every live replica catches up and joins the ISR again"
     yield "incarnation ids, and directory ids of empty disks, stand for those that the brokers will make"
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Input:
+    """The brokers that come back. `clean` None: whether they went down in order is taken from the log."""
+
+    brokers: NodeIds
+    empty_disks: bool = False
+    clean: bool | None = None
+    in_order: bool = False
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The return of the brokers named."""
+    return broker_return(
+        context.image,
+        context.facts,
+        asked.brokers,
+        empty_disks=asked.empty_disks,
+        clean=asked.clean,
+        in_order=asked.in_order,
+    )
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="""What happens when brokers that are down come back.
+
+    Brokers that return together register in any order: every order is played, and where it
+    decides, all outcomes are listed. Brokers that were unregistered register again.
+
+    Whether a broker went down in order is taken from the log; with eligible leader replicas it
+    decides whether the broker may lead at once.
+    """,
+    about="Brokers that are down come back.",
+    input=Input,
+    play=play,
+    examples=("kafkactl dryrun broker-return /disk1/__cluster_metadata-0 --brokers 3",),
+    options=(
+        Option("brokers", "The brokers that come back."),
+        Option("empty_disks", "With new disks: what was on theirs is gone."),
+        Option("in_order", "One after the other, each in sync before the next starts."),
+    ),
+)

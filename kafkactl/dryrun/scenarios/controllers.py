@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.fields import Kind, NodeIds, input_from, is_number, is_text
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
+from kafkactl.dryrun.scenario import Observed, Option, OptionsError, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import frozen
@@ -21,6 +23,8 @@ from kafkactl.protocol.text.java_text import hash_map_order, uuid_hash
 from kafkactl.quorum.majority import arithmetic, majority, tolerates
 from kafkactl.quorum.voters import parse_static_voters
 from kafkactl.values import Uuid
+
+NAME: Final = "controllers"
 
 TIMED_OUT, UNSUPPORTED_VERSION, INVALID_REQUEST = 7, 35, 42
 OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 104, 126, 127
@@ -39,20 +43,6 @@ class VoterWish:
     node_id: int
     directory_id: Uuid | None = None
     endpoint: str | None = None
-
-
-@frozen
-class Observed:
-    """What was seen of a live quorum when the scenario was asked.
-
-    `not_alive` has every voter, and every node that is to be added, that was not seen to follow the leader, each with
-    what was seen of it instead, as a clause about the node. `cluster_id` is None where no node told it.
-    """
-
-    leader_id: int
-    leader_epoch: int | None
-    cluster_id: str | None
-    not_alive: Mapping[int, str]
 
 
 @frozen
@@ -101,7 +91,7 @@ def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collec
     if error is not None:
         after, alive_after = voters, alive
     return Prediction(
-        scenario="controllers",
+        scenario=NAME,
         input=_input(event),
         verdict=verdict,
         facts=facts,
@@ -132,7 +122,7 @@ def known_voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[fro
 def _unknown(facts: Facts, event: ControllerEvent) -> Prediction:
     text = "neither a VotersRecord nor a LeaderChange record is in what was read, so the voters are not known"
     return Prediction(
-        scenario="controllers",
+        scenario=NAME,
         input=_input(event),
         verdict=Verdict.UNKNOWN,
         facts=facts,
@@ -331,3 +321,107 @@ def _input(event: ControllerEvent) -> dict[str, Any]:
 def _wish(wish: VoterWish) -> dict[str, Any]:
     directory = None if wish.directory_id is None else str(wish.directory_id)
     return {"id": wish.node_id, "directory_id": directory, "endpoint": wish.endpoint}
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+def _is_wish(value: Any) -> bool:
+    known = {"id", "directory_id", "endpoint"}
+    if not isinstance(value, Mapping) or not set(value) <= known or not is_number(value.get("id")):
+        return False
+    return all(value.get(name) is None or is_text(value[name]) for name in ("directory_id", "endpoint"))
+
+
+def _read_wish(value: Mapping[str, Any]) -> VoterWish:
+    directory = value.get("directory_id")
+    return VoterWish(
+        node_id=value["id"],
+        directory_id=None if directory is None else Uuid.parse(directory),
+        endpoint=value.get("endpoint"),
+    )
+
+
+Wish = Annotated[
+    VoterWish,
+    Kind(words="a table with an id, and a directory_id or an endpoint if need be", holds=_is_wish, read=_read_wish),
+]
+
+
+@frozen
+class Input:
+    """What happens to the voters: `lose`, `add` or `remove`; `down` do not answer before.
+
+    `cluster_id` is the one that the request would carry.
+    """
+
+    down: NodeIds = ()
+    lose: NodeIds | None = None
+    add: Wish | None = None
+    remove: Wish | None = None
+    cluster_id: str | None = None
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The event, on a quorum as it was observed where it was asked."""
+    seen, own = context.observed, context.cluster_id
+    if seen is not None and None not in (seen.cluster_id, own) and seen.cluster_id != own:
+        seen = None  # the log is of another cluster than the one that was asked
+    event = ControllerEvent(
+        down=frozenset(asked.down) | frozenset(() if seen is None else seen.not_alive),
+        lose=frozenset(asked.lose or ()),
+        add=asked.add,
+        remove=asked.remove,
+        cluster_id=asked.cluster_id,
+        own_cluster_id=own,
+        observed=seen,
+    )
+    return controllers(context.image, context.facts, event, context.loaded.voters)
+
+
+def _from_options(
+    *, down: tuple[int, ...], lose: tuple[int, ...] | None, add: str | None, remove: str | None, cluster_id: str | None
+) -> Input:
+    """Raises InputError `invalid-voter-wish`, too."""
+    if sum(given is not None for given in (lose, add, remove)) > 1:
+        raise OptionsError("Give one of --lose, --add and --remove.")
+    return Input(
+        down=down,
+        lose=lose,
+        add=None if add is None else parse_wish(add),
+        remove=None if remove is None else parse_wish(remove),
+        cluster_id=cluster_id,
+    )
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="""Whether the quorum lives on when voters are lost, added or removed.
+
+    Kafka takes a change of voters that can never commit; here the verdict is wedged. With
+    --from-cluster, voters that are not seen to follow the live leader count as down.
+    """,
+    about="Voters are lost, added or removed: does the quorum live on?",
+    input=Input,
+    play=play,
+    examples=(
+        "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --lose 2,3",
+        "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --down 3 --remove 2",
+    ),
+    options=(
+        Option("down", "Controllers that do not answer now."),
+        Option("lose", "Controllers that are lost."),
+        Option("add", "A voter that is added.", metavar="ID:DIR[@LISTENER://HOST:PORT]"),
+        Option("remove", "A voter that is removed.", metavar="ID[:DIR]"),
+        Option("cluster_id", "The cluster id that the request would carry.", metavar="ID"),
+    ),
+    effects=("majority", "tolerates", "voters", "alive", "server_error"),
+    from_options=_from_options,
+    report=Reported(place=4, inputs=lambda _: [Input()]),
+    watches=lambda asked: frozenset() if asked.add is None else frozenset({asked.add.node_id}),
+)

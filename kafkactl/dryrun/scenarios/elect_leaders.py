@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.election import Election, Target
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
+from kafkactl.dryrun.fields import Texts, input_from, one_of
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, heaviest
+from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
+from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker
+from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import Image
 from kafkactl.schema.error_codes import error_code
 from kafkactl.wording import first_few
+
+NAME: Final = "elect-leaders"
 
 NONE, UNKNOWN_PARTITION, PREFERRED_NOT_AVAILABLE, ELIGIBLE_NOT_AVAILABLE, NOT_NEEDED = 0, 3, 80, 83, 84
 POLICY_VIOLATION = 44
@@ -44,7 +50,7 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
         controller.apply(f"{election.value} election", *operation)
     changes = changes_of(controller)
     return Prediction(
-        scenario="elect-leaders",
+        scenario=NAME,
         input={"type": election.value, "topics": [_text(one) for one in wanted]},
         verdict=_verdict(results, verdict_of(changes)),
         facts=facts,
@@ -69,7 +75,7 @@ def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, r
         records=records,
     )
     return Prediction(
-        scenario="elect-leaders",
+        scenario=NAME,
         input={"type": election.value, "topics": [_text(one) for one in wanted]},
         verdict=Verdict.REFUSED,
         facts=facts,
@@ -153,3 +159,60 @@ def _shown(result: Mapping[str, Any]) -> str:
 def _text(wanted: tuple[str, int | None]) -> str:
     topic, partition = wanted
     return topic if partition is None else f"{topic}:{partition}"
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Input:
+    """Which election, and of which partitions (`TOPIC` or `TOPIC:PARTITION`); of all where none is named."""
+
+    type: Annotated[Election, one_of(Election.PREFERRED, Election.UNCLEAN, read=Election)] = Election.PREFERRED
+    topics: Texts = ()
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The election that is asked for. Raises InputError `invalid-partition-name`."""
+    wanted = [parse_partition(text) for text in asked.topics]
+    return elect_leaders(context.image, context.facts, asked.type, wanted)
+
+
+def parse_partition(text: str) -> tuple[str, int | None]:
+    """`TOPIC` or `TOPIC:PARTITION`. Raises InputError `invalid-partition-name`.
+
+    >>> parse_partition("orders:3")
+    ('orders', 3)
+    """
+    topic, colon, number = text.partition(":")
+    if not topic or (colon and not (number.isascii() and number.isdigit())):
+        raise InputError(
+            f"{text!r} names neither a topic nor a partition of one",
+            id="invalid-partition-name",
+            next_step="Write TOPIC or TOPIC:PARTITION.",
+        )
+    return topic, int(number) if colon else None
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="What kafka-leader-election.sh would do.",
+    about="What kafka-leader-election.sh would do.",
+    input=Input,
+    play=play,
+    examples=(
+        "kafkactl dryrun elect-leaders /disk1/__cluster_metadata-0 --type preferred",
+        "kafkactl dryrun elect-leaders /disk1/__cluster_metadata-0 --type unclean --topic orders:3",
+    ),
+    options=(
+        Option("kind", "Which election.", flag="--type", field="type"),
+        Option("topics", "Only these partitions. Repeatable.", flag="--topic", metavar="T[:P]", is_repeatable=True),
+    ),
+    effects=("results", "server_error"),
+    report=Reported(place=6, inputs=lambda image: [Input()] if image.brokers else []),
+)

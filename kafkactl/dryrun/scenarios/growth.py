@@ -1,4 +1,4 @@
-"""Scenarios `replay` and `growth`: what a log holds, and what becomes of its size.
+"""Scenario `growth`: what becomes of the size of a log.
 
 Rates: `KafkaRaftClient` re-reads every segment when a node starts (CRC of all bytes), then replays the newest snapshot
 and the log behind it; 0.25 to 0.5 million records and 105 MB a second were measured with Kafka's own classes on two
@@ -15,15 +15,16 @@ from typing import Any, Final
 
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.local import Loaded
+from kafkactl.dryrun.fields import input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, note, warning
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.json import image_sha256
-from kafkactl.metadata.image.lint import lint
-from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches
 from kafkactl.protocol.record_batch import decode_header
+
+NAME: Final = "growth"
 
 DAY_MS: Final = 86_400_000
 _RECORDS_A_SECOND = 250_000  # the slower of what was measured
@@ -66,37 +67,6 @@ def limits_of(static: Mapping[str, str]) -> Limits:
     return Limits(**{name: int(text) for name, text in told.items() if re.fullmatch(r"-?[0-9]+", text)})
 
 
-def replay_report(loaded: Loaded, facts: Facts, asked: Mapping[str, Any]) -> Prediction:
-    """What the log leads to: record counts, the state in numbers, its SHA-256, and what does not fit together."""
-    return Prediction(
-        scenario="replay",
-        input=asked,
-        verdict=Verdict.OK,
-        facts=facts,
-        findings=lint(loaded.image),
-        effects={
-            "counts": dict(loaded.counts),
-            "state": sizes_of(loaded.image),
-            "image_sha256": image_sha256(loaded.image),
-        },
-    )
-
-
-def sizes_of(image: Image) -> dict[str, int]:
-    """How much of everything there is."""
-    return {
-        "topics": len(image.topics),
-        "partitions": image.partition_count(),
-        "brokers": len(image.brokers),
-        "controllers": len(image.controllers),
-        "configs": sum(len(held) for held in image.configs.values()),
-        "client_quotas": sum(len(held) for held in image.client_quotas.values()),
-        "acls": len(image.acls),
-        "scram_credentials": len(image.scram),
-        "delegation_tokens": len(image.delegation_tokens),
-    }
-
-
 def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
     """The size of log and snapshots after some days at the rate of the log so far, and how long a start takes.
 
@@ -113,7 +83,7 @@ def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
     kept = _kept(limits, loaded.log_bytes, bytes_a_day, snapshots_a_day * snapshot_bytes, days) + snapshot_bytes
     behind = min(records_a_day // max(snapshots_a_day, 1), limits.snapshot_after_bytes // _RECORD_BYTES)
     return Prediction(
-        scenario="growth",
+        scenario=NAME,
         input={"days": days},
         verdict=Verdict.OK,
         facts=facts,
@@ -252,3 +222,37 @@ def _findings(snapshot_bytes: int, limits: Limits, *, known: bool, span_ms: int)
             )
         )
     return found
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Input:
+    """How many days ahead."""
+
+    days: int
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The size of log and snapshots then."""
+    return growth(context.loaded, context.facts, asked.days)
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="How large log and snapshots become, and how long a controller takes to load them.",
+    about="How large log and snapshots become, and how long a controller takes to load them.",
+    input=Input,
+    play=play,
+    examples=("kafkactl dryrun growth /disk1/__cluster_metadata-0 --days 30",),
+    options=(Option("days", "How far ahead.", metavar="N", default=30, least=1),),
+    effects=("log", "snapshot", "controller_load"),
+    report=Reported(place=3, inputs=lambda _: [Input(days=30)]),
+    needs=Needs.LOG,
+)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Final
 
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.election import Election, Target, without
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
+from kafkactl.dryrun.fields import Kind, input_from, is_ids, is_number, is_text, list_of
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.scenario import Document, Option, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_return import catch_up
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, warning
@@ -24,6 +26,8 @@ from kafkactl.metadata.image.model import Image, Partition
 from kafkactl.schema.error_codes import error_code
 from kafkactl.shown import json_text
 from kafkactl.wording import first_few
+
+NAME: Final = "reassignment"
 
 NONE, UNKNOWN_PARTITION, INVALID_ASSIGNMENT, NO_REASSIGNMENT = 0, 3, 39, 85
 UNKNOWN_SERVER_ERROR = -1
@@ -123,7 +127,7 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
         *findings_of(changes, 0),
     ]
     return Prediction(
-        scenario="reassignment",
+        scenario=NAME,
         input={"moves": [_shown(move) for move in moves]},
         verdict=_verdict(results, stuck, verdict_of(changes), fits=fits),
         facts=facts,
@@ -319,3 +323,54 @@ def _state(controller: ActiveController, key: Key, stuck: Sequence[Key]) -> dict
 def _shown(move: Move) -> dict[str, Any]:
     replicas = None if move.replicas is None else list(move.replicas)
     return {"topic": move.topic, "partition": move.partition, "replicas": replicas}
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+def _is_move(value: Any) -> bool:
+    if not isinstance(value, Mapping) or set(value) != {"topic", "partition", "replicas"}:
+        return False
+    replicas = value["replicas"]
+    return is_text(value["topic"]) and is_number(value["partition"]) and (replicas is None or is_ids(replicas))
+
+
+_MOVES: Final = Kind(
+    words="a list of tables with topic, partition and replicas",
+    holds=list_of(_is_move),
+    read=lambda value: tuple(map(_move, value)),
+)
+
+
+@frozen
+class Input:
+    """The moves of a plan."""
+
+    moves: Annotated[tuple[Move, ...], _MOVES]
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The plan, its records at once and those at its end."""
+    return reassignment(context.image, context.facts, asked.moves)
+
+
+def _from_options(*, plan: Document) -> Input:
+    return Input(moves=parse_plan(plan.text, file=plan.path))
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="What a reassignment writes, and whether it can end.",
+    about="Replicas move to other brokers.",
+    input=Input,
+    play=play,
+    examples=("kafkactl dryrun reassignment /disk1/__cluster_metadata-0 --plan plan.json",),
+    options=(Option("plan", "As kafka-reassign-partitions.sh reads.", document="reassignment plan", is_required=True),),
+    effects=("results", "steps", "completes", "records_at_once"),
+    from_options=_from_options,
+)

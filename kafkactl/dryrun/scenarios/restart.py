@@ -7,17 +7,22 @@ into its own snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.loader import Started
+from kafkactl.dryrun.fields import input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
 from kafkactl.findings import Finding, blocker, warning
+from kafkactl.frozen import frozen
 from kafkactl.metadata.image.diff import Difference, diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.redact import redacted_key
 from kafkactl.wording import first_few
+
+NAME: Final = "restart"
 
 SHOWN = 1_000
 
@@ -35,7 +40,7 @@ def restart(
         {"from_offset": offset, **_shown(one)} for offset, (_, told) in sorted(by_start.items()) for one in told[:SHOWN]
     ]
     return Prediction(
-        scenario="restart",
+        scenario=NAME,
         input={"node": node},
         verdict=Verdict.DEGRADED if differences else Verdict.OK,
         facts=facts,
@@ -106,3 +111,41 @@ def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator
             f"a node that starts {where} differs: {first_few(rest)}",
             "Look at `effects.differences`.",
         )
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Input:
+    """The node whose files these are."""
+
+    node: int | None = None
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """What a node makes of the log from each point at which it may start."""
+    return restart(context.image, context.facts, context.started, asked.node, context.voters)
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="""What a node that starts on this log will believe, where it is not what the controller knows.
+
+    A starting node replays the log in large reads, and three defects of Kafka show there: SCRAM users
+    can be lost, configurations of removed topics and records of aborted transactions can come back.
+    """,
+    about="What a node that starts on this log would believe, where it is not what the controller knows.",
+    input=Input,
+    play=play,
+    examples=("kafkactl dryrun restart /disk1/__cluster_metadata-0",),
+    options=(Option("node", "The node whose files these are; for the record.", metavar="ID"),),
+    effects=("differences", "starts"),
+    report=Reported(place=2, inputs=lambda _: [Input()]),
+    needs=Needs.STARTS,
+)

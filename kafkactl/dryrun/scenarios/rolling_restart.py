@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final
 
+from kafkactl.dryrun.brokers.combined import with_quorum
+from kafkactl.dryrun.brokers.shapes import ShapedController, Spread
+from kafkactl.dryrun.brokers.worst import losses_of_one
 from kafkactl.dryrun.compare import findings_among, findings_of, verdict_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
+from kafkactl.dryrun.fields import Form, Kind, input_from, is_ids
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of
 from kafkactl.dryrun.scenarios.broker_return import come_back
-from kafkactl.dryrun.scenarios.shapes import ShapedController, Spread
-from kafkactl.dryrun.scenarios.worst import losses_of_one
 from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
+
+NAME: Final = "rolling-restart"
 
 
 def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = None) -> Prediction:
@@ -35,7 +41,7 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
         findings |= {f"{one.id} {broker_id}": one for one in found}
     end = Spread(controller)
     return Prediction(
-        scenario="rolling-restart",
+        scenario=NAME,
         input={"order": list(order) if order is not None else "auto"},
         verdict=heaviest(verdicts),
         facts=facts,
@@ -101,3 +107,49 @@ def _assumptions(order: Sequence[int] | None) -> Iterator[str]:
     yield "leaders are not moved back in between (auto.leader.rebalance.enable does so within minutes)"
     if order is None:
         yield "brokers that are down are brought back first"
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+AUTO: Final = "auto"
+_ORDER: Final = Kind(
+    words='"auto" or a list of node ids',
+    holds=lambda value: value == AUTO or is_ids(value),
+    read=lambda value: AUTO if value == AUTO else tuple(value),
+    form=Form.ORDER,
+)
+
+
+@frozen
+class Input:
+    """The brokers in their order; `auto`: in the safest."""
+
+    order: Annotated[str | tuple[int, ...], _ORDER] = AUTO
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The restart of the brokers, with what each step means for a quorum that has them as voters."""
+    order = None if isinstance(asked.order, str) else asked.order
+    found = rolling_restart(context.image, context.facts, order)
+    return with_quorum(found, context.voters, [(broker_id,) for broker_id in found.effects["order"]])
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="What each step of a rolling restart does, and the safest order.",
+    about="Every broker is restarted, one after the other.",
+    input=Input,
+    play=play,
+    examples=(
+        "kafkactl dryrun rolling-restart /disk1/__cluster_metadata-0",
+        "kafkactl dryrun rolling-restart /disk1/__cluster_metadata-0 --order 3,1,2",
+    ),
+    options=(Option("order", "The brokers in their order."),),
+    effects=("steps", "order"),
+    report=Reported(place=5, inputs=lambda image: [Input()] if image.brokers else []),
+)

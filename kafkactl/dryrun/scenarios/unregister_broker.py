@@ -7,15 +7,21 @@ granted (measured on 3.9.2 to 4.4.0).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.fields import input_from
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
+from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
 from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.wording import first_few
+
+NAME: Final = "unregister-broker"
 
 BROKER_ID_NOT_REGISTERED = 102
 
@@ -28,7 +34,7 @@ def unregister_broker(image: Image, facts: Facts, broker_id: int) -> Prediction:
         message = f"Broker ID {broker_id} is not currently registered"
         error = ServerError(code=BROKER_ID_NOT_REGISTERED, message=message)
         return Prediction(
-            scenario="unregister-broker",
+            scenario=NAME,
             input=asked,
             verdict=Verdict.REFUSED,
             facts=facts,
@@ -41,7 +47,7 @@ def unregister_broker(image: Image, facts: Facts, broker_id: int) -> Prediction:
     changes = changes_of(controller)
     findings = [*_of_broker(controller, broker_id), *findings_of(changes, leaderless(controller))]
     return Prediction(
-        scenario="unregister-broker",
+        scenario=NAME,
         input=asked,
         verdict=verdict_of(changes),
         facts=facts,
@@ -89,3 +95,35 @@ def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding
             "It cannot be elected while it is not registered, and leaves the ELR when it comes back.",
             count=len(eligible),
         )
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Input:
+    """The broker that is unregistered."""
+
+    broker: int
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The removal of the broker's registration."""
+    return unregister_broker(context.image, context.facts, asked.broker)
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="What unregistering a broker does, to its partitions and to itself if it lives.",
+    about="The registration of a broker is taken away.",
+    input=Input,
+    play=play,
+    examples=("kafkactl dryrun unregister-broker /disk1/__cluster_metadata-0 --broker 4",),
+    options=(Option("broker", "The broker.", metavar="ID"),),
+    effects=("server_error",),
+)

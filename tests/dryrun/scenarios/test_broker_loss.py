@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.dryrun.brokers.worst import Harm, losses_of_one, worst_losses
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.appended import batches, records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Change, Verdict
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, broker_loss
-from kafkactl.dryrun.scenarios.worst import Harm, losses_of_one, worst_losses
 from kafkactl.errors import InputError
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.record_batch import decode_batches

@@ -10,7 +10,7 @@ from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenarios.controllers import ControllerEvent, VoterWish, controllers, parse_wish
-from kafkactl.dryrun.scenarios.feature_levels import feature_levels
+from kafkactl.dryrun.scenarios.features import feature_levels
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.features.plan.request import FeatureRequest, Operation

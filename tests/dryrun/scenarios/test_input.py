@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.dryrun.scenarios.input import check_input
-from kafkactl.dryrun.scenarios.registry import SCENARIOS
+from kafkactl.dryrun.play import find_scenario, scenario_names
 from kafkactl.errors import InputError
 
 
@@ -40,7 +39,7 @@ from kafkactl.errors import InputError
 )
 def test_what_is_not_understood(scenario: str, asked: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError) as caught:
-        check_input(scenario, asked)
+        find_scenario(scenario).input.from_mapping(asked)
     assert caught.value.id == "invalid-scenario-input"
     assert told in caught.value.message
 
@@ -59,17 +58,17 @@ def test_what_is_not_understood(scenario: str, asked: dict[str, Any], told: str)
         ("unregister-broker", {"broker": 0}),
         ("elect-leaders", {"type": "preferred", "topics": ["t:0"]}),
         ("controllers", {"down": [], "lose": [1], "add": None, "remove": None, "cluster_id": None}),
-        ("controllers", {"add": {"id": 3, "directory_id": "x", "endpoint": None}}),
+        ("controllers", {"add": {"id": 3, "directory_id": "AAAAAAAAAAAAAAAAAAAAEQ", "endpoint": None}}),
         ("alter-config", {"entity": "cluster", "set": {"a": ""}, "delete": []}),
         ("reassignment", {"moves": [{"topic": "t", "partition": 0, "replicas": None}]}),
         ("features", {"operation": "upgrade", "levels": {}, "unsafe": False, "release_version": "4.3", "down": []}),
     ],
 )
 def test_what_is(scenario: str, asked: dict[str, Any]) -> None:
-    check_input(scenario, asked)
+    find_scenario(scenario).input.from_mapping(asked)
 
 
 def test_every_scenario_has_its_fields() -> None:
-    for scenario in SCENARIOS:
+    for scenario in scenario_names():
         with pytest.raises(InputError, match="it has no field 'nothing'"):
-            check_input(scenario, {"nothing": 1})
+            find_scenario(scenario).input.from_mapping({"nothing": 1})

@@ -10,11 +10,11 @@ import contextlib
 
 from kafkactl.adapters.logs.source import open_source
 from kafkactl.dryrun.engine.local import records_in
-from kafkactl.dryrun.scenarios.registry import World
+from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import KafkactlError
 from kafkactl.metadata.image.model import BROKER_CONFIG
-from kafkactl.operations.dryrun import choose, read_worlds
 from kafkactl.operations.dryrun_clusters import open_clusters
+from kafkactl.operations.dryrun_logs import choose, read_contexts
 from kafkactl.protocol.batch_scan import Damage
 from tests.lab.dryrun.stage import Stage
 from tests.lab.harness.cluster import KafkaCluster
@@ -70,10 +70,10 @@ def _set_everywhere(cluster: KafkaCluster, value: str) -> bool:
     return all(_has(cluster, one, value) for one in cluster.controller_ids)
 
 
-def _world(cluster: KafkaCluster, *nodes: int) -> World:
+def _world(cluster: KafkaCluster, *nodes: int) -> ScenarioContext:
     logs = {str(cluster.disks.metadata_log(one)): str(cluster.disks.metadata_log(one)) for one in nodes}
     (found,) = open_clusters(logs)
-    (world,) = read_worlds([choose(found)], release=None, static=None)
+    (world,) = read_contexts([choose(found)], release=None, static=None)
     if isinstance(world, KafkactlError):
         raise world
     return world

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from kafkactl.adapters.logs.source import open_source
 from kafkactl.dryrun.engine.local import load
+from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Prediction
-from kafkactl.dryrun.scenarios.registry import World, run
+from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.metadata.image.model import TOPIC_CONFIG
 from kafkactl.protocol.record_batch import HEADER_BYTES
 from tests.lab.dryrun.experiments import Experiment, configure
@@ -30,7 +31,7 @@ CLEANING_S = 60  # how often Kafka looks
 NEAR = 0.15  # of what a few tens of seconds can show
 
 
-def grown(stage: Stage) -> tuple[World, Prediction]:
+def grown(stage: Stage) -> tuple[ScenarioContext, Prediction]:
     """The log as it is now, and what is foreseen of it for a day."""
     world = stage.world()
     return world, run("growth", world, {"days": 1})

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable
 from math import comb
 
 from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.dryrun.brokers.worst import Harm
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.appended import encoded, record
 from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Change, Outcome, Prediction, Verdict
-from kafkactl.dryrun.scenarios.registry import World, run
-from kafkactl.dryrun.scenarios.worst import Harm
+from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image
 from kafkactl.protocol.record_batch import encode_batch
 from tests.lab.dryrun.experiments import Experiment, back, configure, elect, fenced, lose, start, stop_by_term
@@ -58,7 +59,7 @@ def lose_worst(size: int) -> Experiment:
     return f"the worst {size} are killed", play
 
 
-def _harm_seen(before: World, real: Image) -> Harm:
+def _harm_seen(before: ScenarioContext, real: Image) -> Harm:
     ends = {
         (topic.name, number): Outcome(one.leader, one.isr)
         for topic in real.topics.values()
@@ -67,7 +68,7 @@ def _harm_seen(before: World, real: Image) -> Harm:
     return _harm(before.loaded.image, before.facts, lambda name, number: (ends[name, number],), any)
 
 
-def _harm_told(before: World, found: Prediction, quantifier: Callable[[Iterable[bool]], bool]) -> Harm:
+def _harm_told(before: ScenarioContext, found: Prediction, quantifier: Callable[[Iterable[bool]], bool]) -> Harm:
     changes: dict[tuple[str, int], Change] = {(one.topic, one.partition): one for one in found.changes}
 
     def outcomes(name: str, number: int) -> tuple[Outcome, ...]:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Prediction, Verdict
-from kafkactl.dryrun.scenarios.registry import run
 from kafkactl.errors import KafkactlError
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.metadata.image.model import Image

@@ -10,8 +10,8 @@ from __future__ import annotations
 import signal
 import time
 
+from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Verdict
-from kafkactl.dryrun.scenarios.registry import run
 from tests.lab.dryrun.experiments import FEW, Experiment, back, elect, lose, reassign, start, stop
 from tests.lab.dryrun.hazards import ids
 from tests.lab.dryrun.stage import Stage

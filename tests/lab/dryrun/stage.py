@@ -16,14 +16,15 @@ from kafkactl.adapters.logs.source import open_source
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.engine.local import records_in
+from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Outcome, Prediction
-from kafkactl.dryrun.scenarios.registry import World, run
+from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import RECOVERING, Image, Partition
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.operations.dryrun import choose, read_static, read_worlds
 from kafkactl.operations.dryrun_clusters import open_clusters
+from kafkactl.operations.dryrun_logs import choose, read_contexts, read_static
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import HEADER_BYTES, BatchHeader
 from tests.lab.harness.cluster import KafkaCluster
@@ -74,11 +75,11 @@ class Stage:
         made = self.tool.run_tool(self.tools, "org.apache.kafka.tools.TopicCommand", given)
         assert made.exit_code == 0, made.stderr + made.stdout
 
-    def world(self, node_id: int = 1, *, restarts: bool = False) -> World:
+    def world(self, node_id: int = 1, *, restarts: bool = False) -> ScenarioContext:
         """The log of a controller as it is on the disk now."""
         log = str(self.cluster.disks.metadata_log(node_id))
         (cluster,) = open_clusters({log: log})
-        (world,) = read_worlds(
+        (world,) = read_contexts(
             [choose(cluster)],
             release=find_release(self.cluster.shape.release),
             static=read_static(str(self.cluster.config_file(node_id))),
@@ -88,7 +89,7 @@ class Stage:
             raise world
         return world
 
-    def settle(self, holds: Holds, timeout_s: float = 120) -> World:
+    def settle(self, holds: Holds, timeout_s: float = 120) -> ScenarioContext:
         """Wait until the log says so and then says nothing new for a while."""
         deadline = time.monotonic() + timeout_s
         last, since = -1, time.monotonic()
@@ -130,7 +131,7 @@ class Stage:
         self.compare(found, before, exact=exact)
         return found
 
-    def compare(self, found: Prediction, before: World, *, exact: bool) -> None:
+    def compare(self, found: Prediction, before: ScenarioContext, *, exact: bool) -> None:
         """What is there now, and what was written, against a prediction that was made before."""
         self.checked += 1
         expected, _ = after(before.loaded.image, found)

@@ -7,33 +7,35 @@ words of the refusal, the records, and what they bring about. Sources: `FeatureC
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any, ClassVar, Final
 
 from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
+from kafkactl.dryrun.controller.feature_state import state_of
+from kafkactl.dryrun.fields import LevelTable, NodeIds, input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.controllers import known_voters
 from kafkactl.features.catalog.consequences import finalized_name
-from kafkactl.features.catalog.levels import features_of, supported_by
-from kafkactl.features.catalog.update_rules import release_of, update_rules
-from kafkactl.features.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role
+from kafkactl.features.catalog.levels import features_of
+from kafkactl.features.catalog.update_rules import update_rules
+from kafkactl.features.cluster.state import FeatureState, Role
 from kafkactl.features.plan.change import rules_release, upgrade_type
 from kafkactl.features.plan.checks_nodes import never_registered
 from kafkactl.features.plan.plan import FeaturePlan, plan_change
 from kafkactl.features.plan.predict import predicted_acceptance
-from kafkactl.features.plan.request import FeatureRequest
+from kafkactl.features.plan.request import FeatureRequest, parse_request
 from kafkactl.features.plan.request import Operation as Asked
 from kafkactl.findings import Severity
+from kafkactl.frozen import frozen
 from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
-from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Broker, Controller, FeatureRange, Image
+from kafkactl.metadata.image.model import BROKER_CONFIG, Image
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
-from kafkactl.protocol.api_versions import FIRST_VERSION, NodeVersions
-from kafkactl.quorum.majority import tolerates
 from kafkactl.schema.spec import Versions
-from kafkactl.values import Endpoint
+
+NAME: Final = "features"
 
 INVALID_UPDATE_VERSION: Final = 95
 _ADVICE = " Retry using UNSAFE_DOWNGRADE if you want to force the downgrade to proceed."
@@ -65,7 +67,7 @@ def feature_levels(
     accepted = predicted_acceptance(state, request.levels, upgrade_type(request))
     taken = {name: level for name, level in request.levels.items() if accepted[name] is not False}
     return Prediction(
-        scenario="features",
+        scenario=NAME,
         input=_input(request, down),
         verdict=_verdict(plan, accepted),
         facts=facts,
@@ -88,68 +90,6 @@ def feature_levels(
     )
 
 
-def state_of(
-    image: Image, facts: Facts, *, cluster_id: str, voters: tuple[int, ...], down: frozenset[int]
-) -> FeatureState:
-    """The cluster as the planner of levels sees it, from the log alone."""
-    known = {voter.node_id: voter.directory_id for voter in image.voters or ()}
-    ids = {one: known.get(one) for one in voters}
-    image = _as_they_run(image, facts)
-    leader = _leader(facts, ids.keys() or image.controllers.keys(), down)
-    nodes = [_controller_seen(image, facts, one, down) for one in sorted({*image.controllers, *ids})]
-    nodes += [
-        NodeSeen(id=one.id, role=Role.BROKER, answers=not (one.fenced or one.id in down))
-        for one in image.brokers.values()
-    ]
-    levels = {name: level for name, level in image.features.items() if level and name != KRAFT_VERSION}
-    if image.kraft_version:
-        levels[KRAFT_VERSION] = image.kraft_version
-    return FeatureState(
-        cluster_id=cluster_id,
-        finalized=levels,
-        active_controller=leader,
-        nodes=tuple(nodes),
-        registrations=_registrations(image),
-        tolerates=tolerates(ids, set(ids) - down) if ids else None,
-        voters=tuple(
-            QuorumNode(
-                id=one,
-                directory_id=directory,
-                fetching=one not in down,
-                # A voter that is down since before the present leader was elected cannot have reported to it.
-                reported=False if one in down and facts.leader_id in down else None,
-            )
-            for one, directory in ids.items()
-        )
-        or None,
-        min_insync=_min_insync(image, facts, leader),
-    )
-
-
-def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
-    """min.insync.replicas as far as the log tells it: the files of brokers are not in it.
-
-    A broker is given the cluster's value or, without one, its own; what its file says stays unknown.
-    """
-    cluster = image.configs.get((BROKER_CONFIG, ""), {}).get(MIN_ISR)
-    single = {
-        id: held[MIN_ISR]
-        for id in image.brokers
-        if MIN_ISR in (held := image.configs.get((BROKER_CONFIG, str(id)), {}))
-    }
-    own = sum(MIN_ISR in image.configs.get((TOPIC_CONFIG, one.name), {}) for one in image.topics.values())
-    brokers = {id: single.get(id, cluster) for id in image.brokers}
-    return MinInsync(
-        cluster=cluster,
-        controllers={} if leader is None or not facts.static_known else {leader: facts.static.get(MIN_ISR, "1")},
-        brokers={id: value for id, value in brokers.items() if value is not None},
-        single=tuple(sorted(single)),
-        unread=tuple(f"broker {id}" for id, value in brokers.items() if value is None),
-        topics=len(image.topics) - own,
-        topics_with_own_value=own,
-    )
-
-
 def _quorum_of(image: Image, facts: Facts, voters: Collection[int]) -> tuple[tuple[int, ...], str]:
     """The voters and where they were found; controllers that registered stand in where nothing names the voters."""
     found = known_voters(image, facts, voters)
@@ -168,86 +108,6 @@ def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> 
             "supports kraft.version 1: each voter does so within some seconds of an election, and until then the "
             "leader refuses the change"
         )
-
-
-def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int | None:
-    """The active controller: the one that the log names, another if that is down, none without a majority."""
-    alive = [one for one in voters if one not in down]
-    if voters and len(alive) <= len(voters) // 2:
-        return None
-    return facts.leader_id if facts.leader_id is not None and facts.leader_id not in down else min(alive, default=None)
-
-
-def _as_they_run(image: Image, facts: Facts) -> Image:
-    """The image with controllers of the release that was named, where it is not the one that they registered."""
-    registered = [release_of(_ranges(one).get(METADATA_VERSION)) for one in image.controllers.values()]
-    if not facts.release_named or all(one and one.name == facts.release.name for one in registered):
-        return image
-    features = {name: FeatureRange(one.lowest, one.highest) for name, one in supported_by(facts.release).items()}
-    return replace(image, controllers={one.id: replace(one, features=features) for one in image.controllers.values()})
-
-
-def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> NodeSeen:
-    """A controller that has not registered (none does below metadata.version 15) answers as its release does."""
-    answers = node_id not in down
-    versions = None
-    if answers and node_id not in image.controllers:
-        versions = NodeVersions(
-            version=FIRST_VERSION,
-            requests={},
-            supported=supported_by(facts.release),
-            finalized=image.features,
-            finalized_epoch=0,
-            zookeeper_migration_ready=False,
-        )
-    return NodeSeen(id=node_id, role=Role.CONTROLLER, answers=answers, versions=versions)
-
-
-def _registrations(image: Image) -> Registrations:
-    return Registrations(
-        brokers={one.id: _broker(one) for one in image.brokers.values()},
-        controllers={one.id: _controller(one) for one in image.controllers.values()},
-        levels={name: level for name, level in image.features.items() if level},
-        kraft_version=image.kraft_version,
-        voters=image.voters,
-        zk_migration_state=image.zk_migration_state,
-    )
-
-
-def _broker(one: Broker) -> BrokerRegistration:
-    return BrokerRegistration(
-        id=one.id,
-        epoch=one.epoch,
-        incarnation_id=one.incarnation_id,
-        fenced=one.fenced,
-        in_controlled_shutdown=one.in_controlled_shutdown,
-        features=_ranges(one),
-        endpoints=_endpoints(one),
-        directory_ids=one.directories,
-        cordoned=one.cordoned or (),
-        is_migrating_zk_broker=one.is_migrating_zk_broker,
-    )
-
-
-def _controller(one: Controller) -> ControllerRegistration:
-    return ControllerRegistration(
-        id=one.id,
-        incarnation_id=one.incarnation_id,
-        features=_ranges(one),
-        endpoints=_endpoints(one),
-        zk_migration_ready=one.zk_migration_ready,
-    )
-
-
-def _ranges(node: Broker | Controller) -> dict[str, Versions]:
-    return {name: Versions(one.min, one.max) for name, one in node.features.items()}
-
-
-def _endpoints(node: Broker | Controller) -> tuple[Endpoint, ...]:
-    return tuple(Endpoint(listener=one.name, host=one.host, port=one.port) for one in node.listeners)
-
-
-# --- the answer ---------------------------------------------------------------------------------------------------
 
 
 def _verdict(plan: FeaturePlan, accepted: Mapping[str, bool | None]) -> Verdict:
@@ -408,3 +268,95 @@ def _input(request: FeatureRequest, down: frozenset[int]) -> dict[str, Any]:
         "release_version": request.release_version,
         "down": sorted(down),
     }
+
+
+# --- the scenario -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Input:
+    """The levels that are asked for, or the release that they were made from. `down` are nodes that do not answer."""
+
+    operation: Asked
+    levels: LevelTable = field(default_factory=dict)
+    unsafe: bool = False
+    release_version: str | None = None
+    down: NodeIds = ()
+
+    ONE_OF: ClassVar = (("levels", "release_version"),)
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """The change of levels, on a quorum as it was observed where it was asked."""
+    request = FeatureRequest(
+        operation=asked.operation,
+        levels=asked.levels,
+        unsafe=asked.unsafe,
+        release_version=asked.release_version,
+    )
+    return feature_levels(
+        context.image,
+        context.facts,
+        request,
+        cluster_id=context.cluster_id or "",
+        voters=context.loaded.voters,
+        down=frozenset(asked.down),
+        not_alive={} if context.observed is None else context.observed.not_alive,
+    )
+
+
+def _from_options(
+    *,
+    upgrade: Sequence[str],
+    downgrade: Sequence[str],
+    disable: Sequence[str],
+    release_version: str | None,
+    unsafe: bool,
+    down: tuple[int, ...],
+) -> Input:
+    """Raises what `parse_request` raises, too."""
+    ways = {Asked.UPGRADE: upgrade, Asked.DOWNGRADE: downgrade, Asked.DISABLE: disable}
+    given = [way for way, named in ways.items() if named]
+    if len(given) > 1 or bool(given) == (release_version is not None):
+        raise OptionsError("Give one of --upgrade, --downgrade, --disable and --release-version.")
+    operation = given[0] if given else Asked.UPGRADE
+    request = parse_request(operation, features=ways[operation], release_version=release_version, unsafe=unsafe)
+    return Input(
+        operation=request.operation,
+        levels=request.levels,
+        unsafe=request.unsafe,
+        release_version=request.release_version,
+        down=down,
+    )
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="""What the controller would answer to a change of feature levels, and what the change does.
+
+    With --from-cluster, voters that are not seen to follow the live leader count as down.
+    """,
+    about="Feature levels change.",
+    input=Input,
+    play=play,
+    examples=(
+        "kafkactl dryrun features /disk1/__cluster_metadata-0 --upgrade metadata.version=30",
+        "kafkactl dryrun features /disk1/__cluster_metadata-0 --release-version 4.3",
+    ),
+    options=(
+        Option("upgrade", "Raise a feature. Repeatable.", metavar="NAME=LEVEL", is_repeatable=True),
+        Option("downgrade", "Lower a feature. Repeatable.", metavar="NAME=LEVEL", is_repeatable=True),
+        Option("disable", "Turn a feature off. Repeatable.", metavar="NAME", is_repeatable=True),
+        Option("release_version", "Raise all features to those of a release.", metavar="R"),
+        Option("unsafe", "A downgrade that accepts losses."),
+        Option("down", "Nodes that do not answer now."),
+    ),
+    effects=("features", "steps"),
+    from_options=_from_options,
+    watches=lambda _: frozenset(),
+)

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.dryrun.brokers.combined import with_quorum
+from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.dryrun.scenarios.broker_loss import broker_loss
-from kafkactl.dryrun.scenarios.combined import with_quorum
-from kafkactl.dryrun.scenarios.registry import World, run
 from tests.dryrun.clusters import cluster
 from tests.dryrun.scenarios.test_growth import loaded as a_loaded
 
@@ -54,6 +55,6 @@ def test_the_worst_set_tells_of_the_quorum_too() -> None:
     image, facts = cluster("brokers 1 2 3 4\ntopic a\n  4 | 4 | 4")
     loaded = replace(a_loaded()[0], image=image, voters=(1, 2, 3))
     for size, ids in ((1, {"partition-loses-leader"}), (2, {"partition-loses-leader", "quorum-loses-majority"})):
-        found = run("broker-loss", World(loaded=loaded, facts=facts), {"worst": size})
+        found = run("broker-loss", ScenarioContext(loaded=loaded, facts=facts), {"worst": size})
         assert {one.id for one in found.findings} == ids
         assert not any("majority of the controllers" in one for one in found.assumptions)

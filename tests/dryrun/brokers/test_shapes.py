@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.log_generator import LogGenerator, Shape
+from kafkactl.dryrun.brokers.shapes import ShapedController
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts, facts_of
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose
 from kafkactl.dryrun.scenarios.broker_return import come_back
 from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart
-from kafkactl.dryrun.scenarios.shapes import ShapedController
 from kafkactl.metadata.image.model import Image, Partitions, Topic
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import replay_runs

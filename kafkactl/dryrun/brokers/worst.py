@@ -15,10 +15,10 @@ from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple, TypeAlias
 
+from kafkactl.dryrun.brokers.loss import ends_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.placed import placed
-from kafkactl.dryrun.scenarios.loss import ends_of
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER

@@ -1,0 +1,157 @@
+"""The cluster as the planner of feature levels sees it, from the log alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
+from kafkactl.features.catalog.levels import supported_by
+from kafkactl.features.catalog.update_rules import release_of
+from kafkactl.features.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Broker, Controller, FeatureRange, Image
+from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
+from kafkactl.protocol.api_versions import FIRST_VERSION, NodeVersions
+from kafkactl.quorum.majority import tolerates
+from kafkactl.schema.spec import Versions
+from kafkactl.values import Endpoint
+
+
+def state_of(
+    image: Image, facts: Facts, *, cluster_id: str, voters: tuple[int, ...], down: frozenset[int]
+) -> FeatureState:
+    """The cluster as the planner of levels sees it, from the log alone."""
+    known = {voter.node_id: voter.directory_id for voter in image.voters or ()}
+    ids = {one: known.get(one) for one in voters}
+    image = _as_they_run(image, facts)
+    leader = _leader(facts, ids.keys() or image.controllers.keys(), down)
+    nodes = [_controller_seen(image, facts, one, down) for one in sorted({*image.controllers, *ids})]
+    nodes += [
+        NodeSeen(id=one.id, role=Role.BROKER, answers=not (one.fenced or one.id in down))
+        for one in image.brokers.values()
+    ]
+    levels = {name: level for name, level in image.features.items() if level and name != KRAFT_VERSION}
+    if image.kraft_version:
+        levels[KRAFT_VERSION] = image.kraft_version
+    return FeatureState(
+        cluster_id=cluster_id,
+        finalized=levels,
+        active_controller=leader,
+        nodes=tuple(nodes),
+        registrations=_registrations(image),
+        tolerates=tolerates(ids, set(ids) - down) if ids else None,
+        voters=tuple(
+            QuorumNode(
+                id=one,
+                directory_id=directory,
+                fetching=one not in down,
+                # A voter that is down since before the present leader was elected cannot have reported to it.
+                reported=False if one in down and facts.leader_id in down else None,
+            )
+            for one, directory in ids.items()
+        )
+        or None,
+        min_insync=_min_insync(image, facts, leader),
+    )
+
+
+def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
+    """min.insync.replicas as far as the log tells it: the files of brokers are not in it.
+
+    A broker is given the cluster's value or, without one, its own; what its file says stays unknown.
+    """
+    cluster = image.configs.get((BROKER_CONFIG, ""), {}).get(MIN_ISR)
+    single = {
+        id: held[MIN_ISR]
+        for id in image.brokers
+        if MIN_ISR in (held := image.configs.get((BROKER_CONFIG, str(id)), {}))
+    }
+    own = sum(MIN_ISR in image.configs.get((TOPIC_CONFIG, one.name), {}) for one in image.topics.values())
+    brokers = {id: single.get(id, cluster) for id in image.brokers}
+    return MinInsync(
+        cluster=cluster,
+        controllers={} if leader is None or not facts.static_known else {leader: facts.static.get(MIN_ISR, "1")},
+        brokers={id: value for id, value in brokers.items() if value is not None},
+        single=tuple(sorted(single)),
+        unread=tuple(f"broker {id}" for id, value in brokers.items() if value is None),
+        topics=len(image.topics) - own,
+        topics_with_own_value=own,
+    )
+
+
+def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int | None:
+    """The active controller: the one that the log names, another if that is down, none without a majority."""
+    alive = [one for one in voters if one not in down]
+    if voters and len(alive) <= len(voters) // 2:
+        return None
+    return facts.leader_id if facts.leader_id is not None and facts.leader_id not in down else min(alive, default=None)
+
+
+def _as_they_run(image: Image, facts: Facts) -> Image:
+    """The image with controllers of the release that was named, where it is not the one that they registered."""
+    registered = [release_of(_ranges(one).get(METADATA_VERSION)) for one in image.controllers.values()]
+    if not facts.release_named or all(one and one.name == facts.release.name for one in registered):
+        return image
+    features = {name: FeatureRange(one.lowest, one.highest) for name, one in supported_by(facts.release).items()}
+    return replace(image, controllers={one.id: replace(one, features=features) for one in image.controllers.values()})
+
+
+def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> NodeSeen:
+    """A controller that has not registered (none does below metadata.version 15) answers as its release does."""
+    answers = node_id not in down
+    versions = None
+    if answers and node_id not in image.controllers:
+        versions = NodeVersions(
+            version=FIRST_VERSION,
+            requests={},
+            supported=supported_by(facts.release),
+            finalized=image.features,
+            finalized_epoch=0,
+            zookeeper_migration_ready=False,
+        )
+    return NodeSeen(id=node_id, role=Role.CONTROLLER, answers=answers, versions=versions)
+
+
+def _registrations(image: Image) -> Registrations:
+    return Registrations(
+        brokers={one.id: _broker(one) for one in image.brokers.values()},
+        controllers={one.id: _controller(one) for one in image.controllers.values()},
+        levels={name: level for name, level in image.features.items() if level},
+        kraft_version=image.kraft_version,
+        voters=image.voters,
+        zk_migration_state=image.zk_migration_state,
+    )
+
+
+def _broker(one: Broker) -> BrokerRegistration:
+    return BrokerRegistration(
+        id=one.id,
+        epoch=one.epoch,
+        incarnation_id=one.incarnation_id,
+        fenced=one.fenced,
+        in_controlled_shutdown=one.in_controlled_shutdown,
+        features=_ranges(one),
+        endpoints=_endpoints(one),
+        directory_ids=one.directories,
+        cordoned=one.cordoned or (),
+        is_migrating_zk_broker=one.is_migrating_zk_broker,
+    )
+
+
+def _controller(one: Controller) -> ControllerRegistration:
+    return ControllerRegistration(
+        id=one.id,
+        incarnation_id=one.incarnation_id,
+        features=_ranges(one),
+        endpoints=_endpoints(one),
+        zk_migration_ready=one.zk_migration_ready,
+    )
+
+
+def _ranges(node: Broker | Controller) -> dict[str, Versions]:
+    return {name: Versions(one.min, one.max) for name, one in node.features.items()}
+
+
+def _endpoints(node: Broker | Controller) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(listener=one.name, host=one.host, port=one.port) for one in node.listeners)

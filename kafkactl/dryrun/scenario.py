@@ -1,0 +1,140 @@
+"""What a scenario is: a typed input, a function that simulates it on a state, and what the command line shows of it.
+
+Each module of `kafkactl.dryrun.scenarios` is one scenario: a class `Input`, a function `play` and a `SCENARIO`. That
+file, a row of the table in `commands/dryrun/__init__.py` and a paragraph of docs/dryrun.md is all that it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum, auto
+from typing import Any, NamedTuple, Protocol
+
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.engine.loader import Started
+from kafkactl.dryrun.engine.local import Loaded
+from kafkactl.dryrun.prediction import Prediction
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image.model import Image
+
+
+@frozen
+class Observed:
+    """What was seen of a live quorum when the scenario was asked.
+
+    `not_alive` has every voter, and every node that is to be added, that was not seen to follow the leader, each with
+    what was seen of it instead, as a clause about the node. `cluster_id` is None where no node reported it.
+    """
+
+    leader_id: int
+    leader_epoch: int | None
+    cluster_id: str | None
+    not_alive: Mapping[int, str]
+
+
+@frozen
+class ScenarioContext:
+    """The state that a scenario is simulated on: a log read to its end, and the facts beside it.
+
+    `observed` is the live quorum of that cluster where it was asked; `started` is what nodes make of the log that start
+    from it, read for the scenario `restart` only; `notes` what there is to say of the sources whatever is asked.
+    """
+
+    loaded: Loaded
+    facts: Facts
+    cluster_id: str | None = None
+    started: tuple[Started, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    observed: Observed | None = None
+
+    @property
+    def image(self) -> Image:
+        """The state at the end of the log."""
+        return self.loaded.image
+
+    @property
+    def voters(self) -> tuple[int, ...]:
+        """The ids of the voters, as far as the log has them."""
+        known = self.image.voters
+        return self.loaded.voters if known is None else tuple(voter.node_id for voter in known)
+
+
+class OptionsError(ValueError):
+    """Options of a command line that do not go together; the message says which, as a sentence."""
+
+
+class Document(NamedTuple):
+    """A file that an option names: its path as it was given, and its text."""
+
+    path: str
+    text: str
+
+
+@frozen(kw_only=False)
+class Option:
+    """An option of `kafkactl dryrun NAME`, the parameter `name` of `from_options`.
+
+    Form and default are those of the field of `Input` that it gives (`field`, default: of that name), where there is
+    one. `least` is the smallest number allowed, `document` what the file is that the option names.
+    """
+
+    name: str
+    help: str
+    flag: str | None = None  # default: the name with dashes
+    field: str | None = None
+    metavar: str | None = None
+    document: str | None = None
+    default: Any = None
+    least: int = 0
+    is_required: bool = False
+    is_repeatable: bool = False
+
+
+class Needs(StrEnum):
+    """What a scenario is about: the state, the log itself (size, records), or what starting nodes make of the log."""
+
+    STATE = auto()
+    LOG = auto()
+    STARTS = auto()
+
+
+class Asked(Protocol):
+    """The class `Input` of a scenario: a frozen value, with its fields as in `input` of an answer."""
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any], /) -> Any:
+        """The value of these fields. Raises InputError `invalid-scenario-input`."""
+
+
+@frozen
+class Reported:
+    """The part of a scenario in `dryrun report`: its place, and the inputs with which it is simulated on a state."""
+
+    place: int
+    inputs: Callable[[Image], Sequence[Any]]
+
+
+@frozen
+class Scenario:
+    """A scenario and what is shown of it. `about` is what a report says it shows, `help` the text of `--help`.
+
+    `effects` are the fields of `effects` that it fills beside partitions, changes and records. `from_options` makes the
+    `Input` of the parameters of its options (default: the class itself) and raises OptionsError. `at` gives the last
+    offset to be read, where the input names one; `watches` the nodes to be watched beside the voters, of a scenario
+    that depends on who is alive now.
+    """
+
+    name: str
+    help: str
+    about: str
+    input: type[Asked]
+    play: Callable[[ScenarioContext, Any], Prediction]
+    examples: tuple[str, ...]
+    options: tuple[Option, ...] = ()
+    effects: tuple[str, ...] = ()
+    from_options: Callable[..., Any] | None = None
+    report: Reported | None = None
+    needs: Needs = Needs.STATE
+    at: Callable[[Any], int | None] = lambda _: None
+    watches: Callable[[Any], frozenset[int]] | None = None

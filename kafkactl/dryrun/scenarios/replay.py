@@ -1,0 +1,78 @@
+"""Scenario `replay`: what a log holds, and the state that it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafkactl.dryrun.fields import input_from
+from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.lint import lint
+from kafkactl.metadata.image.model import Image
+
+NAME: Final = "replay"
+
+
+def sizes_of(image: Image) -> dict[str, int]:
+    """How much of everything there is."""
+    return {
+        "topics": len(image.topics),
+        "partitions": image.partition_count(),
+        "brokers": len(image.brokers),
+        "controllers": len(image.controllers),
+        "configs": sum(len(held) for held in image.configs.values()),
+        "client_quotas": sum(len(held) for held in image.client_quotas.values()),
+        "acls": len(image.acls),
+        "scram_credentials": len(image.scram),
+        "delegation_tokens": len(image.delegation_tokens),
+    }
+
+
+@frozen
+class Input:
+    """The last offset that is replayed; the last of the log where it is None."""
+
+    at: int | None = None
+
+    @classmethod
+    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
+        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        return input_from(cls, NAME, asked)
+
+
+def play(context: ScenarioContext, asked: Input) -> Prediction:
+    """What the log leads to: record counts, the state in numbers, its SHA-256, and what does not fit together."""
+    image = context.image
+    return Prediction(
+        scenario=NAME,
+        input={"at": asked.at},
+        verdict=Verdict.OK,
+        facts=context.facts,
+        findings=lint(image),
+        effects={
+            "counts": dict(context.loaded.counts),
+            "state": sizes_of(image),
+            "image_sha256": image_sha256(image),
+        },
+    )
+
+
+SCENARIO: Final = Scenario(
+    name=NAME,
+    help="What a log holds and leads to: record counts, the state in numbers, its SHA-256.",
+    about="What the log holds, and the state it leads to.",
+    input=Input,
+    play=play,
+    examples=(
+        "kafkactl dryrun replay /disk1/__cluster_metadata-0",
+        "kafkactl dryrun replay /disk1/__cluster_metadata-0 --at 5000 -o json",
+    ),
+    options=(Option("at", "The state after this offset.", metavar="OFFSET"),),
+    effects=("counts", "state", "image_sha256"),
+    report=Reported(place=1, inputs=lambda _: [Input()]),
+    needs=Needs.LOG,
+    at=lambda asked: asked.at,
+)

@@ -1,0 +1,34 @@
+"""What a dry run takes from a live cluster: its metadata log, and who of the voters follows the leader now."""
+
+from __future__ import annotations
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.quorum_view import QuorumObserver
+from kafkactl.adapters.logs.live import saved_log
+from kafkactl.dryrun.scenario import Observed
+from kafkactl.errors import UnreachableError
+from kafkactl.quorum.liveness import is_steady
+
+__all__ = ["observed_quorum", "saved_log"]
+
+
+def observed_quorum(client: Client, added: frozenset[int] = frozenset()) -> Observed:
+    """The live quorum; `added` are nodes to be watched beside the voters.
+
+    Raises UnreachableError `quorum-not-steady` where no controller leads for as long as the quorum is watched.
+    """
+    with QuorumObserver(client) as observer:
+        state = observer.prove(node_ids=added)
+    if not is_steady(state):
+        raise UnreachableError(
+            "who of the voters is alive could not be observed: no leader, or the leader changed meanwhile",
+            id="quorum-not-steady",
+            next_step="Run the command again once the quorum keeps one leader; see `kafkactl quorum describe`.",
+        )
+    watched = (*state.voters, *(node for node in state.observers if node.id in added))
+    return Observed(
+        leader_id=state.leader_id,
+        leader_epoch=state.leader_epoch,
+        cluster_id=state.cluster_id,
+        not_alive={node.id: node.evidence or "was not seen to advance" for node in watched if node.alive is not True},
+    )

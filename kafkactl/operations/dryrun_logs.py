@@ -1,0 +1,157 @@
+"""From the logs of clusters to the states that a dry run is played on: one replica of each is folded.
+
+Which one is `dryrun.replicas`' to say. Clusters are read one after the other in process, and all at once on Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.logs.source import LogSource
+from kafkactl.dryrun.controller.facts import facts_of
+from kafkactl.dryrun.engine.loader import CONFIGS_SINCE, Started, started
+from kafkactl.dryrun.engine.local import GAP, Loaded, load
+from kafkactl.dryrun.engine.replicas import Replica, compared, farthest, proved, replica_of
+from kafkactl.dryrun.engine.spark.fetched import fetched_folder
+from kafkactl.dryrun.scenario import ScenarioContext
+from kafkactl.errors import KafkactlError
+from kafkactl.features.catalog.releases import Release
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.operations.dryrun_clusters import Cluster
+from kafkactl.protocol.text.properties import parse_properties
+
+# Reads logs to their ends, or up to an offset, in their order, past damage or up to it; a log that cannot be read gives
+# its error.
+Engine: TypeAlias = Callable[[Sequence[LogSource], int | None, bool], Iterable[Loaded | KafkactlError]]
+
+
+@frozen
+class Chosen:
+    """The log that is folded for a cluster; `replicas` and `findings` are empty where there is only one."""
+
+    cluster: Cluster
+    log: LogSource
+    replicas: tuple[Replica, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def choose(cluster: Cluster) -> Chosen:
+    """The replica that goes farthest, and what there is to say of the others. Raises what reading them raises."""
+    if len(cluster.logs) == 1:
+        return Chosen(cluster=cluster, log=cluster.logs[0], findings=cluster.findings)
+    replicas = tuple(replica_of(log) for log in cluster.logs)
+    at = farthest(replicas)
+    findings = (*cluster.findings, *compared(replicas, at))
+    return Chosen(cluster=cluster, log=cluster.logs[at], replicas=replicas, findings=findings)
+
+
+def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> Iterator[Loaded | KafkactlError]:
+    """The local engine: a log is read when it is asked for."""
+    for log in logs:
+        try:
+            yield load(log.segments, log.checkpoints, at=at, past_damage=past_damage)
+        except KafkactlError as error:
+            yield error
+
+
+def on_spark(master: str | None) -> Engine:
+    """The Spark engine on that master. Raises as `spark_session.check_spark`; what it gives, as `spark_context`."""
+    from kafkactl.adapters.spark.session import check_spark, spark_context
+
+    check_spark(master)
+
+    def engine(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> list[Loaded | KafkactlError]:
+        from kafkactl.dryrun.engine.spark.engine import load_logs
+        from kafkactl.dryrun.engine.spark.plan import ClusterLog
+
+        with spark_context(master) as spark:
+            if not spark.master.startswith("local"):
+                places = [fetched_folder(segment.name) for log in logs for segment in log.segments]
+                for folder in sorted({place for place in places if place is not None}):
+                    spark.addFile(folder, recursive=True)
+            wanted = [
+                ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at, past_damage=past_damage)
+                for log in logs
+            ]
+            return load_logs(spark, wanted)
+
+    return engine
+
+
+def read_contexts(
+    clusters: Sequence[Chosen],
+    *,
+    release: Release | None,
+    static: Mapping[str, str] | None,
+    at: int | None = None,
+    restarts: bool = False,
+    past_damage: bool = False,
+    engine: Engine = in_process,
+) -> Iterator[ScenarioContext | KafkactlError]:
+    """For each cluster the state at the end of its log (or after offset `at`), and what a prediction stands on beside
+    it; the error where it cannot be read.
+
+    With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
+    """
+    for chosen, loaded in zip(clusters, engine([one.log for one in clusters], at, past_damage), strict=True):
+        try:
+            if isinstance(loaded, KafkactlError):
+                yield loaded
+            else:
+                yield _context(chosen, loaded, release, static, restarts=restarts)
+        except KafkactlError as error:
+            yield error
+
+
+def _context(
+    chosen: Chosen, read: Loaded, release: Release | None, static: Mapping[str, str] | None, *, restarts: bool
+) -> ScenarioContext:
+    loaded = replace(read, committed_offset=_committed(chosen, read))
+    facts = facts_of(
+        loaded.image,
+        release=release,
+        static=static,
+        leader_id=None if loaded.leader is None else loaded.leader.id,
+        leader_epoch=max(loaded.last_epoch, 0),
+        next_offset=loaded.last_offset + 1,
+        timestamp_ms=loaded.last_timestamp_ms,
+        departed=loaded.departed,
+        starting=loaded.starting,
+    )
+    runs = facts.release.version
+    keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE
+    is_whole = not any(one.id == GAP for one in loaded.findings)
+    found = tuple(_started(chosen.log, keeps_configs=keeps_configs, is_whole=is_whole)) if restarts else ()
+    return ScenarioContext(
+        loaded=loaded, facts=facts, cluster_id=chosen.cluster.cluster_id, started=found, notes=chosen.findings
+    )
+
+
+def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
+    """What one log says of itself, or several logs together prove; they count as those of different voters."""
+    voters = len(loaded.image.voters or loaded.voters)
+    if len(chosen.replicas) < 2 or not voters:
+        return loaded.committed_offset
+    known = [one for one in (loaded.committed_offset, proved(chosen.replicas, voters)) if one is not None]
+    return max(known, default=None)
+
+
+def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator[Started]:
+    """From the newest checkpoint, and from offset 0 where nothing is missing since."""
+    yield started(log.segments, log.checkpoints, keeps_configs=keeps_configs)
+    if is_whole and log.checkpoints and log.segments and log.segments[0].base_offset == 0:
+        yield started(log.segments, (), keeps_configs=keeps_configs)
+
+
+def read_static(path: str | None) -> dict[str, str] | None:
+    """The settings of a controller's properties file; None where none was named."""
+    if path is None:
+        return None
+    return dict(
+        parse_properties(read_input(Path(path), "configuration file", InputKind.NODE_CONFIG), file=path).mapping
+    )

@@ -1,0 +1,66 @@
+"""Every scenario is described once, in its own file, and does what its description says."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafkactl.commands.dryrun import SCENARIOS
+from kafkactl.dryrun.fields import fields_of
+from kafkactl.dryrun.play import find_scenario, run, scenario_names
+from kafkactl.dryrun.scenario import ScenarioContext
+from tests.dryrun.brokers.test_combined import TEXT
+from tests.dryrun.clusters import cluster
+from tests.dryrun.scenarios.test_growth import loaded
+
+ASKED: Mapping[str, list[dict[str, Any]]] = {
+    "alter-config": [{"entity": "topic:a", "set": {"x": "1"}}, {"entity": "topic:nobody", "set": {"x": "1"}}],
+    "broker-loss": [{"brokers": [1]}, {"worst": 1}],
+    "broker-return": [{"brokers": [1]}],
+    "controllers": [{}, {"add": {"id": 9}}],
+    "elect-leaders": [{}],
+    "features": [{"operation": "upgrade", "levels": {"group.version": 1}}],
+    "growth": [{"days": 1}],
+    "reassignment": [{"moves": [{"topic": "a", "partition": 0, "replicas": [2]}]}],
+    "replay": [{}],
+    "restart": [{}],
+    "rolling-restart": [{}],
+    "unregister-broker": [{"broker": 1}, {"broker": 77}],
+}
+
+
+def test_the_table_of_the_command_line_has_every_scenario() -> None:
+    assert set(SCENARIOS) == {*scenario_names(), "zk-migration", "report"}
+    assert set(scenario_names()) == set(ASKED)
+
+
+@pytest.mark.parametrize("name", sorted(ASKED))
+def test_effects_are_those_that_are_described(name: str) -> None:
+    scenario = find_scenario(name)
+    image, facts = cluster(TEXT)
+    log = replace(loaded()[0], image=image, voters=(1, 2, 3))
+    for asked in ASKED[name]:
+        found = run(name, ScenarioContext(loaded=log, facts=facts), asked)
+        assert set(found.effects) <= set(scenario.effects), asked
+        scenario.input.from_mapping(found.to_dict()["input"])  # what is printed can be played again
+
+
+@pytest.mark.parametrize("name", sorted(ASKED))
+def test_options_fit_the_input(name: str) -> None:
+    scenario = find_scenario(name)
+    assert scenario.name == name
+    names = [option.name for option in scenario.options]
+    if scenario.from_options is not None:
+        assert names == list(inspect.signature(scenario.from_options).parameters)
+    else:
+        assert {option.field or option.name for option in scenario.options} <= set(fields_of(scenario.input))
+
+
+def test_the_report_has_an_order() -> None:
+    scenarios = map(find_scenario, scenario_names())
+    places = [scenario.report.place for scenario in scenarios if scenario.report is not None]
+    assert sorted(places) == list(range(1, len(places) + 1))

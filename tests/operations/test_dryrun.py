@@ -1,0 +1,57 @@
+"""Predictions as a library gives them: of an image, and of a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
+from kafkactl.errors import InputError
+from kafkactl.operations.dryrun import Verdict, context_of, predict, read_context
+from tests.dryrun.clusters import cluster
+
+TEXT = "brokers 1 2 3\ntopic orders\n  1 | 1 2 | 1 2\n  3 | 3 | 3"
+
+
+def test_an_image_is_enough_for_what_is_about_the_state() -> None:
+    image, _ = cluster(TEXT)
+    found = predict(image, "broker-loss", brokers=[3])
+    assert found.verdict is Verdict.UNAVAILABLE
+    assert [(change.topic, change.leader_after) for change in found.changes] == [("orders", -1)]
+    assert found.to_dict()["input"] == {"brokers": [3], "mode": "crash", "in_order": False}
+
+
+def test_settings_are_those_given() -> None:
+    image, _ = cluster(TEXT)
+    for least, under in (("1", 0), ("2", 1)):
+        found = predict(context_of(image, static={"min.insync.replicas": least}), "broker-loss", brokers=[1])
+        assert found.counts is not None and found.counts.under_min_isr == under
+
+
+@pytest.mark.parametrize(
+    "scenario, inputs, id",
+    [
+        ("storm", {}, "unknown-scenario"),
+        ("broker-loss", {"brokers": "3"}, "invalid-scenario-input"),
+        ("broker-loss", {"brokers": [77]}, "unknown-broker"),
+        ("growth", {"days": 30}, "scenario-needs-log"),
+        ("replay", {}, "scenario-needs-log"),
+        ("restart", {}, "scenario-needs-log"),
+    ],
+)
+def test_what_cannot_be_asked_of_an_image(scenario: str, inputs: dict[str, object], id: str) -> None:
+    with pytest.raises(InputError) as caught:
+        predict(cluster(TEXT)[0], scenario, **inputs)
+    assert caught.value.id == id
+
+
+def test_a_log_is_enough_for_all(tmp_path: Path) -> None:
+    expected = write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
+    context = read_context(str(tmp_path / "log"))
+    assert predict(context, "replay").effects["counts"] == expected.by_type
+    with pytest.raises(InputError, match="is about the metadata log"):
+        predict(context, "restart")
+    started = read_context(str(tmp_path / "log"), restarts=True)
+    assert predict(started, "restart").verdict is Verdict.OK
