@@ -23,7 +23,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg --no-logo
-	$(BIN)/python -m pytest -q -m "not lab and not campaign and not slow" -n 2
+	KAFKACTL_HYPOTHESIS=quick $(BIN)/python -m pytest -q -m "not lab and not campaign and not slow" -n 2
 
 format: setup
 	$(BIN)/ruff check --fix .

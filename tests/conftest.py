@@ -41,6 +41,9 @@ __all__ = [
 # A suite in the background of a shell is born deaf to SIGINT, and so would be every process that it starts and ends so.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 attach_to_every_engine()
+# The suite starts hundreds of Python processes: each module is compiled once, whatever the environment says.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 load()  # property tests follow the profile that KAFKACTL_HYPOTHESIS names
 
 

@@ -1,4 +1,8 @@
-"""How hard hypothesis tries: the same modest examples every time, or a campaign (KAFKACTL_HYPOTHESIS=campaign)."""
+"""How many examples hypothesis tries: KAFKACTL_HYPOTHESIS names the profile.
+
+`check` (the default, and `make test`) and `quick` (`make check`) try the same examples every time; `campaign` tries
+many, others each time. A test that has settings of its own keeps them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ from hypothesis import HealthCheck, settings
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
+settings.register_profile(
+    "quick", max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_IS_FINE
+)
 settings.register_profile(
     "check", max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_IS_FINE
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from kafkactl.schema.explanations import explanations
-from tests.repository.tree import parsed, product_files, shown
+from tests.repository.tree import nodes, product_files, shown
 
 ID_NAMES = ("id", "id_", "finding_id", "error_id")
 KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -21,11 +21,10 @@ def _said() -> dict[str, str]:
     found: dict[str, str] = {}
     parameters = _parameters()
     for path in product_files():
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.Call):
-                for value in _id_arguments(node, parameters):
-                    for literal in _strings(value):
-                        found.setdefault(literal, f"{shown(path)}:{value.lineno}")
+        for call in nodes(path, ast.Call):
+            for value in _id_arguments(call, parameters):
+                for literal in _strings(value):
+                    found.setdefault(literal, f"{shown(path)}:{value.lineno}")
     return found
 
 
@@ -35,17 +34,15 @@ def _parameters() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     ambiguous = set()
     for path in product_files():
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path, ast.FunctionDef, ast.ClassDef):
             if isinstance(node, ast.FunctionDef):
                 names = [arg.arg for arg in node.args.args if arg.arg not in ("self", "cls")]
-            elif isinstance(node, ast.ClassDef):
+            else:
                 names = [
                     field.target.id
                     for field in node.body
                     if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
                 ]
-            else:
-                continue
             if found.setdefault(node.name, names) != names and ("id" in names) != ("id" in found[node.name]):
                 ambiguous.add(node.name)
     return {name: names for name, names in found.items() if name not in ambiguous}
@@ -72,8 +69,8 @@ def _literals() -> set[str]:
     return {
         node.value
         for path in product_files()
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and KEBAB.fullmatch(node.value)
+        for node in nodes(path, ast.Constant)
+        if isinstance(node.value, str) and KEBAB.fullmatch(node.value)
     }
 
 

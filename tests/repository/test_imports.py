@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.repository.tree import PURE_ROOMS, ROOT, parsed, product_files, pure_files, python_files, shown
+from tests.repository.tree import PURE_ROOMS, ROOT, nodes, product_files, pure_files, python_files, shown
 
 TOUCHES_THE_WORLD = {"open", "input", "print", "exit", "breakpoint"}
 READS_THE_CLOCK = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
@@ -54,8 +54,8 @@ def test_pure_rooms_open_no_file_and_read_no_clock():
         f"{shown(path)}:{node.lineno} {ast.unparse(node.func)}"
         for path in pure_files()
         if shown(path) not in (READS_PACKAGE_DATA, *SPARK_ENGINE)
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Call) and _touches_the_world(node.func)
+        for node in nodes(path, ast.Call)
+        if _touches_the_world(node.func)
     ]
     assert not found
 
@@ -74,8 +74,9 @@ def test_the_library_never_prints_or_exits():
         f"{shown(path)}:{node.lineno}"
         for path in python_files("kafkactl")
         if path.name != "__main__.py"
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "sys.exit", "exit", "os._exit")
+        for node in nodes(path, ast.Call)
+        if isinstance(node.func, ast.Name | ast.Attribute)
+        if ast.unparse(node.func) in ("print", "sys.exit", "exit", "os._exit")
     ]
     assert not found
 
@@ -84,7 +85,7 @@ def test_imports_are_absolute_and_by_the_installed_name():
     found = [
         f"{shown(path)}:{node.lineno}"
         for path in product_files()
-        for node in ast.walk(parsed(path))
+        for node in nodes(path, ast.ImportFrom, ast.Import)
         if (isinstance(node, ast.ImportFrom) and (node.level or _is_bare(node.module or "")))
         or (isinstance(node, ast.Import) and any(_is_bare(alias.name) for alias in node.names))
     ]

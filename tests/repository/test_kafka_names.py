@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from kafkactl import kafka_names
-from tests.repository.tree import ROOT, parsed, product_files, shown
+from tests.repository.tree import ROOT, nodes, product_files, shown
 
 NAMES = {value for name, value in vars(kafka_names).items() if name.isupper() and isinstance(value, str)}
 
@@ -19,7 +19,7 @@ def test_no_module_of_the_library_writes_such_a_name_again():
         f"{shown(path)}:{node.lineno}: {node.value}"
         for path in product_files()
         if path.relative_to(ROOT).parts[0] == "kafkactl" and path.name != "kafka_names.py"
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Constant) and node.value in NAMES
+        for node in nodes(path, ast.Constant)
+        if node.value in NAMES
     ]
     assert not found

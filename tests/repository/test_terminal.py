@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-from tests.repository.tree import ROOT, parsed, product_files, shown
+from tests.repository.tree import ROOT, nodes, product_files, shown
 
 WRITER = "commands/rendering/output.py"
 # A constant before anything is imported; and a page, whose words are clean, drawn by rich.
@@ -23,11 +23,9 @@ RAW_JSON = {
 }
 
 
-def writes(tree: ast.AST) -> Iterator[str]:
-    """The calls that put text on a stream of the process."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
+def writes(calls: Iterable[ast.Call]) -> Iterator[str]:
+    """Those of the calls that put text on a stream of the process."""
+    for node in calls:
         match node.func:
             case ast.Name(id="print" | "input" as name):
                 yield name
@@ -51,7 +49,7 @@ def test_only_one_module_writes_to_the_streams():
         f"{shown(path)}: {name}"
         for path in product_files()
         if shown(path) != WRITER
-        for name in writes(parsed(path))
+        for name in writes(nodes(path, ast.Call))
         if name not in EXCEPTIONS.get(shown(path), set())
     }
     assert not found
@@ -65,15 +63,15 @@ def test_only_one_module_writes_to_the_streams():
     ],
 )  # fmt: skip
 def test_the_rule_sees_every_way_to_write(code: str):
-    assert list(writes(ast.parse(code)))
+    assert list(writes(node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)))
 
 
 def test_only_one_module_writes_json_with_letters_beyond_ascii():
     found = {
         shown(path)
         for path in product_files()
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.keyword) and node.arg == "ensure_ascii" and shown(path) != "kafkactl/shown.py"
+        for node in nodes(path, ast.keyword)
+        if node.arg == "ensure_ascii" and shown(path) != "kafkactl/shown.py"
         if not (isinstance(node.value, ast.Constant) and node.value.value is True)
     }
     assert found == RAW_JSON

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
+Node = TypeVar("Node", bound=ast.AST)
 ROOT = Path(__file__).resolve().parents[2]
 PURE_ROOMS = tuple(
     sorted(
@@ -35,8 +38,35 @@ def pure_files() -> list[Path]:
 
 @functools.cache
 def parsed(path: Path) -> ast.Module:
-    """The syntax tree of one file."""
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    """The syntax tree of one file.
+
+    Millions of nodes are made and none is garbage: the collector would look through all of them again and again.
+    """
+    gc.disable()
+    try:
+        return ast.parse(text_of(path), str(path))
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@functools.cache
+def text_of(path: Path) -> str:
+    """The text of one file."""
+    return path.read_text(encoding="utf-8")
+
+
+def nodes(path: Path, *kinds: type[Node]) -> list[Node]:
+    """The nodes of these kinds in one file, kind by kind. The file is walked once for all tests."""
+    return [node for kind in kinds for node in _by_kind(path).get(kind, ())]
+
+
+@functools.cache
+def _by_kind(path: Path) -> dict[type, list[Any]]:
+    found: dict[type, list[Any]] = {}
+    for node in ast.walk(parsed(path)):
+        found.setdefault(type(node), []).append(node)
+    return found
 
 
 def shown(path: Path) -> str:
