@@ -103,7 +103,7 @@ def test_lines_are_those_of_kafkas_tool(
 @pytest.mark.parametrize(
     ("release", "level", "steps"),
     [
-        pytest.param("3.9.2", "3.7-IV4", ["--metadata 3.8", "--metadata 3.9"]),
+        pytest.param("3.9.2", "3.7-IV4", ["--metadata 3.8", "--metadata 3.9"], marks=pytest.mark.campaign),
         pytest.param("4.3.1", "4.0-IV1", [f"--feature {ELR}=1 --feature metadata.version=25", "--release-version 4.3"]),
         pytest.param("4.0.2", "3.9-IV0", ["--release-version 4.0"], marks=pytest.mark.campaign),
         pytest.param("4.4.0", "4.3-IV0", ["--metadata 4.4"], marks=pytest.mark.campaign),

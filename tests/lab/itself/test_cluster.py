@@ -26,6 +26,7 @@ def test_a_dynamic_cluster_is_complete_once_started_and_takes_new_controllers_an
     assert cluster.levels(1)["metadata.version"] == cluster.levels(11)["metadata.version"] == 30
 
 
+@pytest.mark.campaign
 def test_a_static_cluster_survives_what_is_done_to_its_nodes(new_cluster: ClusterOf) -> None:
     cluster = new_cluster("3.9.2", controllers=3, brokers=1, dynamic=False, metadata_version="3.8")
     cluster.start()

@@ -39,7 +39,7 @@ def formatted(tool: StorageToolServer, node: KafkaNode, options: Sequence[str] =
     return node
 
 
-@pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
+@pytest.mark.parametrize("release", [pytest.param("3.9.2", marks=pytest.mark.campaign), "4.4.0"])
 def test_a_node_starts_answers_pauses_and_stops(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort, release: str
 ) -> None:
@@ -69,6 +69,7 @@ def test_a_killed_node_comes_back_on_its_ports_with_a_log_of_its_own(
         assert first_log.splitlines()[0] not in node.log_text()
 
 
+@pytest.mark.campaign
 def test_a_controller_and_a_broker_apart(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
     port = free_port()
     quorum = config.static_quorum({1: port})

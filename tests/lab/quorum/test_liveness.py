@@ -134,7 +134,7 @@ def _reassign(quorum: Quorum, event: str, delay_s: float) -> Row:
     return _row(quorum, event, gone, delay_s, command, "reassign --target (without the other follower)")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", ["3.9.2", SHARED, pytest.param("4.4.0", marks=pytest.mark.campaign)])
 def test_a_healthy_voter_is_not_removed_while_another_has_just_died(
     release: str, cluster_of: ClusterOf, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:

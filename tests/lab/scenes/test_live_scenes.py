@@ -57,7 +57,7 @@ SAMPLE = (
     ),
     part(
         scenes_quorum.ALL[2],
-        "from one voter to three", "one of three dead, a healthy one removed",
+        "from one voter to three",  # a dead voter is in tests/lab/quorum/test_liveness.py
     ),
 )  # fmt: skip
 

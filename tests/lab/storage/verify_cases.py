@@ -481,11 +481,9 @@ REPRESENTATIVES: tuple[tuple[str, str], ...] = (
     ("metadata.log.dir dropped", "4.3.1"),
     ("bootstrap.checkpoint missing", "4.3.1"),
     ("bootstrap.checkpoint wrong CRC field", "3.9.2"),
-    ("0-0 checkpoint wrong bit", "4.4.0"),
     ("0-0 checkpoint empty", "3.9.2"),
     ("metadata log wrong bit in the second batch", "4.4.0"),
     ("formatted by 4.4.0", "4.3.1"),
-    ("formatted by 4.4.0", "4.2.1"),
     ("started once with 4.4.0", "4.3.1"),
 )
 
