@@ -182,12 +182,12 @@ def _token_error(url: str) -> KafkactlError:
 
 
 def read(talker: ZooKeeperTalker, capfd: pytest.CaptureFixture[str], *, with_login: bool = False) -> KafkactlError:
-    """The tree, within a second and a half; what stops it, without a traceback of any thread."""
+    """The tree, within 600 ms; what stops it, without a traceback of any thread."""
     login = zookeeper_settings({"zookeeper.sasl.jaas.config": f'{DIGEST} username="a" password="{SECRET}";'})
     began = time.monotonic()
     with (
         pytest.raises(KafkactlError) as caught,
-        open_zookeeper(talker.address, settings=login if with_login else None, timeout_ms=1_500) as zookeeper,
+        open_zookeeper(talker.address, settings=login if with_login else None, timeout_ms=600) as zookeeper,
     ):
         zookeeper.read_tree()
     assert time.monotonic() - began < 20

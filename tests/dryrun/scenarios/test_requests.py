@@ -309,6 +309,7 @@ def many(kafka: str, lines: str) -> tuple[Image, Facts]:
     return cluster(f"kafka {kafka}\nbrokers 1 2\ntopic a\n" + lines * 10_003)
 
 
+@pytest.mark.slow
 def test_more_elections_than_a_request_may_have() -> None:
     """KAFKA-14996: 10,000 records a request; the controller throws what it worked out away."""
     found = elect_leaders(*many("4.3", "  2 | 1 2 | 2 1\n"), Election.PREFERRED)
@@ -318,6 +319,7 @@ def test_more_elections_than_a_request_may_have() -> None:
     assert (old.verdict, len(old.changes)) == (Verdict.OK, 10_003)
 
 
+@pytest.mark.slow
 def test_more_moves_than_a_request_may_have() -> None:
     """From 3.5 on the first 10,000 are taken, and each of the others is refused; before, nothing is done."""
     moves = [Move("a", one, (2, 1)) for one in range(10_003)]

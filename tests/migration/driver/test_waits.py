@@ -144,6 +144,7 @@ class SlowBoot(FakeWorld):
         return super().observe()
 
 
+@pytest.mark.slow
 def test_a_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) -> None:
     start = at_phase("M3")
     for act in range(1, 60):

@@ -19,6 +19,15 @@ from tests.quorum.worlds import CLUSTER_ID, endpoint, key
 
 BEFORE_MS = (0.0, 100.0, 500.0, 1_000.0, 2_000.0, 3_000.0, 5_000.0)
 DURING_MS = (*range(20, 1_000, 70), 1_000, 2_000, 3_000, 5_000)
+# Some of the moments in `make check`, all of them in `make test`.
+BEFORE = [
+    pytest.param(BEFORE_MS[::3], id="some"),
+    pytest.param([at for at in BEFORE_MS if at not in BEFORE_MS[::3]], id="others", marks=pytest.mark.slow),
+]
+DURING = [
+    pytest.param(DURING_MS[::4], id="some"),
+    pytest.param([at for at in DURING_MS if at not in DURING_MS[::4]], id="others", marks=pytest.mark.slow),
+]
 ANSWER_MS = 10.0  # between the last answer and the request: what happens there nobody can know
 GATE = CatchUpLimits(samples=2, span_ms=500)
 FLAGS = ("--allow-size", "--accept-zero-tolerance")
@@ -82,9 +91,10 @@ def test_a_quorum_behind_brokers_is_changed(change, name):
 
 @pytest.mark.parametrize("what", ["kill", "pause", "isolate"])
 @pytest.mark.parametrize("name", GOALS)
-def test_nothing_is_sent_that_a_dead_voter_would_have_to_commit(change, name, what):
+@pytest.mark.parametrize("moments", BEFORE)
+def test_nothing_is_sent_that_a_dead_voter_would_have_to_commit(change, name, what, moments):
     for node_id in NODES[name]:
-        for before_ms in BEFORE_MS:
+        for before_ms in moments:
             for dry_run in (True, False):
                 quorum = _quorum(name, Event(0, what, node_id))
                 result = change(quorum, name, after_ms=before_ms, dry_run=dry_run)
@@ -108,9 +118,10 @@ def test_a_dry_run_refuses_as_the_change_does(change, node_id, before_ms):
 
 @pytest.mark.parametrize("what", ["kill", "pause"])
 @pytest.mark.parametrize("name", GOALS)
-def test_a_voter_that_fails_while_the_command_observes_is_noticed(change, name, what):
+@pytest.mark.parametrize("moments", DURING)
+def test_a_voter_that_fails_while_the_command_observes_is_noticed(change, name, what, moments):
     for node_id in NODES[name]:
-        for during_ms in DURING_MS:
+        for during_ms in moments:
             quorum = _quorum(name, Event(during_ms, what, node_id))
             result = change(quorum, name)
             late = [one for one in quorum.wedged if one[1] > ANSWER_MS]
@@ -133,8 +144,9 @@ def test_the_middle_of_an_election_is_waited_for(change, name):
 
 
 @pytest.mark.parametrize("name", GOALS)
-def test_an_election_during_the_command_never_leads_to_a_wedge(change, name):
-    for during_ms in DURING_MS:
+@pytest.mark.parametrize("moments", DURING)
+def test_an_election_during_the_command_never_leads_to_a_wedge(change, name, moments):
+    for during_ms in moments:
         quorum = _quorum(name, Event(during_ms, "elect", 3), Event(during_ms + 350, "kill", 1))
         result = change(quorum, name)
         late = [one for one in quorum.wedged if one[1] > ANSWER_MS]

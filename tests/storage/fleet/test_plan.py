@@ -374,4 +374,4 @@ def test_ten_times_the_nodes_cost_ten_times_the_work():
         return made
 
     calls(10)
-    assert calls(400) < 15 * calls(40)  # a quadratic rule would make it a hundredfold
+    assert calls(200) < 15 * calls(20)  # a quadratic rule would make it a hundredfold
