@@ -13,7 +13,7 @@ import pytest
 
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
-from scripts import make_reference, make_rooms
+from scripts import make_reference, make_rooms, make_states
 from tests.repository.tree import ROOT, product_files, shown
 
 DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,6 +35,11 @@ def test_the_reference_is_what_the_commands_say(name):
 
 def test_the_drawing_of_the_rooms_is_the_contract():
     assert make_rooms.PICTURE.read_text(encoding="utf-8") == make_rooms.picture(), REMEDY
+
+
+def test_the_states_of_a_migration_are_the_table():
+    assert make_states.PICTURE.read_text(encoding="utf-8") == make_states.picture(), REMEDY
+    assert make_states.PAGE.read_text(encoding="utf-8") == make_states.page(), REMEDY
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.name)

@@ -1,14 +1,14 @@
 """Where a migration really is: the state that all nodes' evidence shows together, never what a journal remembers.
 
 A table of rows, the first that holds decides: what is final or broken comes first, so that of two readings the more
-careful one is told. Sources: metadata `KRaftMigrationDriver`, `ActivationRecordsGenerator`, `ZkMigrationState`; what
-each state looks like from outside was measured on 3.8.1 and 3.9.2. Not atomic: an observation is made in some seconds,
-so a log without the end of the copy beside a ZooKeeper that knows it is no contradiction.
+careful one is told. The headings in the table say why the rows below them stand there; `make docs` draws both
+(docs/migration-states.md). Sources: metadata `KRaftMigrationDriver`, `ActivationRecordsGenerator`, `ZkMigrationState`;
+what each state looks like from outside was measured on 3.8.1 and 3.9.2. Not atomic: an observation is made in some
+seconds, so a log without the end of the copy beside a ZooKeeper that knows it is no contradiction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from kafkactl.findings import Finding, blocker
@@ -28,9 +28,10 @@ from kafkactl.migration.state.evidence import (
     state_metric,
 )
 from kafkactl.migration.state.names import State
+from kafkactl.migration.state.row import Band, Row
 from kafkactl.migration.state.unknown import missing_evidence, several_clusters, what_is_left_over
 
-__all__ = ["Situation", "State", "observed_state", "situation_of"]
+__all__ = ["TABLE", "Situation", "State", "observed_state", "situation_of"]
 
 _ABORTS_OF_A_CRASH: Final = 2  # one is an election during the copy, which then begins again
 _WRITTEN_MS: Final = 60_000  # a mirror writes /migration twice a second
@@ -55,19 +56,12 @@ def observed_state(observation: Observation) -> Situation:
 
 def situation_of(evidence: Evidence) -> Situation:
     """The same from evidence that was gathered already."""
-    row = next(row for row in _ROWS if row.holds(evidence))
+    row = next(row for row in TABLE if isinstance(row, Row) and row.holds(evidence))
     findings = [*several_clusters(evidence), *missing_evidence(evidence)]
     if row.state.is_broken:
         findings.insert(0, blocker(row.state.value, "migration", row.why, f"kafkactl explain {row.state}"))
     left = what_is_left_over(evidence) if row.state in (State.M0, State.INCOMPLETE_ROLLBACK) else ()
     return Situation(state=row.state, why=row.why, findings=tuple(findings), leftovers=left)
-
-
-@frozen(kw_only=False)
-class _Row:
-    state: State
-    holds: Callable[[Evidence], bool]
-    why: str
 
 
 # --- what the rows ask ----------------------------------------------------------------------------------------------
@@ -277,130 +271,179 @@ def _by_tree_alone(e: Evidence) -> bool:
 
 # --- the table ------------------------------------------------------------------------------------------------------
 
-_ROWS: Final = (
-    _Row(
+TABLE: Final[tuple[Band | Row, ...]] = (
+    Band(
+        "Identity",
+        "evidence of a node of another cluster proves nothing about this one, so no later row may use it",
+    ),
+    Row(
         State.UNIDENTIFIED_NODES,
         lambda e: bool(e.identities.strangers),
         "nodes answer that are of another cluster, are other nodes than the inventory says, or do not identify"
         " themselves: nothing is concluded from them, so the state is unknown",
     ),
-    _Row(
+    Band(
+        "Finalized",
+        "nothing undoes POST_MIGRATION, whatever else is seen; a broker left in ZooKeeper mode is the only difference"
+        " between a broken end and M10 or M11, so that row is the first of the three",
+    ),
+    Row(
         State.FINALIZED_WITH_ZOOKEEPER_BROKER,
         lambda e: _post(e) and _runs_on_zookeeper(e),
         "the log says POST_MIGRATION and a broker still runs in ZooKeeper mode: it learns nothing of new topics,"
         " and writes with acks=all to partitions that have it in the ISR time out",
     ),
-    _Row(
+    Row(
         State.M11,
         lambda e: _post(e) and _all_controllers_final(e),
         "the log says POST_MIGRATION, and no controller has the flag",
     ),
-    _Row(State.M10, _post, "the log says POST_MIGRATION, and not every controller runs without the flag yet"),
-    _Row(
+    Row(State.M10, _post, "the log says POST_MIGRATION, and not every controller runs without the flag yet"),
+    Band(
+        "Nothing observed",
+        "every later row would read what was not observed as absent, and the last row would say M0",
+    ),
+    Row(
         State.NOT_ENOUGH_EVIDENCE,
         _nothing_seen,
         "neither ZooKeeper's znodes nor the state of any controller were observed, so nothing can be told",
     ),
-    _Row(
+    Band(
+        "No log",
+        "these rows judge by ZooKeeper alone; the rows that take a quorum without a log for one that waits (M3)"
+        " would hold, too",
+    ),
+    Row(
         State.SPLIT_BRAIN,
         lambda e: _old_offset(e) and _is_written(e),
         "a ZooKeeper broker holds /controller, and KRaft controllers run that still write /migration: changes made"
         " through brokers go to ZooKeeper only",
     ),
-    _Row(
+    Row(
         State.STALE_MIGRATION,
         _old_offset,
         "KRaft controllers run, a ZooKeeper broker holds /controller, and /migration has the offset of a copy that no"
         " log shows: of an earlier quorum, it makes this one skip the copy and empty ZooKeeper",
     ),
-    _Row(
+    Band(
+        "Never migrating",
+        "a log that says NONE cannot migrate any more; only brokers registered in it, and no ZooKeeper, show that"
+        " it never had to",
+    ),
+    Row(
         State.BORN_IN_KRAFT,
         _kraft_only,
         "brokers are registered in a log that says NONE: this cluster was never migrated",
     ),
-    _Row(
+    Row(
         State.QUORUM_WITHOUT_MIGRATION_FLAG,
         lambda e: e.kraft_state == ZkMigrationState.NONE,
         f"the log says NONE: the controllers were first started without {MIGRATION_ENABLE}=true;"
         " with the flag they now end at once",
     ),
-    _Row(
+    Band(
+        "Contradictions",
+        "each of them also fulfils the row of a healthy state: a split brain that of M6, a stale offset those of"
+        " M3 to M5, a crashed copy that of M5",
+    ),
+    Row(
         State.SPLIT_BRAIN,
         _split,
         "a ZooKeeper broker holds /controller while the KRaft quorum says MIGRATION: changes made through brokers go to"
         " ZooKeeper only, and the next KRaft leader undoes them",
     ),
-    _Row(
+    Row(
         State.STALE_MIGRATION,
         _stale,
         "the quorum says PRE_MIGRATION and has copied nothing, and /migration has the offset of an earlier copy: once"
         " all brokers have entered, the copy is skipped and ZooKeeper is emptied",
     ),
-    _Row(
+    Row(
         State.STALE_CONTROLLER,
         _foreign,
         "/controller is held by a KRaft controller of another quorum: this one has no broker registered or is behind"
         " its epoch, so the cluster has no controller",
     ),
-    _Row(
+    Row(
         State.COPY_CRASHED,
         _crashed,
         "KRaft has taken /controller, /migration says that nothing is copied, and the controllers are gone or have"
         " given up the copy again and again: the cluster has no controller",
     ),
-    _Row(State.M5, _claimed_uncopied, "KRaft has taken /controller, and the copy is not done yet"),
-    _Row(
+    Band(
+        "Copying",
+        "/controller of KRaft without a copy is M5 although the log still shows a quorum that waits",
+    ),
+    Row(State.M5, _claimed_uncopied, "KRaft has taken /controller, and the copy is not done yet"),
+    Band(
+        "Controllers gone",
+        "the log of controllers that are gone is history: it may still say MIGRATION, and would be read as M6",
+    ),
+    Row(
         State.INCOMPLETE_ROLLBACK,
         _rolling_back,
         "no controller is seen to run and KRaft does not hold /controller, but /migration or brokers with the"
         " migration's configuration are left",
     ),
-    _Row(
+    Row(
         State.LOST_QUORUM,
         _lost_quorum,
         "KRaft holds /controller, which never goes away by itself, and no majority of controllers runs",
     ),
-    _Row(
+    Row(
         State.M0,
         lambda e: e.kraft_state in (ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION) and _rolled_back(e),
         "a ZooKeeper controller is in office and nothing of a migration is in ZooKeeper or on a broker; the log is"
         " that of controllers that are gone",
     ),
-    _Row(
+    Band(
+        "Copied",
+        "what is lost or not mirrored yet comes first; then M8, M7, M6, for each of them also fulfils the rows of"
+        " those below it",
+    ),
+    Row(
         State.LOST_MIGRATION_ZNODE,
         _lost_memory,
         "the log says MIGRATION and /migration does not say that the copy was done: nothing is written to ZooKeeper any"
         " more, and the lag metric shows 0",
     ),
-    _Row(
+    Row(
         State.M5,
         lambda e: _copied(e) and not e.on_kraft and e.tree is not None and not e.has_dual_written,
         "the copy is committed, and /migration does not follow the log yet",
     ),
-    _Row(
+    Row(
         State.M8,
         lambda e: _copied(e) and not _some_left(e),
         "the copy is done, and no broker is registered as migrating",
     ),
-    _Row(
+    Row(
         State.M7,
         lambda e: _copied(e) and _some_on_kraft(e),
         "the copy is done, and some brokers are on KRaft, others not",
     ),
-    _Row(State.M6, _copied, "the copy is done, and all brokers are in ZooKeeper mode"),
-    _Row(
+    Row(State.M6, _copied, "the copy is done, and all brokers are in ZooKeeper mode"),
+    Band(
+        "Waiting for brokers",
+        "from the narrowest condition to the widest: all brokers have entered, all but one, some, none",
+    ),
+    Row(
         State.M5,
         lambda e: _entering(e) and bool(e.entered) and not e.missing,
         "every broker has entered: the copy begins by itself",
     ),
-    _Row(
+    Row(
         State.M4L,
         lambda e: _entering(e) and bool(e.entered) and len(e.missing) == 1,
         "every broker but one has entered: the copy begins by itself with the last one",
     ),
-    _Row(State.M4, lambda e: _entering(e) and bool(e.entered), "the quorum waits, and some brokers have entered"),
-    _Row(State.M3, _waits, "a majority of the controllers is led, and no broker has entered"),
-    _Row(State.M2, _not_led, "controllers run, and no leader of a majority of them was seen to commit anything"),
-    _Row(State.M2, _formatted, "controllers are formatted and have no log yet"),
-    _Row(State.M0, lambda _: True, "nothing of a migration is there"),
+    Row(State.M4, lambda e: _entering(e) and bool(e.entered), "the quorum waits, and some brokers have entered"),
+    Row(State.M3, _waits, "a majority of the controllers is led, and no broker has entered"),
+    Band(
+        "Without a leader",
+        "whatever runs or is formatted has proved nothing else by now; the last row holds always",
+    ),
+    Row(State.M2, _not_led, "controllers run, and no leader of a majority of them was seen to commit anything"),
+    Row(State.M2, _formatted, "controllers are formatted and have no log yet"),
+    Row(State.M0, lambda _: True, "nothing of a migration is there"),
 )

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from kafkactl.frozen import changed
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import State, observed_state
+from kafkactl.migration.state.row import Band, Row
+from kafkactl.migration.state.table import TABLE, State, observed_state
 from kafkactl.schema.explanations import explanations
 from tests.migration.state.states_seen import COPY_END, HEALTHY, KR, MIG, ZK, Seen, without
 
@@ -131,6 +132,19 @@ def test_the_state_is_what_all_the_evidence_shows(name: str) -> None:
     situation = observed_state(seen.observation())
     assert situation.state == state, situation.why
     assert situation.why
+
+
+def test_the_order_of_the_rows_decides() -> None:
+    """Most situations fulfil later rows, too, for other states; each is under a heading that says why."""
+    assert isinstance(TABLE[0], Band)
+    assert all(entry.reason for entry in TABLE if isinstance(entry, Band))
+    rows = [entry for entry in TABLE if isinstance(entry, Row)]
+    ambiguous = 0
+    for seen, state in SITUATIONS.values():
+        holding = [row.state for row in rows if row.holds(evidence_of(seen.observation()))]
+        assert holding[0] == state
+        ambiguous += any(other != state for other in holding[1:-1])
+    assert ambiguous > len(SITUATIONS) / 2
 
 
 def test_every_broken_situation_has_a_case_and_an_explanation() -> None:
