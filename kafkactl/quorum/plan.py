@@ -121,13 +121,14 @@ def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) ->
     return QuorumChange(steps=(_upgrade(state),), findings=weigh(findings, circumstances.overrides))
 
 
-def foreign_change(state: QuorumState, way: Sequence[VoterKeys]) -> Finding | None:
+def concurrent_change(state: QuorumState, planned_sets: Sequence[VoterKeys]) -> Finding | None:
     """A blocker where another operator or process changed the voters: the set is nowhere between the first set of
-    `way`, where the run is now, and the last, its target.
+    `planned_sets`, where the run is now, and the last, its target.
 
     Voters that came or left towards the target are welcome, whatever the cause (auto-join).
     """
-    if not way or way[0] & way[-1] <= state.voter_keys <= way[0] | way[-1]:
+    here, target = (planned_sets[0], planned_sets[-1]) if planned_sets else (frozenset(), frozenset())
+    if not planned_sets or here & target <= state.voter_keys <= here | target:
         return None
     return blocker(
         "concurrent-voter-change",

@@ -31,10 +31,6 @@ class PlayedClock:
         self.at_ms += max(0.0, duration_ms)
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
 @dataclass
 class Reaction:
     """What happens to one request: whether Kafka takes it, what is answered, and when it commits."""
@@ -50,7 +46,7 @@ class Reaction:
 class PlayedQuorum:
     """The port of a change onto a world of tests. `reactions` are used up by the requests, in order.
 
-    `at_action` is told the number of every action before it happens; it may raise Killed, or change the world.
+    `at_action` is told the number of every action before it happens; it may end the process, or change the world.
     """
 
     world: World

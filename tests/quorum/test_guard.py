@@ -9,7 +9,7 @@ import pytest
 from kafkactl.findings import Outcome, Severity
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
-from kafkactl.quorum.plan import foreign_change, plan_addition, plan_conversion, plan_reassignment, plan_removal
+from kafkactl.quorum.plan import concurrent_change, plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.state import NodeFacts, Probe
 from kafkactl.quorum.target import parse_target
 from kafkactl.schema.spec import Versions
@@ -280,8 +280,8 @@ def test_what_a_node_says_of_auto_join_comes_before_what_is_guessed():
 
 def test_a_set_that_no_plan_passes_is_somebody_elses():
     passed = [frozenset(map(key, ids)) for ids in ((1, 2, 3), (1, 2, 3, 4))]
-    assert foreign_change(HEALTHY, passed) is None
-    assert foreign_change(HEALTHY, []) is None
+    assert concurrent_change(HEALTHY, passed) is None
+    assert concurrent_change(HEALTHY, []) is None
     for voters, welcome in (
         ("2 3 4", True),
         ("1 2 3 5", True),
@@ -291,8 +291,8 @@ def test_a_set_that_no_plan_passes_is_somebody_elses():
     ):
         seen = world(voters).observe()
         way = [frozenset(map(key, ids)) for ids in ((1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5))]
-        assert (foreign_change(seen, way) is None) is welcome, voters
-    finding = foreign_change(world("1 2 5").observe(), passed)
+        assert (concurrent_change(seen, way) is None) is welcome, voters
+    finding = concurrent_change(world("1 2 5").observe(), passed)
     assert finding is not None and finding.id == "concurrent-voter-change"
 
 

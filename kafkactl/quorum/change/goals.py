@@ -16,9 +16,9 @@ MAX_LAG = 1_000
 def reassignment(target: str, *, overrides: Collection[str] = (), max_lag: int = MAX_LAG, replan: bool = False) -> Goal:
     """These voters and no others. Raises InputError for a text that is no target."""
     wanted = parse_target(target)
-    words = [str(one.node_id) if one.directory_id is None else f"{one.node_id}@{one.directory_id}" for one in wanted]
+    voters = [str(one.node_id) if one.directory_id is None else f"{one.node_id}@{one.directory_id}" for one in wanted]
     return Goal(
-        words={"verb": "reassign", "target": words},
+        description={"verb": "reassign", "target": voters},
         plan=lambda state, around: plan_reassignment(state, wanted, around),
         node_ids=frozenset(one.node_id for one in wanted),
         circumstances=_circumstances(overrides, max_lag),
@@ -33,7 +33,7 @@ def addition(
     """One more voter, at these endpoints."""
     at = tuple(endpoints)
     return Goal(
-        words={"verb": "add-controller", "id": key.node_id, "directory_id": str(key.directory_id)},
+        description={"verb": "add-controller", "id": key.node_id, "directory_id": str(key.directory_id)},
         plan=lambda state, around: plan_addition(state, key, at, around),
         node_ids=frozenset({key.node_id}),
         endpoints={key: at},
@@ -44,7 +44,7 @@ def addition(
 def removal(key: ReplicaKey, *, overrides: Collection[str] = (), max_lag: int = MAX_LAG) -> Goal:
     """One voter less."""
     return Goal(
-        words={"verb": "remove-controller", "id": key.node_id, "directory_id": str(key.directory_id)},
+        description={"verb": "remove-controller", "id": key.node_id, "directory_id": str(key.directory_id)},
         plan=lambda state, around: plan_removal(state, key, around),
         circumstances=_circumstances(overrides, max_lag),
     )
@@ -53,7 +53,7 @@ def removal(key: ReplicaKey, *, overrides: Collection[str] = (), max_lag: int = 
 def conversion(*, overrides: Collection[str] = ()) -> Goal:
     """A dynamic quorum instead of a static one."""
     return Goal(
-        words={"verb": "convert"},
+        description={"verb": "convert"},
         plan=plan_conversion,
         circumstances=_circumstances(overrides, MAX_LAG),
         asks_brokers=True,

@@ -1,23 +1,22 @@
-"""What a change of the quorum writes into its journal, and what a later run reads out of it.
+"""What a change of the quorum writes into its journal in addition to the six words, and what a later run reads of it.
 
-`begin` (goal, voters), then for each step `intent` before its request leaves, `answer` when one came, `done` when it is
-known what became of it, `undecided` when nobody waited longer; `end` at last. An intent without `done` is a request
-that may still land: the next run finds out before it plans anything. A change that did not reach its goal has not
-ended: who asks for the same again is told where somebody else changed the voters meanwhile.
+`begin` has the goal and the voters, `intent` the step and the voter sets that are planned from there on, `answer` the
+error code, `done` and `failed` what is known. An intent without either is a request that may still land: the next run
+finds out before it plans anything. A change that did not reach its goal has not ended: a run for the same goal is told
+where another operator or process changed the voters meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from kafkactl.change.journal import Journal
+from kafkactl.change.journal import DONE, InFlight, JournalFold
 from kafkactl.change.journal_lines import Entry, entries_understood, read_journal, value_of
 from kafkactl.findings import Finding, Outcome, warning
 from kafkactl.frozen import frozen
 from kafkactl.quorum.order import VoterKeys
-from kafkactl.quorum.outcome import Answer, Known, Verdict
+from kafkactl.quorum.outcome import Answer, Verdict
 from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import ReplicaKey, Uuid
@@ -26,10 +25,10 @@ SUBJECT = "quorum"
 
 
 @frozen
-class InFlight:
-    """A request of an earlier run of which nobody knows yet what it did.
+class QuorumInFlight:
+    """A request of an earlier run whose outcome is unknown.
 
-    `sent_at_ms` is by the wall clock; `unread_ms` how long it may be on its way to whoever reads it.
+    `sent_at_ms` is by the wall clock; `unread_ms` how long it may be on its way to the node that reads it.
     """
 
     seq: int
@@ -39,68 +38,72 @@ class InFlight:
     unread_ms: int
 
 
-@frozen
-class Memory:
-    """What the journal remembers of the last change that it holds.
+class JournalState(JournalFold):
+    """What the journal remembers of the last change in it.
 
-    `words` are those of its goal, None where there was no change yet. `way`: the voter sets that it passes, from where
-    it stands to its end; empty where it has sent nothing. `high_watermark` is the highest that any change has seen.
+    `goal` is its description, None where there was no change yet. `planned_voter_sets`: those that it passes, from
+    where it is to its end; empty where it has sent nothing. `high_watermark` is the highest that any change has seen.
     """
 
-    words: Mapping[str, Any] | None = None
-    ended: bool = True
-    way: tuple[VoterKeys, ...] = ()
-    in_flight: InFlight | None = None
-    high_watermark: int = -1
+    def __init__(self) -> None:
+        super().__init__()
+        self.planned_voter_sets: tuple[VoterKeys, ...] = ()
+        self.high_watermark = -1
+
+    @property
+    def ended(self) -> bool:
+        """Whether the goal was reached, or there was none."""
+        return self.goal is None or self.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO)
+
+    def take(self, entry: Entry) -> None:
+        """The high watermark is in entries of every kind."""
+        if entry.data.get("high_watermark") is not None:
+            self.high_watermark = max(self.high_watermark, value_of(entry.data, "high_watermark", int))
+        super().take(entry)
+
+    def begins(self, data: Mapping[str, Any]) -> None:
+        """A change for another goal has voter sets of its own."""
+        if self.ended or value_of(data, "goal", dict) != self.goal:
+            self.planned_voter_sets = ()
+
+    def intends(self, data: Mapping[str, Any]) -> None:
+        """The sets from here on; `way` in the journal."""
+        self.planned_voter_sets = tuple(_keys(texts) for texts in data["way"])
+
+    def settles(self, flight: InFlight, entry: Entry) -> None:
+        """One set further where the step was done."""
+        if entry.entry == DONE:
+            self.planned_voter_sets = onwards(self.planned_voter_sets, _step(flight.data))
 
 
-def remembered(entries: Iterable[Entry]) -> Memory:
+def remembered(entries: Iterable[Entry]) -> JournalState:
     """What the entries of a journal, oldest first, say of the last change.
 
     Raises InputError `journal-not-understood`.
     """
+    state = JournalState().read(entries)
+    if state.in_flight is not None:
+        quorum_in_flight(state.in_flight)
+    return state
+
+
+def quorum_in_flight(flight: InFlight) -> QuorumInFlight:
+    """The request of an intent. Raises InputError `journal-not-understood`."""
     with entries_understood():
-        return _remembered(entries)
+        data, answer = flight.data, flight.answer or {"error_code": None, "message": ""}
+        code = None if answer["error_code"] is None else value_of(answer, "error_code", int)
+        return QuorumInFlight(
+            seq=flight.seq,
+            step=_step(data),
+            answer=Answer(code=code, message=value_of(answer, "message", str)),
+            sent_at_ms=flight.at_ms,
+            unread_ms=value_of(data, "unread_ms", int),
+        )
 
 
-def _remembered(entries: Iterable[Entry]) -> Memory:
-    words: Mapping[str, Any] | None = None
-    ended, way, high_watermark = True, tuple[VoterKeys, ...](), -1
-    in_flight: InFlight | None = None
-    for one in entries:
-        if one.data.get("high_watermark") is not None:
-            high_watermark = max(high_watermark, value_of(one.data, "high_watermark", int))
-        match one.entry:
-            case "begin":
-                goal = value_of(one.data, "goal", dict)
-                way = way if goal == words and not ended else ()
-                words, ended = goal, False
-            case "intent":
-                step = _step(one.data)
-                in_flight = InFlight(
-                    seq=one.seq,
-                    step=step,
-                    answer=Answer(code=None),
-                    sent_at_ms=one.at_ms,
-                    unread_ms=value_of(one.data, "unread_ms", int),
-                )
-                way = tuple(_keys(texts) for texts in one.data["way"])
-            case "answer" if in_flight is not None:
-                code = None if one.data["error_code"] is None else value_of(one.data, "error_code", int)
-                answer = Answer(code=code, message=value_of(one.data, "message", str))
-                in_flight = replace(in_flight, answer=answer)
-            case "done":
-                if in_flight is not None and one.data["known"] == Known.DONE:
-                    way = onwards(way, in_flight.step)
-                in_flight = None
-            case "end":
-                ended = one.data["outcome"] in (Outcome.DONE, Outcome.NOTHING_TO_DO)
-    return Memory(words=words, ended=ended, way=way, in_flight=in_flight, high_watermark=high_watermark)
-
-
-def onwards(way: tuple[VoterKeys, ...], step: Step) -> tuple[VoterKeys, ...]:
-    """The rest of a way once this step of it is done."""
-    return way[1:] if way and way[0] == step.voters_before != step.voters_after else way
+def onwards(sets: tuple[VoterKeys, ...], step: Step) -> tuple[VoterKeys, ...]:
+    """The rest of the planned voter sets once this step is done."""
+    return sets[1:] if sets and sets[0] == step.voters_before != step.voters_after else sets
 
 
 def open_request(content: bytes | None, path: str, cluster_id: str) -> Finding | None:
@@ -114,7 +117,7 @@ def open_request(content: bytes | None, path: str, cluster_id: str) -> Finding |
     in_flight = remembered(entries).in_flight
     if in_flight is None:
         return None
-    step = in_flight.step
+    step = quorum_in_flight(in_flight).step
     what = "the conversion" if step.id is None else f"{step.action.value} {step.id}"
     return warning(
         "earlier-request-open",
@@ -125,16 +128,16 @@ def open_request(content: bytes | None, path: str, cluster_id: str) -> Finding |
     )
 
 
-def write_begin(journal: Journal, words: Mapping[str, Any], state: QuorumState) -> None:
-    """A change begins, or goes on."""
-    journal.append("begin", {"goal": words, "voters": _texts(state.voter_keys), **_seen(state)})
+def begin_entry(goal: Mapping[str, Any], state: QuorumState) -> dict[str, Any]:
+    """A change begins, or is resumed."""
+    return {"goal": goal, "voters": _texts(state.voter_keys), **_seen(state)}
 
 
-def write_intent(journal: Journal, step: Step, state: QuorumState, *, way: Iterable[VoterKeys], unread_ms: int) -> int:
-    """The request of this step is about to leave; the number of the entry. `way`: the sets from here on."""
-    data = {
+def step_entry(step: Step, state: QuorumState, *, sets: Iterable[VoterKeys], unread_ms: int) -> dict[str, Any]:
+    """The request of this step is about to leave. `sets`: the planned voter sets from here on."""
+    return {
         "unread_ms": unread_ms,
-        "way": [_texts(voters) for voters in way],
+        "way": [_texts(voters) for voters in sets],
         "number": step.number,
         "action": step.action.value,
         "voter": None if step.key is None else _text(step.key),
@@ -144,33 +147,16 @@ def write_intent(journal: Journal, step: Step, state: QuorumState, *, way: Itera
         "leader_leaves": step.leader_leaves,
         **_seen(state),
     }
-    return journal.append("intent", data).seq
 
 
-def write_answer(journal: Journal, seq: int, answer: Answer) -> None:
+def answer_entry(answer: Answer) -> dict[str, Any]:
     """What came back, or that nothing did."""
-    data = {"of": seq, "error_code": answer.code, "error_name": answer.name, "message": answer.message}
-    journal.append("answer", data)
+    return {"error_code": answer.code, "error_name": answer.name, "message": answer.message}
 
 
-def write_known(journal: Journal, seq: int, verdict: Verdict, state: QuorumState | None) -> None:
-    """What became of a step."""
-    journal.append("done", {"of": seq, "known": verdict.known.value, **({} if state is None else _seen(state))})
-
-
-def write_not_sent(journal: Journal, seq: int, reason: str) -> None:
-    """Nothing of the request left."""
-    journal.append("done", {"of": seq, "known": "not-sent", "message": reason})
-
-
-def write_undecided(journal: Journal, seq: int, sentences: Iterable[str]) -> None:
-    """Nobody waits any longer; the step stays in flight."""
-    journal.append("undecided", {"of": seq, "may_happen": list(sentences)})
-
-
-def write_end(journal: Journal, outcome: str) -> None:
-    """The change is over for this run."""
-    journal.append("end", {"outcome": outcome})
+def known_entry(verdict: Verdict, state: QuorumState | None) -> dict[str, Any]:
+    """What is known of a step."""
+    return {"known": verdict.known.value, **({} if state is None else _seen(state))}
 
 
 def _seen(state: QuorumState) -> dict[str, Any]:

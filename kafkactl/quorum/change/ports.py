@@ -1,4 +1,4 @@
-"""The words of a change of the quorum while it runs: what it meets, how patient it is, what it tells, how it ended."""
+"""What a change of the quorum needs and gives: the port to its quorum, its waiting times, its goal, its result."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
+from kafkactl.change.progress import Event
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
 from kafkactl.quorum.catch_up import CatchUpLimits
@@ -19,7 +20,7 @@ from kafkactl.values import Endpoint, ReplicaKey
 Plan = Callable[[QuorumState, Circumstances], QuorumChange]
 
 
-class World(Protocol):
+class QuorumPort(Protocol):
     """The quorum of one cluster, as a change meets it: real, or played in a test."""
 
     @property
@@ -64,7 +65,7 @@ class World(Protocol):
 
 
 @frozen
-class Patience:
+class QuorumWaitPolicy:
     """How long a change waits, in milliseconds.
 
     `look_every`: between looks. `glance`: for a leader who was there a moment ago. `watch`: for every voter to be seen
@@ -83,18 +84,24 @@ class Patience:
     attempts: int = 3
     gate: CatchUpLimits = field(default_factory=CatchUpLimits)
 
+    @property
+    def passing_ms(self) -> int:
+        """Findings that pass are waited for as long as an election takes."""
+        return self.settle_ms
+
 
 @frozen
 class Goal:
-    """What is to be reached. `words` are JSON values that say so, the same for the same goal (the journal keeps them).
+    """What is to be reached.
 
-    `plan` makes the next steps out of what is seen; `node_ids` are the nodes that have to be seen to advance in
-    addition to the voters; `endpoints` of voters to be added, where the operator gave them;
-    `circumstances` what he allowed. `replan`: go on where somebody else changed the voters meanwhile. `asks_brokers`:
-    brokers have a say, too. `is_journey`: it has several steps, so a later run asks whether it is still on its way.
+    `description` are JSON values that say so, the same for the same goal; the journal keeps them. `plan` makes the next
+    steps out of what is seen; `node_ids` are the nodes that have to be seen to advance in addition to the voters;
+    `endpoints` of voters to be added, where the operator gave them; `circumstances` what the operator allowed.
+    `replan`: continue where another operator or process changed the voters meanwhile. `asks_brokers`: brokers have a
+    say, too. `is_journey`: it has several steps, so a later run asks whether it is still on its way.
     """
 
-    words: Mapping[str, Any]
+    description: Mapping[str, Any]
     plan: Plan
     node_ids: frozenset[int] = frozenset()
     endpoints: Mapping[ReplicaKey, tuple[Endpoint, ...]] = field(default_factory=dict)
@@ -102,19 +109,6 @@ class Goal:
     replan: bool = False
     asks_brokers: bool = False
     is_journey: bool = False
-
-
-@frozen
-class Event:
-    """Something to tell whoever watches: `kind` is plan, wait, send, look, done or note."""
-
-    kind: str
-    text: str
-    step: Step | None = None
-    state: QuorumState | None = None
-
-
-Tell = Callable[[Event], None]
 
 
 @frozen
@@ -146,4 +140,6 @@ class ChangeResult:
         }
 
 
-__all__ = ["UNREAD_MS", "ChangeResult", "Event", "Goal", "Patience", "Plan", "Tell", "World"]
+Patience = QuorumWaitPolicy  # its name where commands import it
+
+__all__ = ["UNREAD_MS", "ChangeResult", "Event", "Goal", "Patience", "Plan", "QuorumPort", "QuorumWaitPolicy"]

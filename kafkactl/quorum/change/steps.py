@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from kafkactl.change.clock import Deadline
+from kafkactl.change.progress import Event
+from kafkactl.change.waiting import wait_until
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.quorum.catch_up import CatchUp
-from kafkactl.quorum.change.ports import Event
-from kafkactl.quorum.change.watch import Eyes, is_converted, stays_away, watch_until
+from kafkactl.quorum.change.watch import QuorumWatcher, is_converted, stays_away, watch_until
 from kafkactl.quorum.guard import release_of_node
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.guard_steps import FIRST_WITH_AUTO_JOIN
@@ -35,44 +36,48 @@ def planned_sets(steps: Iterable[Step]) -> tuple[VoterKeys, ...]:
     return tuple(dict.fromkeys(sets))
 
 
-def before_conversion(eyes: Eyes, step: Step) -> Finding | None:
+def before_conversion(watcher: QuorumWatcher, step: Step) -> Finding | None:
     """Have the leader rehearse a conversion (validateOnly) until it would take it; the reason where it does not.
 
     The leader takes it once every voter has told it its directory, some seconds after its election; nothing shows
     when, so it is asked.
     """
-    until = Deadline.after(2 * SETTLED_EPOCH_MS, eyes.clock)
-    while True:
+
+    def rehearsed() -> Answer:
         try:
-            answer = eyes.world.rehearse(step)
+            return watcher.port.rehearse(step)
         except UnreachableError as error:
-            return _rehearsal_refused(Answer(code=None, message=error.message))
-        if answer.code == 0:
-            return None
-        waits = answer.code == _INVALID_UPDATE_VERSION and _NOT_HEARD_OF_ALL in answer.message
-        if not waits or until.passed:
-            return _rehearsal_refused(answer)
-        eyes.tell(Event(kind="wait", text="the leader has not heard from every voter yet", step=step))
-        eyes.pause()
+            return Answer(code=None, message=error.message)
+
+    answer = wait_until(
+        rehearsed,
+        lambda found: found.code != _INVALID_UPDATE_VERSION or _NOT_HEARD_OF_ALL not in found.message,
+        until=Deadline.after(2 * SETTLED_EPOCH_MS, watcher.clock),
+        every_ms=watcher.policy.look_every_ms,
+        waiting=lambda _: watcher.tell(
+            Event(kind="wait", text="the leader has not heard from every voter yet", step=step)
+        ),
+    )
+    return None if answer.code == 0 else _rehearsal_refused(answer)
 
 
-def after_step(eyes: Eyes, step: Step) -> tuple[Finding | None, Sequence[Finding]]:
+def after_step(watcher: QuorumWatcher, step: Step) -> tuple[Finding | None, Sequence[Finding]]:
     """Wait until the quorum is well after a step: what stops the way there, and what there is to say besides."""
     if step.action is Action.UPGRADE:
-        return _after_conversion(eyes)
+        return _after_conversion(watcher)
 
     def is_well(state: QuorumState) -> bool:
         predicted = (state.tolerates or 0) >= min(step.tolerates_after, step.tolerates_before)
         return state.is_healthy and predicted and (step.action is not Action.ADD or step.key in state.alive_keys)
 
     # Who left is watched, too: one that still runs may join again.
-    prove = partial(eyes.prove, also=() if step.id is None else (step.id,))
-    state = watch_until(eyes, is_well, within_ms=eyes.patience.settle_ms, see=prove)
+    prove = partial(watcher.prove, also=() if step.id is None else (step.id,))
+    state = watch_until(watcher, is_well, within_ms=watcher.policy.settle_ms, see=prove)
     if state is None or not state.is_healthy:
         return _not_well(step, state), ()
     if step.action is Action.REMOVE:
-        return _back_again(eyes, step, state), ()
-    return _endpoints_after(eyes, step, state), ()
+        return _back_again(watcher, step, state), ()
+    return _endpoints_after(watcher, step, state), ()
 
 
 def not_caught_up(step: Step, found: CatchUp) -> Finding:
@@ -97,7 +102,7 @@ def not_sent(step: Step, error: UnreachableError) -> Finding:
     )
 
 
-def _back_again(eyes: Eyes, step: Step, state: QuorumState) -> Finding | None:
+def _back_again(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Finding | None:
     """Auto-join (4.2+): a removed controller that still runs may add itself again within seconds."""
     release = release_of_node(state.nodes.get(step.id or 0))
     node = state.nodes.get(step.id or 0)
@@ -105,7 +110,7 @@ def _back_again(eyes: Eyes, step: Step, state: QuorumState) -> Finding | None:
     if node is not None and node.auto_join is False:
         return None
     able = release is None or tuple(int(part) for part in release.name.split(".")) >= FIRST_WITH_AUTO_JOIN
-    if not runs or not able or stays_away(eyes, step):
+    if not runs or not able or stays_away(watcher, step):
         return None
     return blocker(
         "voter-came-back",
@@ -115,7 +120,7 @@ def _back_again(eyes: Eyes, step: Step, state: QuorumState) -> Finding | None:
     )
 
 
-def _endpoints_after(eyes: Eyes, step: Step, state: QuorumState) -> Finding | None:
+def _endpoints_after(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Finding | None:
     """The endpoint that the log has of a new voter must be where it answers; 4.x repairs a wrong one by itself."""
 
     def wrong(seen: QuorumState) -> list[Finding]:
@@ -123,18 +128,18 @@ def _endpoints_after(eyes: Eyes, step: Step, state: QuorumState) -> Finding | No
 
     if not wrong(state):
         return None
-    seen = watch_until(eyes, lambda later: not wrong(later), within_ms=_REPAIR_MS)
+    seen = watch_until(watcher, lambda later: not wrong(later), within_ms=_REPAIR_MS)
     left = wrong(seen or state)
     return (
         blocker(left[0].id, left[0].subject, left[0].message, left[0].next_step, **left[0].evidence) if left else None
     )
 
 
-def _after_conversion(eyes: Eyes) -> tuple[Finding | None, Sequence[Finding]]:
+def _after_conversion(watcher: QuorumWatcher) -> tuple[Finding | None, Sequence[Finding]]:
     def everywhere(state: QuorumState) -> bool:
         return is_converted(state) and not _without_level(state)
 
-    state = watch_until(eyes, everywhere, within_ms=eyes.patience.settle_ms)
+    state = watch_until(watcher, everywhere, within_ms=watcher.policy.settle_ms)
     if state is None or not is_converted(state):
         return _not_well(None, state), ()
     told = [_edit_configs(state)]

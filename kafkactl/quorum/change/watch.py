@@ -1,7 +1,7 @@
-"""Looking at the quorum while something is on its way: until its outcome is known, or a node has caught up.
+"""Observing the quorum while a request is on its way: until its outcome is known, or a node has caught up.
 
-The law: looks are not requests. Whatever was sent, watching it sends nothing again; it ends when the voter sets that
-are seen prove what became of it, or when its time is over, and then says so.
+An observation is no request. Whatever was sent, watching it sends nothing again; it ends when the voter sets that are
+seen prove what became of it, or when its time is over, and then says so.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from kafkactl.change.clock import Clock, Deadline
+from kafkactl.change.progress import Event, ProgressCallback
+from kafkactl.change.waiting import wait_until
 from kafkactl.errors import UnreachableError
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.quorum.catch_up import CatchUp, CatchUpSample, catch_up, sample_of
-from kafkactl.quorum.change.ports import Event, Patience, Tell, World
+from kafkactl.quorum.change.ports import QuorumPort, QuorumWaitPolicy
 from kafkactl.quorum.liveness import proven
 from kafkactl.quorum.outcome import Answer, Known, Verdict, judge
 from kafkactl.quorum.state import Mode, QuorumState, ids_of
@@ -24,31 +26,31 @@ _ELECTION_WINDOW_MS = 60_000
 _SETTLING_MS = 5_000
 
 
-class Eyes:
-    """Looks at one quorum and remembers what a plan needs of earlier looks: epochs, and when they were first seen."""
+class QuorumWatcher:
+    """Observes one quorum and remembers what a plan needs of earlier observations: epochs, and when they began."""
 
     def __init__(
         self,
-        world: World,
+        port: QuorumPort,
         clock: Clock,
-        patience: Patience,
-        tell: Tell,
+        policy: QuorumWaitPolicy,
+        tell: ProgressCallback,
         *,
         node_ids: frozenset[int] = frozenset(),
     ) -> None:
-        self.world = world
+        self.port = port
         self.clock = clock
-        self.patience = patience
+        self.policy = policy
         self.tell = tell
         self.last: QuorumState | None = None
-        self.earlier: QuorumState | None = None  # the first sight of the last time the quorum was watched
+        self.earlier: QuorumState | None = None  # the first observation of the last time the quorum was watched
         self._node_ids = node_ids
         self.own_elections = 0
         self._epochs: list[tuple[float, int]] = []  # when each leader epoch was first seen
 
     def observe(self) -> QuorumState:
         """Everything. Raises UnreachableError."""
-        return self._seen(self.world.observe())
+        return self._seen(self.port.observe())
 
     def prove(self, *, also: Collection[int] = ()) -> QuorumState:
         """Everything, and of every voter whether it is seen to follow the leader now. Raises UnreachableError.
@@ -59,12 +61,12 @@ class Eyes:
         state = self.observe()
         if not state.has_leader:
             return state
-        judged, self.earlier = proven(state, self, node_ids={*self._node_ids, *also}, watch_ms=self.patience.watch_ms)
+        judged, self.earlier = proven(state, self, node_ids={*self._node_ids, *also}, watch_ms=self.policy.watch_ms)
         return self._seen(judged)
 
     def glance(self) -> QuorumState | None:
         """The leader's word alone, and who still answers."""
-        return self.world.glance()
+        return self.port.glance()
 
     def sleep_ms(self, duration_ms: float) -> None:
         """Wait between two glances."""
@@ -73,14 +75,14 @@ class Eyes:
     def look(self) -> QuorumState | None:
         """The leader's word; None where nobody leads or answers."""
         try:
-            return self._seen(self.world.look())
+            return self._seen(self.port.look())
         except UnreachableError:
             self.tell(Event(kind="look", text="nobody leads now"))
             return None
 
     def pause(self) -> None:
         """Wait until the next look."""
-        self.clock.sleep_ms(self.patience.look_every_ms)
+        self.clock.sleep_ms(self.policy.look_every_ms)
 
     def now_ms(self) -> float:
         """By the steady clock."""
@@ -107,7 +109,7 @@ class Eyes:
 
 
 def watch_outcome(
-    eyes: Eyes,
+    watcher: QuorumWatcher,
     step: Step,
     answer: Answer,
     *,
@@ -115,78 +117,88 @@ def watch_outcome(
     unread_ms: int,
     already: QuorumState | None = None,
 ) -> tuple[Verdict, QuorumState | None]:
-    """What became of a request that was sent once, and the last sight of the quorum.
+    """What became of a request that was sent once, and the last observation of the quorum.
 
     `sent_at_ms` is by the steady clock, `unread_ms` how long it may be on its way. It returns when that is known, or
-    after `Patience.step_ms`.
+    after `QuorumWaitPolicy.step_ms`.
     """
     reads: list[QuorumState] = [] if already is None else [already]
     # Without an answer nothing is certain before the request must have been read or lost.
-    least_ms = 0 if answer.code is not None else sent_at_ms - eyes.now_ms() + unread_ms + _SETTLING_MS
-    until = Deadline.after(max(eyes.patience.step_ms, least_ms), eyes.clock)
-    while True:
-        state = _sight_for(eyes, step)
-        reads.append(_leaderless(reads[-1] if reads else eyes.last) if state is None else state)
-        watched_ms = round(eyes.now_ms() - sent_at_ms)
+    least_ms = 0 if answer.code is not None else sent_at_ms - watcher.now_ms() + unread_ms + _SETTLING_MS
+
+    def read() -> tuple[Verdict, QuorumState | None]:
+        state = _observed_for(watcher, step)
+        reads.append(_leaderless(reads[-1] if reads else watcher.last) if state is None else state)
+        watched_ms = round(watcher.now_ms() - sent_at_ms)
         verdict = judge(step, answer, reads, watched_ms=watched_ms, unread_ms=unread_ms)
-        decided = verdict.known in (Known.DONE, Known.FAILED)
-        if decided or until.passed:
-            return verdict, reads[-1] if state is not None else eyes.last
-        eyes.pause()
+        return verdict, reads[-1] if state is not None else watcher.last
+
+    return wait_until(
+        read,
+        lambda found: found[0].known in (Known.DONE, Known.FAILED),
+        until=Deadline.after(max(watcher.policy.step_ms, least_ms), watcher.clock),
+        every_ms=watcher.policy.look_every_ms,
+    )
 
 
-def watch_catch_up(eyes: Eyes, step: Step, *, deadline: Deadline) -> tuple[CatchUp, QuorumState | None]:
-    """Wait until the node of a `wait` step has caught up and stayed so, by the gate of `Patience`.
+def watch_catch_up(watcher: QuorumWatcher, step: Step, *, deadline: Deadline) -> tuple[CatchUp, QuorumState | None]:
+    """Wait until the node of a `wait` step has caught up and stayed so, by the gate of `QuorumWaitPolicy`.
 
     It ends sooner where the voter set changes meanwhile: then the plan was made for another quorum.
     """
     assert step.key is not None, "a wait is about a node"
-    samples: list[CatchUpSample] = []
-    state: QuorumState | None = None
-    while True:
-        state = eyes.look()
-        sample = None if state is None else sample_of(state, step.key, at_ms=round(eyes.now_ms()))
-        samples = [*samples, sample] if sample is not None else []
-        found = catch_up(samples, eyes.patience.gate)
-        moved = state is not None and state.voter_keys != step.voters_before
-        if found.ready or moved or deadline.passed:
-            return found, state
-        eyes.tell(Event(kind="wait", text=_catch_up_words(step, found), step=step, state=state))
-        eyes.pause()
+    key, samples = step.key, list[CatchUpSample]()
+
+    def sampled() -> tuple[CatchUp, QuorumState | None]:
+        state = watcher.look()
+        sample = None if state is None else sample_of(state, key, at_ms=round(watcher.now_ms()))
+        samples[:] = [*samples, sample] if sample is not None else []
+        return catch_up(samples, watcher.policy.gate), state
+
+    def waiting(found: tuple[CatchUp, QuorumState | None]) -> None:
+        watcher.tell(Event(kind="wait", text=_catch_up_words(step, found[0]), step=step, state=found[1]))
+
+    return wait_until(
+        sampled,
+        lambda found: found[0].ready or (found[1] is not None and found[1].voter_keys != step.voters_before),
+        until=deadline,
+        every_ms=watcher.policy.look_every_ms,
+        waiting=waiting,
+    )
 
 
 def watch_until(
-    eyes: Eyes,
+    watcher: QuorumWatcher,
     is_well: Callable[[QuorumState], bool],
     *,
     within_ms: int,
     see: Callable[[], QuorumState] | None = None,
 ) -> QuorumState | None:
-    """Observe until the quorum is as it should be; the last sight where it does not become so in time.
+    """Observe until the quorum is as it should be; the last observation where it does not become so in time.
 
-    `see` is how, unless by `Eyes.observe`.
+    `see` is how, unless by `QuorumWatcher.observe`.
     """
-    see = see or eyes.observe
-    until = Deadline.after(within_ms, eyes.clock)
-    state: QuorumState | None = None
-    while True:
+    how = see or watcher.observe
+
+    def seen() -> QuorumState | None:
         try:
-            state = see()
+            return how()
         except UnreachableError:
-            state = None
-        if (state is not None and is_well(state)) or until.passed:
-            return state
-        eyes.pause()
+            return None
+
+    until = Deadline.after(within_ms, watcher.clock)
+    every_ms = watcher.policy.look_every_ms
+    return wait_until(seen, lambda state: state is not None and is_well(state), until=until, every_ms=every_ms)
 
 
-def stays_away(eyes: Eyes, step: Step) -> bool:
+def stays_away(watcher: QuorumWatcher, step: Step) -> bool:
     """Whether a removed voter that still runs does not come back by itself (auto-join) for a while."""
-    until = Deadline.after(eyes.patience.stays_away_ms, eyes.clock)
+    until = Deadline.after(watcher.policy.stays_away_ms, watcher.clock)
     while not until.passed:
-        state = eyes.look()
+        state = watcher.look()
         if state is not None and step.key in state.voter_keys:
             return False
-        eyes.pause()
+        watcher.pause()
     return True
 
 
@@ -195,12 +207,12 @@ def is_converted(state: QuorumState) -> bool:
     return state.mode is Mode.DYNAMIC and all(voter.directory_id not in (None, ZERO_UUID) for voter in state.voters)
 
 
-def _sight_for(eyes: Eyes, step: Step) -> QuorumState | None:
+def _observed_for(watcher: QuorumWatcher, step: Step) -> QuorumState | None:
     """A look that can show the step: the level of kraft.version stands in no DescribeQuorum."""
     if step.action is not Action.UPGRADE:
-        return eyes.look()
+        return watcher.look()
     try:
-        return eyes.observe()
+        return watcher.observe()
     except UnreachableError:
         return None
 

@@ -27,7 +27,7 @@ from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Outcome
 from kafkactl.operations.features.change import change_features
 from kafkactl.quorum.change.goals import reassignment
-from kafkactl.quorum.change.ports import Patience
+from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
 from kafkactl.schema.definitions import message
 from tests.fakes.proxy import Fault
@@ -145,7 +145,7 @@ def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Calla
                 LiveQuorum(client, patience_ms=limits.request_timeout_ms) as world,
                 open_journal(journal, subject="quorum", cluster_id=quorum.cluster_id) as kept,
             ):
-                done = carry_out(world, goal, kept, patience=Patience(), clock=ScaledClock(speed))
+                done = carry_out(world, goal, kept, patience=QuorumWaitPolicy(), clock=ScaledClock(speed))
         except KafkactlError as error:
             return Told(outcome=f"exit {error.exit_code}", error=error.id)
         by = {

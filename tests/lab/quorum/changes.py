@@ -12,13 +12,15 @@ from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.live_quorum import LiveQuorum
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.change.journal import SUBJECT
-from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, Patience
+from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
 from kafkactl.values import Endpoint, ReplicaKey, Uuid
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.ports import HOST
 
-QUICK = Patience(gate=CatchUpLimits(samples=2, span_ms=500), stays_away_ms=1_000, step_ms=15_000, catch_up_ms=30_000)
+QUICK = QuorumWaitPolicy(
+    gate=CatchUpLimits(samples=2, span_ms=500), stays_away_ms=1_000, step_ms=15_000, catch_up_ms=30_000
+)
 
 
 def key_of(cluster: KafkaCluster, node_id: int) -> ReplicaKey:
@@ -37,7 +39,7 @@ def change(
     journal: Path,
     *,
     role: Role = Role.CONTROLLER,
-    patience: Patience = QUICK,
+    patience: QuorumWaitPolicy = QUICK,
     tell: Callable[[Event], None] = lambda _: None,
     client: Client | None = None,
 ) -> ChangeResult:

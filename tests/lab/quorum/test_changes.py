@@ -11,7 +11,7 @@ import pytest
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.findings import Outcome
 from kafkactl.quorum.change.goals import addition, conversion, reassignment, removal
-from kafkactl.quorum.change.ports import ChangeResult, Event, Patience
+from kafkactl.quorum.change.ports import ChangeResult, Event, QuorumWaitPolicy
 from kafkactl.values import Endpoint, ReplicaKey
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
@@ -27,7 +27,9 @@ RELEASES = [
     "4.3.1",
     pytest.param("4.4.0", marks=pytest.mark.campaign),
 ]
-SHORT = Patience(**{name: getattr(QUICK, name) for name in ("gate", "stays_away_ms", "catch_up_ms")}, step_ms=4_000)
+SHORT = QuorumWaitPolicy(
+    **{name: getattr(QUICK, name) for name in ("gate", "stays_away_ms", "catch_up_ms")}, step_ms=4_000
+)
 
 
 def _done(result: ChangeResult, *steps: str) -> None:
@@ -171,7 +173,7 @@ def test_a_controller_that_joins_by_itself(new_cluster: ClusterOf, tmp_path: Pat
     key, journal = key_of(cluster, gone), tmp_path / "journal"
     _refused(change(cluster, removal(key), journal), "removed-node-still-runs")
     result = change(
-        cluster, removal(key, overrides=["--node-will-be-stopped"]), journal, patience=Patience(step_ms=15_000)
+        cluster, removal(key, overrides=["--node-will-be-stopped"]), journal, patience=QuorumWaitPolicy(step_ms=15_000)
     )
     assert result.outcome is Outcome.PARTIAL, result.findings
     assert "voter-came-back" in {one.id for one in result.findings}

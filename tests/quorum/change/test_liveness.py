@@ -12,7 +12,7 @@ from kafkactl.adapters.files.journal import open_journal
 from kafkactl.findings import Outcome
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.change.goals import addition, conversion, reassignment, removal
-from kafkactl.quorum.change.ports import Patience
+from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
 from tests.fakes.living_quorum import Event, LivingQuorum
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key
@@ -52,7 +52,7 @@ def change(tmp_path):
 
     def run(quorum, name, *, after_ms=0.0, dry_run=False):
         quorum.sleep_ms(after_ms)
-        patience = Patience(gate=GATE, settle_ms=6_000, stays_away_ms=500, catch_up_ms=3_000, step_ms=3_000)
+        patience = QuorumWaitPolicy(gate=GATE, settle_ms=6_000, stays_away_ms=500, catch_up_ms=3_000, step_ms=3_000)
         if dry_run:
             return plan_only(quorum, GOALS[name](), patience=patience, clock=quorum)
         path = str(tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl")

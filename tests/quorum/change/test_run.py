@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Outcome
-from kafkactl.quorum.change.ports import Goal, Patience
+from kafkactl.quorum.change.ports import Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.state import ids_of
 from kafkactl.quorum.target import parse_target
-from tests.quorum.played import LOST, OK, TIMED_OUT, Killed, PlayedQuorum, Reaction
+from tests.fakes.interruption import Killed, killed_at_every_act
+from tests.quorum.played import LOST, OK, TIMED_OUT, PlayedQuorum, Reaction
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, parse_key, world
 
 
@@ -24,7 +27,7 @@ def _reassign(text, *flags, **changes):
     target = parse_target(text)
     circumstances = Circumstances(overrides=frozenset(flags))
     return Goal(
-        words={"verb": "reassign", "target": text},
+        description={"verb": "reassign", "target": text},
         plan=lambda state, around: plan_reassignment(state, target, around),
         circumstances=circumstances,
         is_journey=True,
@@ -34,20 +37,23 @@ def _reassign(text, *flags, **changes):
 
 def _remove(text):
     gone = parse_key(text)
-    return Goal(words={"verb": "remove", "voter": text}, plan=lambda state, around: plan_removal(state, gone, around))
+    return Goal(
+        description={"verb": "remove", "voter": text}, plan=lambda state, around: plan_removal(state, gone, around)
+    )
 
 
 def _add(text):
     new = parse_key(text)
     at = (endpoint(new.node_id),)
     return Goal(
-        words={"verb": "add", "voter": text},
+        description={"verb": "add", "voter": text},
         plan=lambda state, around: plan_addition(state, new, at, around),
         endpoints={new: at},
     )
 
 
-CONVERT = Goal(words={"verb": "convert"}, plan=plan_conversion)
+JOURNALS = Path(__file__).parents[2] / "change/journals"  # written by the version before the engine
+CONVERT = Goal(description={"verb": "convert"}, plan=plan_conversion)
 
 
 @pytest.fixture
@@ -56,7 +62,7 @@ def run(tmp_path):
 
     def _run(quorum, goal, **patience):
         with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
-            return carry_out(quorum, goal, journal, patience=Patience(**patience), clock=quorum.clock)
+            return carry_out(quorum, goal, journal, patience=QuorumWaitPolicy(**patience), clock=quorum.clock)
 
     return _run
 
@@ -296,27 +302,48 @@ JOURNEYS = [
 def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journey, reaction):
     """No request is ever sent twice but where it certainly left nothing: the world refuses a second one."""
     voters, observers, dead, target = journey
-    quick = Patience(gate=replace(Patience().gate, span_ms=500, samples=2), stays_away_ms=500)
+    quick = QuorumWaitPolicy(gate=replace(QuorumWaitPolicy().gate, span_ms=500, samples=2), stays_away_ms=500)
 
-    def play(name, kill_at):
-        quorum = PlayedQuorum(world=world(voters, observers=observers, dead=dead), reactions=[reaction])
-        quorum.at_action = lambda number, _: (_ for _ in ()).throw(Killed) if number == kill_at else None
-        runs = 0
-        while True:
-            runs += 1
-            with open_journal(str(tmp_path / name), subject="quorum", cluster_id=CLUSTER_ID) as journal:
-                try:
-                    result = carry_out(quorum, _reassign(target), journal, patience=quick, clock=quorum.clock)
-                except Killed:
-                    continue
-            assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), result.findings
-            assert ids_of(quorum.world.voters) == [one.node_id for one in parse_target(target)]
-            return quorum.actions, runs
+    def start():
+        return PlayedQuorum(world=world(voters, observers=observers, dead=dead), reactions=[reaction])
 
-    actions, _ = play("whole", 0)
-    for kill_at in range(1, actions + 1):
-        _, runs = play(f"killed-{kill_at}", kill_at)
-        assert runs == 2
+    def go(quorum, folder, fuse):
+        quorum.at_action = fuse
+        with open_journal(str(folder / "journal"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
+            return carry_out(quorum, _reassign(target), journal, patience=quick, clock=quorum.clock).outcome
+
+    def check(quorum):
+        assert ids_of(quorum.world.voters) == [one.node_id for one in parse_target(target)]
+
+    assert killed_at_every_act(tmp_path, start, go, check) > 20
+
+
+@pytest.mark.parametrize(
+    ("sample", "quorum", "sent"),
+    [
+        ("done", PlayedQuorum(world=world("1 2 3 4 5")), []),
+        ("killed-before-request", PlayedQuorum(world=world("1 2 3 4", observers="5")), ["add 5"]),
+        ("killed-after-request", PlayedQuorum(world=world("1 2 3 4", observers="5 6")), ["add 5"]),
+        ("unknown", PlayedQuorum(world=world("1 2 4")), []),
+        ("not-sent-and-retried", PlayedQuorum(world=world("1 2 4")), []),
+    ],
+)
+def test_a_journal_of_the_version_before_is_resumed(run, tmp_path, sample, quorum, sent):
+    """What its last request did is found out first, and another change of the voters is noticed."""
+    shutil.copy(JOURNALS / f"quorum-{sample}.jsonl", tmp_path / "journal.jsonl")
+    quorum.clock.sleep_ms(200_000)
+    goal = _remove("3") if sample in ("unknown", "not-sent-and-retried") else _reassign("1,2,3,4,5")
+    assert run(quorum, goal).outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO)
+    assert quorum.sent == sent
+
+
+def test_a_journal_of_the_version_before_remembers_who_may_vote(run, tmp_path):
+    shutil.copy(JOURNALS / "quorum-killed-before-request.jsonl", tmp_path / "journal.jsonl")
+    quorum = PlayedQuorum(world=world("1 2 3 4 6", observers="5"))
+    quorum.clock.sleep_ms(200_000)
+    result = run(quorum, _reassign("1,2,3,4,5"))
+    assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
+    assert "concurrent-voter-change" in _ids(result)
 
 
 def test_interrupted_after_a_request_it_says_so(run):

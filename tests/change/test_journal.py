@@ -1,0 +1,60 @@
+"""Journals as the version before the engine wrote them: folded in present words, they say what they said then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.change.journal import JournalFold
+from kafkactl.change.journal_lines import Entry, read_journal
+from kafkactl.errors import InputError
+from kafkactl.quorum.change.journal import quorum_in_flight, remembered
+
+JOURNALS = Path(__file__).parent / "journals"
+# What the code that wrote them remembered of each, written down with it.
+REMEMBERED: dict[str, Any] = json.loads((JOURNALS / "remembered.json").read_text())
+
+
+def entries_of(name: str) -> tuple[Entry, ...]:
+    content = (JOURNALS / f"{name}.jsonl").read_bytes()
+    return read_journal(content, file=name, subject=name.split("-", maxsplit=1)[0], cluster_id=None).entries
+
+
+@pytest.mark.parametrize("name", [name for name in REMEMBERED if name.startswith("quorum-")])
+def test_a_change_of_the_quorum(name: str) -> None:
+    state, flight = remembered(entries_of(name)), None
+    if state.in_flight is not None:
+        there = quorum_in_flight(state.in_flight)
+        flight = {
+            "seq": there.seq,
+            "action": there.step.action.value,
+            "id": there.step.id,
+            "answer": there.answer.code,
+            "sent_at_ms": there.sent_at_ms,
+            "unread_ms": there.unread_ms,
+        }
+    assert {
+        "goal": state.goal,
+        "ended": state.ended,
+        "voter_sets": [sorted(key.node_id for key in voters) for voters in state.planned_voter_sets],
+        "high_watermark": state.high_watermark,
+        "in_flight": flight,
+    } == REMEMBERED[name]
+
+
+def test_every_sample_has_words_of_its_time() -> None:
+    old = {"undecided", "withdrawn"}
+    words = {entry.entry for name in REMEMBERED for entry in entries_of(name)}
+    assert old <= words
+    assert any(entry.data.get("known") == "not-sent" for entry in entries_of("quorum-not-sent-and-retried"))
+
+
+@pytest.mark.parametrize("data", [{}, {"of": 1}, {"of": [], "known": {}}])
+def test_an_entry_that_lacks_something_is_refused_by_name(data: dict[str, Any]) -> None:
+    begin = Entry(seq=0, at_ms=0, entry="intent", data={"action": "add"}, chain="")
+    with pytest.raises(InputError) as caught:
+        JournalFold().read([begin, Entry(seq=1, at_ms=0, entry="end", data=data, chain="")])
+    assert caught.value.id == "journal-not-understood"
