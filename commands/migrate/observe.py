@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -34,13 +35,15 @@ def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
     the folder in place of the cluster. Brokers on ZooKeeper log one error each: they hang up on DescribeQuorum.
     """
     from kafkactl.adapters.migration.observe import observe
-    from kafkactl.adapters.migration.save import save_observation
+    from kafkactl.adapters.migration.save import check_free, save_observation
     from kafkactl.adapters.migration.saved import observation_from
     from kafkactl.commands.migrate.options import time_for_nodes_ms
 
     if inventory is None:
         raise click.UsageError("Missing option '--inventory'.")
-    captured = observe(read_inventory(inventory), timeout_ms=time_for_nodes_ms())
+    read = read_inventory(inventory)
+    check_free(Path(out))
+    captured = observe(read, timeout_ms=time_for_nodes_ms())
     observation = observation_from(captured)
     is_something = captured.znodes is not None or any(one.alive for one in captured.raw.nodes) or bool(captured.logs)
     if is_something:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.commands.test_bounded_inputs import CODE, MOST_BYTES, SEGMENT
+from tests.commands.test_path_options import Things
 from tests.protocol.batches import batch, gzipped, record
 
 CPU_SECONDS = 30
@@ -63,6 +65,11 @@ LOG, TREE = f"log/__cluster_metadata-0/{SEGMENT}", "zk.jsonl.gz"
 FOLDER = "{folder}/log"
 OBSERVED = "observation/observation.json"
 PLAN = "storage apply {} --node 1 --yes"
+STATUS = "migrate status --observation {seen}"
+APPLY = "storage apply {plan} --node 1 --dry-run"
+RENDER = "migrate render --inventory {migration} --out {folder}/out"
+FORMAT = "storage format -c {config} -t q1Sh-9_ISia_zwGINzRvyQ --standalone --dry-run"
+TRUST = "nodes list --bootstrap-controller 127.0.0.1:1 --command-config {trust}"
 BOMBS = [
     Bomb(LOG, lambda: batch(gzipped(tiny_records(100_000, b"")), count=100_000, attributes=1), "log dump {}", 2, None),
     Bomb(LOG, many_gzips, f"log verify {FOLDER}", 7, None),
@@ -87,6 +94,24 @@ BOMBS = [
     Bomb("after.json", lambda: wide(3_000_000), "dryrun broker-loss {folder} --brokers 1 --after {}", 2, None),
     Bomb("fleet.toml", lambda: b"a" + b".a" * 190_000 + b"=1\n", "storage plan {} --out {folder}/plan", 2, None),
     Bomb("fleet.toml", lambda: b"a=1\n" * 1_000_000, "storage plan {} --out {folder}/plan", 2, "input-file-unreadable"),
+    Bomb("plan.json", lambda: wide(3_000_000), f"dryrun reassignment {FOLDER} --plan {{}}", 2, "input-file-unreadable"),
+    Bomb("plan.json", lambda: b"[" * 1_900_000, f"dryrun reassignment {FOLDER} --plan {{}}", 2, None),
+    Bomb("journal.jsonl", lambda: b"[" * 1_900_000 + b"\n", f"{STATUS} --journal {{}}", 2, None),
+    Bomb("journal.jsonl", lambda: b"{}\n" * 1_900_000, f"{STATUS} --journal {{}}", 2, None),
+    Bomb("journal.jsonl", lambda: b"{},\n" * 3_000_000, f"{STATUS} --journal {{}}", 2, "input-file-unreadable"),
+    Bomb("receipts/node-1.json", lambda: wide(900_000), f"{APPLY} --receipts {{folder}}/receipts", 2, None),
+    Bomb("receipts/node-1.json", lambda: wide(3_000_000), f"{APPLY} --receipts {{folder}}/receipts", 2, None),
+    Bomb("out/manifest.json", lambda: wide(900_000), RENDER, 3, None),
+    Bomb("kafkactl/config.toml", lambda: b"a" + b".a" * 190_000 + b"=1\n", "config view", 2, "malformed-contexts-file"),
+    Bomb("kafkactl/config.toml", lambda: b"a=1\n" * 250_000, "config view", 2, "unreadable-contexts-file"),
+    Bomb("arguments", lambda: b"x\n" * 4_000_000, "storage @{}", 2, "wrong-usage"),
+    Bomb("users", lambda: b"a\n" * 300_000, f"{FORMAT} --scram-file {{}}", 2, "input-file-unreadable"),
+    Bomb("users", lambda: b"a\n" * 190_000, f"{FORMAT} --scram-file {{}}", 2, None),
+    Bomb("quorum-state", lambda: wide(900_000), "storage dump {}", 7, None),
+    Bomb("quorum-state", lambda: b"[" * 1_900_000, "storage dump {}", 7, None),
+    Bomb("store.pem", lambda: b"-----BEGIN CERTIFICATE-----\n" * 500_000, TRUST, 2, None),
+    Bomb("store.jks", lambda: b"\xfe\xed\xfe\xed" + b"\0\0\0\2\x7f\xff\xff\xff" + bytes(8_000_000), TRUST, 2, None),
+    Bomb("store.p12", lambda: b"\x30\x84\x7f\xff\xff\xff" + b"\x30\x80" * 2_000_000, TRUST, 2, None),
     Bomb("server.properties", lambda: b"a\n" * 4_000_000, "storage verify -c {}", 2, "input-file-unreadable"),
     Bomb("client.properties", lambda: b"a\r" * 4_000_000,
          "quorum describe --bootstrap-controller 127.0.0.1:1 --command-config {}", 2, "unreadable-client-config"),
@@ -100,20 +125,40 @@ def _identified() -> Iterator[Any]:
         yield pytest.param(bomb, id=f"{number}-{Path(bomb.name).suffix[1:]}-{bomb.words.split()[1]}", marks=marks)
 
 
+def _things(bomb: Bomb, folder: Path, kafkactl: Callable[..., object]) -> dict[str, str]:
+    """The sound things that the words name."""
+    if "{trust}" in bomb.words:
+        kind = {".pem": "PEM", ".jks": "JKS", ".p12": "PKCS12"}[Path(bomb.name).suffix]
+        client = folder / "client.properties"
+        client.write_text(
+            f"security.protocol=SSL\nssl.truststore.type={kind}\nssl.truststore.location={folder / bomb.name}\n"
+            "ssl.truststore.password=passw0rd\n"
+        )
+        return {"{trust}": str(client)}
+    if not any(name in bomb.words for name in ("{seen}", "{plan}", "{migration}", "{config}")):
+        return {}
+    known = Things(folder / "things", "fifo").known
+    kafkactl("storage", "plan", known["fleet"], "--out", known["plan"])
+    return {f"{{{name}}}": value for name, value in known.items() if name} | {"{seen}": known["observation"]}
+
+
 def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", list(_identified()))
-def test_a_bomb(bomb: Bomb, tmp_path: Path) -> None:
+def test_a_bomb(bomb: Bomb, tmp_path: Path, kafkactl: Callable[..., object]) -> None:
     file = tmp_path / bomb.name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(bomb.content())
-    words = [word.replace("{}", str(file)).replace("{folder}", str(tmp_path)) for word in bomb.words.split()]
+    known = {"{}": str(file), "{folder}": str(tmp_path), **_things(bomb, tmp_path, kafkactl)}
+    words = bomb.words.split()
+    for name, value in known.items():
+        words = [word.replace(name, value) for word in words]
     run = subprocess.run(
         [sys.executable, "-c", CODE], input=json.dumps([words]), capture_output=True, text=True, timeout=600,
-        cwd=tmp_path, check=False, preexec_fn=_limited,
+        cwd=tmp_path, check=False, preexec_fn=_limited, env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path)},
     )  # fmt: skip
     assert run.returncode == 0, (run.returncode, run.stderr)
     found = json.loads(run.stdout)

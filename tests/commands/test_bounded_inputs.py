@@ -26,6 +26,7 @@ from kafkactl.adapters.kafka.sasl import assertion as sasl_assertion
 from kafkactl.adapters.kafka.sasl import token as sasl_token
 from kafkactl.adapters.logs.source import read_pieces
 from kafkactl.adapters.migration.journal import kept_file
+from kafkactl.adapters.migration.operator_files import FilesOfOperator
 from kafkactl.adapters.migration.rendered_files import MANIFEST, read_manifest
 from kafkactl.adapters.zookeeper import settings as zookeeper_settings
 from kafkactl.errors import KafkactlError
@@ -174,6 +175,8 @@ READERS: dict[str, Callable[[Path], object]] = {
     "journal": lambda path: open_journal(str(path), subject="quorum", cluster_id="x"),
     "kept file": lambda path: kept_file(path.parent, path.name),
     "receipt": _receipt,
+    "rendered file": FilesOfOperator().rendered,
+    "copy of a configuration": lambda path: FilesOfOperator().copy(path, "copy"),
     "segment": lambda path: next(iter(read_pieces(str(path)))),
 }
 

@@ -36,7 +36,7 @@ def save_observation(folder: str, captured: Captured, *, include_secrets: bool =
     raises. Nothing is left of it where it fails.
     """
     place = Path(folder)
-    _check_free(place)
+    check_free(place)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name[:100]}.", suffix=".tmp"))
@@ -53,7 +53,11 @@ def save_observation(folder: str, captured: Captured, *, include_secrets: bool =
             shutil.rmtree(work)
 
 
-def _check_free(place: Path) -> None:
+def check_free(place: Path) -> None:
+    """Refuse a folder that is in use, before an observation is made that could not be saved in it.
+
+    Raises RefusedError `observation-folder-in-use`, FailedError `observation-not-written`.
+    """
     try:
         held = os.listdir(place)  # noqa: PTH208  # names, not paths
     except FileNotFoundError:

@@ -1,0 +1,119 @@
+"""Every option and argument that takes a path, with a command line that is given a hostile one.
+
+tests/commands/test_path_options.py walks the commands and fails where one has no row here, so a new option is either
+played with a device, a FIFO and a sparse file of 200 GB, or has a reason why it opens nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# Metavars and names of parameters that take a path, and of those that take another text. Every one is in one of them.
+PATHS = frozenset(
+    {"FILE", "DIR", "PATH", "PLAN", "SOURCE...", "[SOURCE]...", "[SOURCE] [PATH]", "A", "[B]", "NODE/DIR"}
+    | {"ID:DIR[@LISTENER://HOST:PORT]", "ID[:DIR]", "files", "inventory"}
+)
+OTHERS = frozenset(
+    "FINDING ID HOST:PORT,… PATTERN KEY CLUSTER_ID NAME K NAME=LEVEL ENTITY F V URL VERSION R RELEASE USER:GROUP TEXT"
+    " K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST".split()
+)
+BOTH = ("device", "fifo", "sparse")
+NO_SPARSE = BOTH[:2]  # segments are read in pieces, whatever their size, until --timeout
+
+
+class Row(NamedTuple):
+    """An option or argument of some commands (patterns of `fnmatch`), and the line that plays it: `{}` is the hostile
+    path, `{@NAME}` a folder with it under that name, other names are sound things. `codes` are how it may end."""
+
+    option: str
+    commands: str
+    line: str
+    codes: tuple[int, ...] = (2,)
+    kinds: tuple[str, ...] = BOTH
+
+
+class Reader(NamedTuple):
+    """As Row, where a command would need a live cluster first: a reader of tests/commands/test_bounded_inputs.py."""
+
+    option: str
+    commands: str
+    reader: str
+
+
+class Reason(NamedTuple):
+    """As Row, where nothing is opened."""
+
+    option: str
+    commands: str
+    why: str
+
+
+DRYRUN = "dryrun broker-loss {log} --brokers 1"
+FORMAT = "storage format -c {config} -t {id} --dry-run"
+CONNECT = "--bootstrap-controller 127.0.0.1:1 --timeout 5s"
+_DIRECTORY_NAMES = "is compared, as text, with the directories of the configuration"
+_IDS = "the directory is an id, not a path"
+
+ROWS: tuple[Row | Reader | Reason, ...] = (
+    Row("--after", "dryrun *", f"{DRYRUN} --after {{}}"),
+    Row("--config", "dryrun *", f"{DRYRUN} --config {{}}"),
+    Row("--config", "dryrun zk-migration", "dryrun zk-migration {tree} --config {}"),
+    Row("--plan", "dryrun reassignment", "dryrun reassignment {log} --plan {}"),
+    Row("--html", "dryrun *", f"{DRYRUN} --html {{}}", (1, 2, 3)),
+    Row("--details", "dryrun *", f"{DRYRUN} --details {{}}", (1, 2, 3)),
+    Row("sources", "dryrun *", "dryrun replay {}", kinds=NO_SPARSE),
+    Row("sources", "dryrun *", "dryrun replay --engine spark {}", kinds=NO_SPARSE),
+    Row("sources", "dryrun *", "dryrun replay --engine spark {@__cluster_metadata-0/00000000000000000000.log}",
+        kinds=NO_SPARSE),
+    Row("sources", "dryrun zk-migration", "dryrun zk-migration {}"),
+    *(Row("sources", f"log {verb}", f"log {verb} {{}}", kinds=NO_SPARSE) for verb in
+      ("dump", "history", "image", "lint", "verify")),
+    Row("before", "log diff", "log diff {} {log}", kinds=NO_SPARSE),
+    Row("after", "log diff", "log diff {log} {}", kinds=NO_SPARSE),
+    Row("words", "log browse", "log browse {} /image", kinds=NO_SPARSE),
+    Row("--command-config", "*", f"nodes list {CONNECT} --command-config {{}}"),
+    Row("--command-config", "config set", "config set prod --bootstrap-server h:1 --command-config {}", (0, 2)),
+    Row("--config", "nodes verify", f"nodes verify {CONNECT} --config {{}}", (2, 4)),
+    *(Row("--config", f"storage {verb}", f"storage {verb} -c {{}}") for verb in ("info", "verify", "unformat")),
+    *(Row("--config", f"storage {verb}", f"storage {verb} -c {{}} -t {{id}} --dry-run") for verb in
+      ("format", "ensure")),
+    Row("--scram-file", "storage *", f"{FORMAT} --standalone --scram-file {{}}"),
+    Row("--expect-mount", "storage *", f"{FORMAT} --expect-mount {{}}", (2, 3)),
+    Row("--not-a-mount", "storage *", f"{FORMAT} --not-a-mount {{}}", (2, 3)),
+    Row("--allow-failed-dir", "storage *", f"{FORMAT} --allow-failed-dir {{}}", (2, 3)),
+    Row("--allow-not-blank", "storage *", f"{FORMAT} --allow-not-blank {{}}", (2, 3)),
+    Row("--only", "storage unformat", "storage unformat -c {config} --only {} --dry-run", (2, 3)),
+    Row("inventory", "storage plan", "storage plan {} --out {new}"),
+    Row("--out", "storage plan", "storage plan {fleet} --out {}", (2, 3)),
+    Row("plan_file", "storage apply", "storage apply {} --node 1 --dry-run"),
+    Row("--receipts", "storage apply", "storage apply {plan} --node 1 --dry-run --receipts {@node-1.json}"),
+    Reason("--reformat", "storage apply", f"NODE/DIR {_DIRECTORY_NAMES}"),
+    Row("files", "storage dump", "storage dump {}"),
+    Row("--log-dir", "quorum describe", "quorum describe --log-dir {@" + f"{0:020}.log}}", (2, 7), NO_SPARSE),
+    Reader("--journal", "quorum *", "journal"),
+    Reason("--controller-directory-id", "quorum remove-controller", _IDS),
+    Reason("--add", "dryrun controllers", _IDS),
+    Reason("--remove", "dryrun controllers", _IDS),
+    Reason("--chroot", "dryrun zk-migration", "it is a path within ZooKeeper"),
+    Row("--inventory", "migrate *", "migrate status --inventory {}"),
+    Row("--observation", "migrate *", "migrate status --observation {@observation.json}"),
+    Row("--observation", "migrate *", "migrate check --observation {@zk.jsonl.gz}"),
+    Row("--journal", "migrate status", "migrate status --observation {observation} --journal {}"),
+    Row("--before", "migrate compare", "migrate compare --observation {observation} --before {}"),
+    Row("--out", "migrate render", "migrate render --inventory {migration} --out {}", (1, 2, 3)),
+    Row("--out", "migrate render", "migrate render --inventory {migration} --out {@manifest.json}", (1, 2, 3)),
+    Row("--out", "migrate observe", "migrate observe --inventory {migration} --out {}", (1, 2, 3)),
+    Reader("--rendered", "migrate *", "rendered file"),
+    # Files that are named elsewhere: in the environment, on the line itself, and in files.
+    Row("@FILE", "*", "storage @{}"),
+    Row("KAFKACTL_CONFIG", "*", "config view", (2,)),
+    Row("copy", "migrate *", "migrate render --dry-run --inventory {of:copy}", (2, 3)),
+    Row("zookeeper.config", "migrate *", "migrate status --inventory {of:zookeeper}"),
+    Row("command_config", "migrate *", "migrate status --inventory {of:command_config}"),
+    Row("scram_file", "storage plan", "storage plan {of:scram_file} --out {new}"),
+    Row("config", "storage plan", "storage plan {of:config} --out {new}", (2, 3)),
+    *(Row(f"ssl.truststore.location ({kind})", "*", f"nodes list {CONNECT} --command-config {{of:{kind}}}") for kind in
+      ("PEM", "JKS", "PKCS12")),
+    Row("ssl.keystore.location", "*", f"nodes list {CONNECT} --command-config {{of:keystore}}"),
+    Row("config.providers", "storage verify", "storage verify -c {of:provider}", (2, 7)),
+)  # fmt: skip

@@ -1,0 +1,222 @@
+"""Every path that a command takes may lead to a device, a FIFO or a file of 200 GB: a typed error, soon, in 512 MB.
+
+The lines of one kind run in one process of their own, whose address space is limited.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from kafkactl.commands.framework.leaf import LeafCommand
+from scripts import make_reference
+from tests.commands.path_rows import BOTH, OTHERS, PATHS, ROWS, Reader, Reason, Row
+from tests.commands.storage.fleet_on_disk import FleetOnDisk
+from tests.commands.test_bounded_inputs import CODE, MOST_BYTES, READERS, SEGMENT, planted
+from tests.fuzz.test_hostile_inputs import STATE, _inventory
+from tests.metadata.goldens import golden
+from tests.migration.zk_trees import small, znodes
+from tests.storage.fleet.fleets import FleetBuilder
+
+ID = "q1Sh-9_ISia_zwGINzRvyQ"
+SECONDS = 30
+_PLACE = re.compile(r"\{([^{}]*)\}")
+
+
+# --- the table is whole -----------------------------------------------------------------------------------------------
+
+
+def text_parameters() -> Iterator[tuple[str, click.Parameter]]:
+    """Every option and argument of every command whose value is a text of some kind."""
+    for ctx, command in make_reference.every_command():
+        if isinstance(command, LeafCommand):
+            for parameter in command.params:
+                is_flag = isinstance(parameter, click.Option) and parameter.is_flag
+                if not is_flag and isinstance(parameter.type, click.types.StringParamType | click.Path | click.File):
+                    yield " ".join(ctx.command_path.split()[1:]), parameter
+
+
+def words_of(parameter: click.Parameter) -> str:
+    """The metavar, or the name of an argument without one."""
+    return parameter.metavar or str(parameter.name)
+
+
+def takes_a_path(parameter: click.Parameter) -> bool:
+    return not isinstance(parameter.type, click.types.StringParamType) or words_of(parameter) in PATHS
+
+
+def named(parameter: click.Parameter) -> str:
+    return parameter.opts[-1] if isinstance(parameter, click.Option) else str(parameter.name)
+
+
+def test_every_text_is_known_to_be_a_path_or_not() -> None:
+    assert not PATHS & OTHERS
+    unknown = {
+        (command, named(parameter), words_of(parameter))
+        for command, parameter in text_parameters()
+        if not takes_a_path(parameter) and words_of(parameter) not in OTHERS
+    }
+    assert not unknown, "add the metavar to PATHS or OTHERS in tests/commands/path_rows.py"
+
+
+def test_every_path_has_a_row_or_a_reason() -> None:
+    paths = [(command, named(one)) for command, one in text_parameters() if takes_a_path(one)]
+    assert len(paths) > 150
+    without = [
+        (command, option)
+        for command, option in paths
+        if not any(row.option == option and fnmatch.fnmatch(command, row.commands) for row in ROWS)
+    ]
+    assert without == []
+
+
+def test_no_row_is_of_an_option_that_is_gone() -> None:
+    paths = {(command, named(one)) for command, one in text_parameters()}
+    stale = [
+        row
+        for row in ROWS
+        if row.option.startswith("--")
+        and not any(row.option == option and fnmatch.fnmatch(command, row.commands) for command, option in paths)
+    ]
+    assert stale == []
+    assert [row for row in ROWS if isinstance(row, Reader) and row.reader not in READERS] == []
+    assert all(row.why for row in ROWS if isinstance(row, Reason))
+
+
+# --- its lines --------------------------------------------------------------------------------------------------------
+
+
+class Things:
+    """What the lines name: sound things of all commands, made once, and files that name the hostile one."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.folder = folder
+        self.kind = kind
+        folder.mkdir(exist_ok=True)
+        self.hostile = planted(folder / "hostile", kind)
+        log = folder / "log" / "__cluster_metadata-0"
+        log.mkdir(parents=True)
+        (log / SEGMENT).write_bytes(golden("segment-4.4.0-standalone.log.bin"))
+        with tarfile.open(STATE) as archive:
+            archive.extractall(folder / "seen", filter="data")
+        (folder / "nodes").mkdir()
+        made = FleetOnDisk(folder / "nodes", FleetBuilder())
+        (folder / "zk.jsonl.gz").write_bytes(_tree())
+        (folder / "migration").mkdir()
+        migration = folder / "migration" / "migration.toml"
+        migration.write_bytes(_inventory(migration.parent))
+        self.migration = migration.read_text().replace("zk1:2181", "127.0.0.1:1")
+        migration.write_text(self.migration)
+        self.fleet = made.inventory.read_text()
+        self.config = made.config(1).read_text()
+        self.known = {
+            "": str(self.hostile), "log": str(log), "id": ID, "tree": str(folder / "zk.jsonl.gz"),
+            "observation": str(next((folder / "seen").rglob("observation.json")).parent),
+            "fleet": str(made.inventory), "config": str(made.config(1)), "plan": str(made.plan),
+            "migration": str(migration), "new": str(folder / "new"),
+        }  # fmt: skip
+
+    def line(self, number: int, row: Row) -> list[str]:
+        """The words of a row."""
+        return [_PLACE.sub(lambda match: self._place(number, match[1]), word) for word in row.line.split()]
+
+    def _place(self, number: int, name: str) -> str:
+        if name.startswith("@"):
+            folder = self.folder / f"held-{number}"
+            planted(folder / name[1:], self.kind)
+            return str(folder)
+        return str(NAMING[name](self, number)) if name in NAMING else self.known[name]
+
+    def written(self, name: str, text: str) -> Path:
+        """A file beside those of the fleet, whose paths are relative."""
+        file = self.folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o600)
+        return file
+
+
+def _tree() -> bytes:
+    from kafkactl.migration.zktree.znode import encode_znodes
+
+    return encode_znodes(znodes(small(), "/kafka"))
+
+
+def _store(kind: str, name: str) -> Callable[[Things, int], Path]:
+    return lambda things, number: things.written(
+        f"client-{number}.properties",
+        f"security.protocol=SSL\nssl.{name}.type={kind}\nssl.{name}.location={things.hostile}\n"
+        f"ssl.{name}.password=passw0rd\n",
+    )
+
+
+def _in_migration(old: str, new: str) -> Callable[[Things, int], Path]:
+    def made(things: Things, number: int) -> Path:
+        assert old in things.migration
+        text = things.migration.replace(old, new.replace("HOSTILE", str(things.hostile)), 1)
+        return things.written(f"migration/{number}.toml", text)
+
+    return made
+
+
+# Files that name the hostile one.
+NAMING: dict[str, Callable[[Things, int], Path]] = {
+    **{f"of:{kind}": _store(kind, "truststore") for kind in ("PEM", "JKS", "PKCS12")},
+    "of:keystore": _store("PEM", "keystore"),
+    "of:copy": lambda things, number: things.written(
+        f"migration/{number}.toml", re.sub(r'copy = "[^"]*"', f'copy = "{things.hostile}"', things.migration)
+    ),
+    "of:zookeeper": _in_migration("[zookeeper]", '[zookeeper]\nconfig = "HOSTILE"'),
+    "of:command_config": _in_migration("[zookeeper]", 'command_config = "HOSTILE"\n[zookeeper]'),
+    "of:scram_file": lambda things, number: things.written(
+        f"nodes/{number}.toml", f'scram_file = "{things.hostile}"\n{things.fleet}'
+    ),
+    "of:config": lambda things, number: things.written(
+        f"nodes/{number}.toml", things.fleet.replace('"1.properties"', f'"{things.hostile}"')
+    ),
+    "of:provider": lambda things, number: things.written(
+        f"nodes/{number}.properties",
+        things.config.replace("node.id=1", "node.id=${file:" + f"{things.hostile}" + ":id}")
+        + "config.providers=file\nconfig.providers.file.class="
+        "org.apache.kafka.common.config.provider.FileConfigProvider\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_lines(kind: str, kafkactl: Callable[..., object], tmp_path: Path) -> None:
+    things = Things(tmp_path, kind)
+    kafkactl("storage", "plan", things.known["fleet"], "--out", things.known["plan"])
+    contexts = planted(tmp_path / "contexts" / "config.toml", kind)
+    contexts.parent.chmod(0o700)
+    rows = [row for row in ROWS if isinstance(row, Row) and kind in row.kinds]
+    assert len(rows) > 40
+    for named_by_environment in (False, True):
+        chosen = [row for row in rows if (row.option == "KAFKACTL_CONFIG") == named_by_environment]
+        lines = [things.line(number, row) for number, row in enumerate(chosen)]
+        run = subprocess.run(
+            [sys.executable, "-c", CODE], input=json.dumps(lines), capture_output=True, text=True, timeout=280,
+            cwd=tmp_path, check=False,
+            env=os.environ | ({"KAFKACTL_CONFIG": str(contexts)} if named_by_environment else {"HOME": str(tmp_path)}),
+        )  # fmt: skip
+        found = [json.loads(line) for line in run.stdout.splitlines()]
+        assert len(found) == len(lines), (lines[len(found)], run.stderr)
+        ended = {
+            " ".join(line): (one["code"], one["seconds"], one["bytes"], one["stderr"])
+            for row, line, one in zip(chosen, lines, found, strict=True)
+            if one["code"] not in row.codes
+            or "internal-error" in one["stderr"]
+            or one["seconds"] > SECONDS
+            or one["bytes"] > MOST_BYTES
+        }
+        assert ended == {}, json.dumps(ended, indent=1)
