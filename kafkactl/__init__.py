@@ -1,7 +1,55 @@
-"""kafkactl: an operator's toolkit for Apache Kafka clusters on KRaft, or on the way to it."""
+"""kafkactl: an operator's toolkit for Apache Kafka clusters on KRaft, or on the way to it.
+
+    import kafkactl
+
+    kafkactl.storage.verify_node("/etc/kafka/server.properties")
+    kafkactl.log.load_image("/disk1/__cluster_metadata-0")
+
+What is in docs/reference/api.md is the public API; every other module is private to kafkactl. Importing this package
+loads nothing: names are found when they are first asked for.
+"""
 
 from __future__ import annotations
 
-from kafkactl._version import __version__
+from typing import TYPE_CHECKING
 
-__all__ = ["__version__"]
+from kafkactl._version import __version__
+from kafkactl.lazy import lazy_names
+
+__all__ = [
+    "Finding",
+    "KafkactlError",
+    "Outcome",
+    "Severity",
+    "__version__",
+    "connect",
+    "dryrun",
+    "features",
+    "log",
+    "migrate",
+    "nodes",
+    "quorum",
+    "storage",
+]
+
+if TYPE_CHECKING:
+    from kafkactl import dryrun, features, quorum, storage
+    from kafkactl.errors import KafkactlError
+    from kafkactl.findings import Finding, Outcome, Severity
+    from kafkactl.operations import log, migrate, nodes
+    from kafkactl.operations.connection import connect
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            f"{__name__}.errors": ("KafkactlError",),
+            f"{__name__}.findings": ("Finding", "Outcome", "Severity"),
+            f"{__name__}.operations.connection": ("connect",),
+        },
+        {
+            # Packages that exist, whose own `__getattr__` has the operations beside what is private in them …
+            **{name: f"{__name__}.{name}" for name in ("dryrun", "features", "quorum", "storage")},
+            # … and modules of operations under names that are no packages.
+            **{name: f"{__name__}.operations.{name}" for name in ("log", "migrate", "nodes")},
+        },
+    )

@@ -1,1 +1,12 @@
 """Feature levels: which release knows which, with defaults and dependencies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkactl.lazy import lazy_api
+
+if TYPE_CHECKING:
+    from kafkactl.operations.features import *  # noqa: F403
+else:
+    __getattr__ = lazy_api(__name__, "kafkactl.operations.features")

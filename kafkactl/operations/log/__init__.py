@@ -1,1 +1,68 @@
-"""The metadata log: load the state that it comes to, and read, check and search its records."""
+"""The metadata log: load the state that it comes to, and read, check and search its records.
+
+`place` is where a log is read from: a folder such as /disk1/__cluster_metadata-0, single files of one log, or a client
+of a live cluster (`kafkactl.connect`), whose active controller then gives its log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkactl.lazy import lazy_names
+
+__all__ = [
+    "File",
+    "Folder",
+    "ImageDifference",
+    "LintResult",
+    "LoadedImage",
+    "LogVerification",
+    "RecordDump",
+    "RecordHistory",
+    "browse",
+    "compare_images",
+    "dump_records",
+    "find",
+    "image_pieces",
+    "image_summary",
+    "image_to_dict",
+    "lint",
+    "load_image",
+    "provenance",
+    "record_history",
+    "verify_logs",
+    "walk",
+]
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.logs.image import LoadedImage
+    from kafkactl.operations.log.difference import ImageDifference, compare_images
+    from kafkactl.operations.log.history import RecordHistory, record_history
+    from kafkactl.operations.log.image import (
+        LintResult,
+        image_pieces,
+        image_summary,
+        image_to_dict,
+        lint,
+        load_image,
+        provenance,
+    )
+    from kafkactl.operations.log.records import RecordDump, dump_records
+    from kafkactl.operations.log.tree import File, Folder, browse, find, walk
+    from kafkactl.operations.log.verify import LogVerification, verify_logs
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "kafkactl.adapters.logs.image": ("LoadedImage",),
+            f"{__name__}.difference": ("ImageDifference", "compare_images"),
+            f"{__name__}.history": ("RecordHistory", "record_history"),
+            f"{__name__}.image": (
+                "LintResult", "image_pieces", "image_summary", "image_to_dict", "lint", "load_image",
+                "provenance",
+            ),
+            f"{__name__}.records": ("RecordDump", "dump_records"),
+            f"{__name__}.tree": ("File", "Folder", "browse", "find", "walk"),
+            f"{__name__}.verify": ("LogVerification", "verify_logs"),
+        },
+    )  # fmt: skip

@@ -1,1 +1,5 @@
 """The nodes that a live cluster knows: list, compare and unregister them."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

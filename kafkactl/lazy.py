@@ -1,0 +1,49 @@
+"""Names that a package gives when they are first asked for (PEP 562), so that importing it loads nothing.
+
+The public API is in `kafkactl.operations`, which is above every other package but the commands; `kafkactl` and
+`kafkactl.storage` give its names by a text that is imported when somebody asks. Import contracts do not see such an
+import, and need not: no code of the library asks a package for these names, only its users do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, names: Mapping[str, tuple[str, ...]], modules: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
+    """A `__getattr__` for `package`. `names`: by module, what is taken from it; `modules`: by name, a whole module.
+
+    What was found once is kept in the package. The function raises AttributeError for any other name.
+    """
+    homes = {name: module for module, found in names.items() for name in found}
+
+    def get(name: str) -> Any:
+        if name in homes:
+            found = getattr(import_module(homes[name]), name)
+        elif modules is not None and name in modules:
+            found = import_module(modules[name])
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return get
+
+
+def lazy_api(package: str, operations: str) -> Callable[[str], Any]:
+    """A `__getattr__` for `package` that gives what the module `operations` has in `__all__`."""
+
+    def get(name: str) -> Any:
+        # The import system asks for names with underscores; no operation has such a name.
+        if not name.startswith("_"):
+            module = import_module(operations)
+            if name in module.__all__:
+                return getattr(module, name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return get

@@ -1,0 +1,73 @@
+"""The public API: what it names is there, is documented and typed, and is loaded when it is asked for."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import kafkactl
+from tests.repository.tree import ROOT, parsed
+
+GROUPS = ("features", "log", "migrate", "nodes", "quorum", "storage")
+OWN_GETATTR = ("features", "quorum", "storage")
+
+
+def _operations(group: str):
+    return importlib.import_module(f"kafkactl.operations.{group}")
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_name_is_there_and_documented(group):
+    given = getattr(kafkactl, group)
+    for name in _operations(group).__all__:
+        found = getattr(given, name)
+        assert inspect.getdoc(found), name
+        if inspect.isfunction(found):
+            hints = inspect.get_annotations(found)
+            assert set(hints) == {*inspect.signature(found).parameters, "return"}, name
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_types_are_told_of_the_same_names(group):
+    """What type checkers read, under TYPE_CHECKING, and what Python finds at run time are the same list."""
+    tree = parsed(ROOT / "kafkactl/operations" / group / "__init__.py")
+    told = {
+        alias.name: node.module
+        for test in tree.body
+        if isinstance(test, ast.If)
+        for node in test.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    module = _operations(group)
+    assert sorted(told) == sorted(module.__all__)
+    assert {name: getattr(module, name) for name in told} == {
+        name: getattr(importlib.import_module(home), name) for name, home in told.items()
+    }
+
+
+@pytest.mark.parametrize("group", OWN_GETATTR)
+def test_no_operation_has_the_name_of_a_private_module(group):
+    """Else whichever was imported first would be found."""
+    folder = ROOT / "kafkactl" / group
+    assert not {path.stem for path in folder.iterdir()} & set(_operations(group).__all__)
+
+
+def test_the_top_level_names_are_there():
+    assert {name: getattr(kafkactl, name) for name in kafkactl.__all__}
+    with pytest.raises(AttributeError, match=r"module 'kafkactl' has no attribute 'missing'"):
+        kafkactl.missing  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'kafkactl.storage' has no attribute 'missing'"):
+        kafkactl.storage.missing  # noqa: B018
+
+
+def test_importing_kafkactl_loads_nothing():
+    script = "import sys; before = set(sys.modules); import kafkactl; print(*set(sys.modules) - before)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+    loaded = {name for name in run.stdout.split() if name.startswith("kafkactl")}
+    assert loaded == {"kafkactl", "kafkactl._version", "kafkactl.lazy"}
