@@ -12,9 +12,8 @@ from kafkactl.commands.rendering.page import Cell, Page, Word
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
-    from kafkactl.errors import KafkactlError
     from kafkactl.features.plan.request import FeatureRequest
-    from kafkactl.findings import Finding
+    from kafkactl.operations.features.cluster import FeatureChange
 
 Answer = Mapping[str, Any]
 # The command's own time limit leaves some time to say what is known.
@@ -32,55 +31,33 @@ _HEADINGS = {
 
 def change(request: FeatureRequest, *, dry_run: bool, connection: ConnectionArguments) -> NoReturn:
     """Carry out a change, or plan it and ask the controller for its dry run, and print the answer."""
-    from kafkactl.features.change.kafka_words import failure_line, result_lines
-    from kafkactl.findings import Outcome
-
     with open_client(connection) as client:
-        answer = _dry_run(client, request) if dry_run else _changed(client, request, connection)
-    is_dry = answer["results_of"] == "dry-run"
-    lines = result_lines(request.operation, answer["results"], request.levels, dry_run=is_dry)
+        found = _planned(client, request) if dry_run else _changed(client, request, connection)
+    lines = found.lines
 
     def show(page: Page, shown: Answer) -> None:
         for line in lines:
             page.line(line)
         _show(page, shown, server_asked=bool(lines))
 
-    if (failed := failure_line(answer["results"])) is not None:
+    if (failed := found.failure_line) is not None:
         say(failed, "bad")
-    emit("features.change", answer, render=show, exit_code=Outcome(answer["outcome"]).exit_code)
+    emit("features.change", found.to_dict(), render=show, exit_code=found.outcome.exit_code)
 
 
-def _dry_run(client: Client, request: FeatureRequest) -> dict[str, Any]:
-    from kafkactl.features.change.answer import change_answer
-    from kafkactl.features.plan.plan import plan_change
-    from kafkactl.operations.features.change import DryRun, look_for, validate
+def _planned(client: Client, request: FeatureRequest) -> FeatureChange:
+    from kafkactl.operations.features.cluster import plan_change
 
-    view = look_for(client, request)
-    plan = plan_change(view.state, request)
-    asked = DryRun(results=(), predictions={})
-    if view.state.active_controller is not None and any(one.moves for one in plan.changes):
-        asked = validate(client, plan, view.state)
-    findings = (*_told(view.findings), *asked.findings, *_not_asked(asked.error))
-    return change_answer(plan, results=asked.results, predictions=asked.predictions, findings=findings, dry_run=True)
+    return plan_change(client, request)
 
 
-def _changed(client: Client, request: FeatureRequest, connection: ConnectionArguments) -> dict[str, Any]:
-    from kafkactl.change.clock import Deadline
+def _changed(client: Client, request: FeatureRequest, connection: ConnectionArguments) -> FeatureChange:
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.features.change.answer import change_answer
-    from kafkactl.operations.features.change import change_features
+    from kafkactl.operations.features.cluster import change_levels
 
-    until = Deadline.after(_SHARE_OF_TIME * current_settings().timeout_ms, client.clock)
     guard_cluster(client, connection)
-    run = change_features(client, request, deadline=until, tell=_tell)
-    return change_answer(
-        run.plan,
-        results=run.results,
-        resolved=run.resolved,
-        proof=run.proof,
-        predictions=run.predictions,
-        findings=(*_told(run.view.findings), *run.findings),
-    )
+    timeout_ms = _SHARE_OF_TIME * current_settings().timeout_ms
+    return change_levels(client, request, timeout_ms=timeout_ms, on_note=_tell)
 
 
 def _tell(text: str) -> None:
@@ -89,28 +66,6 @@ def _tell(text: str) -> None:
         say(text, "dim")
     else:
         detail(text)
-
-
-def _told(findings: Sequence[Finding]) -> list[Finding]:
-    """What was not seen, but for the log, of which the plan speaks itself."""
-    return [one for one in findings if one.id != "metadata-log-not-read"]
-
-
-def _not_asked(error: KafkactlError | None) -> list[Finding]:
-    from kafkactl.findings import blocker, warning
-
-    if error is None:
-        return []
-    weighed = blocker if error.id == "not-authorised" else warning
-    return [
-        weighed(
-            "server-not-asked",
-            "controller",
-            f"the active controller could not be asked for its dry run: {error.message}",
-            error.next_step or "Ask again.",
-            error=error.id,
-        )
-    ]
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
@@ -131,7 +86,7 @@ def _show(page: Page, answer: Answer, *, server_asked: bool) -> None:
 
 
 def _changes(changes: Sequence[Answer]) -> Iterator[Sequence[Cell]]:
-    from kafkactl.features.catalog.consequences import level_name
+    from kafkactl.operations.features.levels import level_name
 
     for one in changes:
         name = one["name"]

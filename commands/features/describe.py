@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import counted, first_few
-
-if TYPE_CHECKING:
-    from kafkactl.features.cluster.state import FeatureState
 
 Answer = Mapping[str, Any]
 
@@ -40,14 +37,11 @@ def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
     In a pipe the lines of `kafka-features.sh describe` come first, in the form of the cluster's
     release. What could not be asked is told and left open, not guessed.
     """
-    from kafkactl.adapters.kafka.feature_view import check_not_empty, observe_features
-    from kafkactl.features.cluster.describe import description
+    from kafkactl.operations.features.cluster import describe
 
     with open_client(connection) as client:
-        view = observe_features(client, with_log=False)
-    check_not_empty(view)
-    state = view.state if node_id is None else _of_node(view.state, node_id)
-    lines = _kafka_lines(state)
+        found = describe(client, node_id=node_id)
+    lines = found.lines
 
     def show(page: Page, answer: Answer) -> None:
         if sys.stdout.isatty():
@@ -58,48 +52,7 @@ def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
             _show_nodes(page, answer)
         page.findings(answer["findings"])
 
-    findings = [one for one in view.findings if node_id is None or one.subject.endswith(f" {node_id}")]
-    emit("features.describe", {**description(state), "findings": findings}, render=show, listing="features")
-
-
-def _of_node(state: FeatureState, node_id: int) -> FeatureState:
-    """The cluster as this node alone tells it. Raises UnreachableError `node-not-found`, `node-does-not-answer`."""
-    from dataclasses import replace
-
-    from kafkactl.errors import UnreachableError
-
-    nodes = tuple(node for node in state.nodes if node.id == node_id)
-    answering = [node for node in nodes if node.versions is not None]
-    if answering:
-        one = answering[0]
-        assert one.versions is not None
-        return replace(
-            state,
-            nodes=(one,),
-            registrations=None,
-            voters=None,
-            finalized=dict(one.versions.finalized),
-            finalized_epoch=one.versions.finalized_epoch if one.versions.finalized_epoch >= 0 else None,
-        )
-    known = ", ".join(str(number) for number in sorted({node.id for node in state.nodes}))
-    raise UnreachableError(
-        f"node {node_id} does not answer" if nodes else f"no node {node_id} is known here; there are {known}",
-        id="node-does-not-answer" if nodes else "node-not-found",
-        next_step="See `kafkactl features describe` without --node-id.",
-    )
-
-
-def _kafka_lines(state: FeatureState) -> list[str]:
-    """As Kafka's tool prints them, of the first node that answers: the active controller, else any."""
-    from kafkactl.features.catalog.releases import newest_release
-    from kafkactl.features.catalog.update_rules import update_rules
-    from kafkactl.features.cluster.describe import describe_features, kafka_lines
-
-    answering = [member for member in state.members if member.answered is not None]
-    answering.sort(key=lambda member: member.id != state.active_controller)
-    asked = answering[0].answered if answering else None
-    padded = update_rules(state.controller_release or newest_release()).describe_is_padded
-    return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
+    emit("features.describe", found.to_dict(), render=show, listing="features")
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
@@ -161,7 +114,7 @@ def _range(feature: Answer) -> Word:
 
 
 def _span(name: str, low: int, high: int) -> str:
-    from kafkactl.features.catalog.consequences import level_name
+    from kafkactl.operations.features.levels import level_name
 
     return f"{level_name(name, low)} to {level_name(name, high)}"
 

@@ -38,10 +38,10 @@ def command(
     Below a level that changed metadata there is no way back in any release of Kafka, with --unsafe
     or without; the answer names the lowest level that can be reached.
     """
-    from kafkactl.features.plan.request import Operation, parse_request
+    from kafkactl.operations.features.cluster import feature_request
 
-    request = parse_request(
-        Operation.DOWNGRADE,
+    request = feature_request(
+        "downgrade",
         metadata=metadata,
         features=features,
         release_version=release_version,

@@ -45,10 +45,10 @@ def command(
 
     The same as that command with --dry-run.
     """
-    from kafkactl.features.plan.request import Operation, parse_request
+    from kafkactl.operations.features.cluster import feature_request
 
-    request = parse_request(
-        Operation(operation),
+    request = feature_request(
+        operation,
         metadata=metadata,
         features=features,
         release_version=release_version,

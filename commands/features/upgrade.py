@@ -47,10 +47,10 @@ def command(
 
     --release-version leaves kraft.version as it is: raising it cannot be undone.
     """
-    from kafkactl.features.plan.request import Operation, parse_request
+    from kafkactl.operations.features.cluster import feature_request
 
-    request = parse_request(
-        Operation.UPGRADE,
+    request = feature_request(
+        "upgrade",
         metadata=metadata,
         features=features,
         release_version=release_version,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,13 +14,6 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
-
-if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
-    from kafkactl.adapters.kafka.feature_view import FeatureView
-    from kafkactl.features.change.proof import Proof
-
-_POLL_MS = 300
 
 
 @leaf_command(
@@ -53,49 +46,18 @@ def command(
     Without levels to look for, all nodes are held against the active controller. Only levels are
     compared: epochs differ between nodes that agree.
     """
-    from kafkactl.adapters.kafka.feature_view import check_not_empty, observe_features
-    from kafkactl.features.change.answer import verify_answer
+    from kafkactl.operations.features.cluster import verify_levels
 
-    wanted = _wanted(metadata, features, release_version)
     with open_client(connection) as client:
-        view = observe_features(client)
-        check_not_empty(view)
-        levels = wanted or dict(view.state.finalized)
-        view, proof = _proved(client, view, levels, wait_ms or 0)
-    answer = verify_answer(view.state.cluster_id, proof)
-    told = [one for one in view.findings if one.id not in ("node-not-asked", "brokers-not-known")]  # in the proof
+        found = verify_levels(
+            client, metadata=metadata, features=features, release_version=release_version, wait_ms=wait_ms or 0
+        )
     emit(
         "features.verify",
-        {**answer, "wanted": levels, "findings": [*answer["findings"], *told]},
+        found.to_dict(),
         render=_show,
-        exit_code=exit_codes.DONE if proof.holds else exit_codes.PROBLEMS_FOUND,
+        exit_code=exit_codes.DONE if found.is_proved else exit_codes.PROBLEMS_FOUND,
     )
-
-
-def _wanted(metadata: str | None, features: tuple[str, ...], release_version: str | None) -> dict[str, int]:
-    from kafkactl.features.plan.request import Operation, parse_request
-
-    if metadata is None and not features and release_version is None:
-        return {}
-    # A level of 0 may be looked for, so the words are read as those of a downgrade.
-    operation = Operation.UPGRADE if release_version is not None else Operation.DOWNGRADE
-    asked = parse_request(operation, metadata=metadata, features=features, release_version=release_version)
-    return dict(asked.levels)
-
-
-def _proved(client: Client, view: FeatureView, levels: dict[str, int], wait_ms: int) -> tuple[FeatureView, Proof]:
-    """What the nodes show now, or, if that is no proof yet, as late as may be waited for."""
-    from kafkactl.adapters.kafka.feature_view import observe_levels
-    from kafkactl.change.clock import Deadline
-    from kafkactl.features.change.proof import prove
-
-    until = Deadline.after(wait_ms, client.clock)
-    proof = prove(view.state, levels)
-    while not proof.holds and not until.passed:
-        client.clock.sleep_ms(min(_POLL_MS, until.left_ms))
-        view = observe_levels(client, view)
-        proof = prove(view.state, levels)
-    return view, proof
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

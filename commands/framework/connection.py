@@ -31,7 +31,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The client gives up before the command does, so that it can still say who did not answer.
 _SHARE_OF_TIME = 0.9
-_LOOKS = 5  # questions that are put one after the other before it is known that nobody answers
 
 
 class ConnectionArguments(NamedTuple):
@@ -77,13 +76,6 @@ def open_client(
         on_warning=warn,
         on_note=output.detail,
     )
-
-
-def patience_ms(most_ms: float) -> float:
-    """How long one silent node may hold up a look at many: a share of --timeout, so that the look can end before it."""
-    from kafkactl.commands.framework.settings import current_settings
-
-    return min(most_ms, current_settings().timeout_ms / _LOOKS)
 
 
 def guard_cluster(client: Client, connection: ConnectionArguments) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client, patience_ms
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -28,19 +28,13 @@ def command(*, connection: ConnectionArguments) -> None:
     registered and gone is called stale: it blocks changes of feature levels. What could not be
     seen is null, and a finding says why; the log is read with CLUSTER_ACTION on the cluster.
     """
-    from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, observe_features
-    from kafkactl.features.cluster.nodes import list_nodes
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.operations.nodes.list import list_nodes
 
     with open_client(connection) as client:
-        view = observe_features(client, patience_ms=patience_ms(PATIENCE_MS))
-    rows = list_nodes(view.state)
-    answer = {
-        "cluster_id": view.state.cluster_id,
-        "active_controller": view.state.active_controller,
-        "nodes": rows,
-        "findings": view.findings,
-    }
-    exit_code = exit_codes.DONE if rows else exit_codes.UNREACHABLE
+        found = list_nodes(client, timeout_ms=current_settings().timeout_ms)
+    answer = found.to_dict()
+    exit_code = exit_codes.DONE if answer["nodes"] else exit_codes.UNREACHABLE
     emit("nodes.list", answer, render=_show, listing="nodes", exit_code=exit_code)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import click
 
@@ -12,16 +12,11 @@ from kafkactl.commands.framework.connection import (
     connection_options,
     guard_cluster,
     open_client,
-    patience_ms,
 )
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, writing_options
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
-
-if TYPE_CHECKING:
-    from kafkactl.features.change.unregister import UnregisterPlan
-    from kafkactl.findings import Finding, Outcome
 
 _TITLES = {
     "done": ("Unregistered {role} {node_id}", "good"),
@@ -61,30 +56,23 @@ def command(
     what cannot be seen is refused, too. Controllers can be unregistered from Kafka 4.4 with
     metadata.version 4.4-IV2 on. What came of it is read from the metadata log.
     """
-    from kafkactl.adapters.kafka.feature_view import PATIENCE_MS as LOOK_MS
-    from kafkactl.commands.framework.confirmation import confirm
-    from kafkactl.features.cluster.state import Role
+    from kafkactl.commands.framework.confirmation import confirm, declined
+    from kafkactl.commands.framework.settings import current_settings
     from kafkactl.findings import Outcome
-    from kafkactl.operations.nodes.unregister import PATIENCE_MS, observe_and_plan, unregister_node
+    from kafkactl.operations.nodes.registration import plan_unregister, unregister_node
 
+    timeout_ms = current_settings().timeout_ms
     with open_client(connection) as client:
         guard_cluster(client, connection)
-        look_ms = patience_ms(LOOK_MS)
-        view, plan = observe_and_plan(client, node_id, Role(role) if role else None, stopped=stopped, look_ms=look_ms)
-        if dry_run or plan.outcome is not Outcome.PLANNED:
-            _tell(plan, plan.outcome, view.findings)
-        question = f"Unregister {plan.role} {node_id} of cluster {plan.cluster_id}?"
-        refusal = confirm(question, yes=yes, subject=f"node {node_id}")
-        if refusal is not None:
-            _tell(plan, Outcome.REFUSED, (*view.findings, refusal))
-        result = unregister_node(
-            client, plan, view.state, stopped=stopped, patience_ms=patience_ms(PATIENCE_MS), look_ms=look_ms
-        )
-    _tell(result.plan, result.outcome, (*view.findings, *result.findings))
-
-
-def _tell(plan: UnregisterPlan, outcome: Outcome, findings: tuple[Finding, ...]) -> NoReturn:
-    emit("nodes.unregister", plan.to_dict(outcome, findings), render=_show, exit_code=outcome.exit_code)
+        result = plan_unregister(client, node_id, role, stopped=stopped, timeout_ms=timeout_ms)
+        if result.outcome is Outcome.PLANNED and not dry_run:
+            question = f"Unregister {result.plan.role} {node_id} of cluster {result.plan.cluster_id}?"
+            refusal = confirm(question, yes=yes, subject=f"node {node_id}")
+            if refusal is not None:
+                answer = declined(result.to_dict(), refusal)
+                emit("nodes.unregister", answer, render=_show, exit_code=Outcome.REFUSED.exit_code)
+            result = unregister_node(client, result, timeout_ms=timeout_ms)
+    emit("nodes.unregister", result.to_dict(), render=_show, exit_code=result.outcome.exit_code)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client, patience_ms
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.node_settings import SettingsView
-    from kafkactl.features.cluster.node_settings import NodeSettings
+    from kafkactl.operations.nodes.settings import SettingsVerification
 
 KIND = "nodes.verify"
 
@@ -46,35 +45,18 @@ def command(*, configs: tuple[str, ...], connection: ConnectionArguments) -> Non
     DESCRIBE_CONFIGS on the cluster). The exit code is 7 where a difference changes what the cluster does, and 4
     where a node that may decide could not be read.
     """
-    from kafkactl.adapters.kafka.node_settings import read_settings_file
-    from kafkactl.features.cluster.settings_verdict import verdict_of
-
-    files = [one for path in configs for one in read_settings_file(path)]
-    if any(connection[:2]) or connection.context or not files:
-        cluster_id, active, seen = _live(connection, files)
-    else:
-        cluster_id, active, seen = None, None, _offline(files)
-    verdict = verdict_of(seen.nodes, [(one.name, one.role, one.live, one.why, one.reason) for one in seen.unread])
-    answer = {"cluster_id": cluster_id, "active_controller": active, **verdict.to_dict()}
+    answer = _verified(configs, connection).to_dict()
     emit(KIND, answer, render=_show, listing="settings", exit_code=_exit_code(answer))
 
 
-def _live(
-    connection: ConnectionArguments, files: Sequence[NodeSettings]
-) -> tuple[str | None, int | None, SettingsView]:
-    from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, observe_features
-    from kafkactl.adapters.kafka.node_settings import observe_settings
+def _verified(configs: tuple[str, ...], connection: ConnectionArguments) -> SettingsVerification:
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.operations.nodes.settings import verify_settings
 
+    if configs and not (any(connection[:2]) or connection.context):
+        return verify_settings(configs=configs)
     with open_client(connection) as client:
-        view = observe_features(client, patience_ms=patience_ms(PATIENCE_MS))
-        seen = observe_settings(client, view, files)
-    return view.state.cluster_id, view.state.active_controller, seen
-
-
-def _offline(files: Sequence[NodeSettings]) -> SettingsView:
-    from kafkactl.adapters.kafka.node_settings import SettingsView
-
-    return SettingsView(nodes=tuple(files), unread=())
+        return verify_settings(client, configs=configs, timeout_ms=current_settings().timeout_ms)
 
 
 def _exit_code(answer: Mapping[str, Any]) -> int:

@@ -41,27 +41,24 @@ def command(*, dry_run: bool, arguments: ChangeArguments, connection: Connection
     Its node id, directory id and endpoints are read from there and from its metadata log
     directory. It has to run and to have caught up; its endpoint has to answer as that node.
     """
-    from kafkactl.adapters.disks.quorum_candidate import read_candidate
     from kafkactl.commands.framework.connection import target_of
-    from kafkactl.quorum.change.goals import addition
-    from kafkactl.quorum.state import endpoint_text
+    from kafkactl.operations.quorum.change import addition
 
     file = target_of(connection).command_config
     if file is None:
         raise click.UsageError("add-controller needs --command-config with the file of the controller to be added.")
-    candidate = read_candidate(file)
-    places = ", ".join(map(endpoint_text, candidate.endpoints))
-    words = f"controller {candidate.key.node_id} with directory id {candidate.key.directory_id} and endpoints: {places}"
+    candidate = addition(file, overrides=overrides_in(overrides), max_lag=arguments.max_lag)
+    places = ", ".join(candidate.endpoints)
+    words = f"controller {candidate.node_id} with directory id {candidate.directory_id} and endpoints: {places}"
 
     def render(page: Page, answer: Mapping[str, Any]) -> None:
         if answer["outcome"] in _LINES and not answer["interrupted"]:
             page.line(f"{_LINES[answer['outcome']]} {words}")
             page.findings(answer["findings"])
         else:
-            change_page(page, answer, goal=f"add controller {candidate.key.node_id}")
+            change_page(page, answer, goal=f"add controller {candidate.node_id}")
 
-    goal = addition(candidate.key, candidate.endpoints, overrides=overrides_in(overrides), max_lag=arguments.max_lag)
-    perform(goal, connection, arguments, render=render, dry_run=dry_run, cluster_id=candidate.cluster_id)
+    perform(candidate.goal, connection, arguments, render=render, dry_run=dry_run, cluster_id=candidate.cluster_id)
 
 
 _LINES = {"done": "Added", "planned": "DRY RUN of adding", "nothing-to-do": "Nothing to do: a voter already is"}

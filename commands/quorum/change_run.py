@@ -18,7 +18,7 @@ from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, Patience
+    from kafkactl.quorum.change.ports import ChangeResult, Event, Goal
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Ask = Callable[["ChangeResult"], "Finding | None"]
@@ -29,7 +29,6 @@ CODES = (
     exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
     exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
 )  # fmt: skip
-_CALL_MS = 20_000.0
 
 
 class ChangeArguments(NamedTuple):
@@ -114,93 +113,31 @@ def perform(
 
     `extras` are more fields of the answer. `watch` tells of every look. `cluster_id`: of which cluster it must be.
     """
-    from kafkactl.adapters.files.journal import journal_path
-    from kafkactl.adapters.kafka.live_quorum import LiveQuorum
-    from kafkactl.quorum.change.journal import SUBJECT
+    from kafkactl.operations.quorum.change import CALL_MS, change_voters, plan_change, wait_policy
 
-    patience = _patience(arguments)
-    named = {key.node_id: endpoints for key, endpoints in goal.endpoints.items()}
-    with open_client(connection, timeout_ms=_CALL_MS, is_node_config=bool(goal.endpoints)) as client:
-        guard_cluster(client, connection)
-        with LiveQuorum(client, endpoints=named, with_brokers=goal.asks_brokers) as world:
-            _check_refused(world, goal, patience, render, extras)
-            _check_cluster(cluster_id, world.cluster_id)
-            path = arguments.journal or journal_path(SUBJECT, world.cluster_id)
-            result = _result(world, goal, path, patience=patience, dry_run=dry_run, ask=ask, watch=watch)
-    _emit(result, None if dry_run else path, render, extras)
-
-
-def _check_refused(world: Any, goal: Goal, patience: Patience, render: Render, extras: Extras) -> None:
-    """Old controllers do not tell their cluster's id; nothing is sent without it, but a refusal needs none."""
-    from kafkactl.adapters.files.clock import SystemClock
-    from kafkactl.findings import Outcome
-    from kafkactl.quorum.change.run import plan_only
-
-    if world.knows_cluster_id:
-        return
-    planned = plan_only(world, goal, clock=SystemClock(), patience=patience)
-    if planned.outcome is not Outcome.PLANNED:
-        _emit(planned, None, render, extras)
-
-
-def _emit(result: ChangeResult, journal: str | None, render: Render, extras: Extras) -> NoReturn:
-    payload = {**result.to_dict(), "journal": journal, "forecast": [], **extras(result)}
-    exit_code = exit_codes.INTERRUPTED if result.interrupted else result.outcome.exit_code
-    output.emit(KIND, payload, render=render, exit_code=exit_code)
-
-
-def _check_cluster(expected: str | None, found: str) -> None:
-    if expected is not None and expected != found:
-        from kafkactl.errors import RefusedError
-
-        raise RefusedError(
-            f"the controller's disk belongs to cluster {expected}, the cluster that answers is {found}",
-            id="cluster-id-mismatch",
-            next_step="Nothing was changed. Check the addresses, and the file given by --command-config.",
-        )
-
-
-def _result(
-    world: Any, goal: Goal, path: str, *, patience: Patience, dry_run: bool, ask: Ask | None, watch: bool
-) -> ChangeResult:
-    from dataclasses import replace
-
-    from kafkactl.adapters.files.clock import SystemClock
-    from kafkactl.adapters.files.journal import journal_content, open_journal
-    from kafkactl.findings import Outcome
-    from kafkactl.quorum.change.journal import SUBJECT, open_request
-    from kafkactl.quorum.change.run import carry_out, plan_only
-
-    if dry_run:
-        planned = plan_only(world, goal, clock=SystemClock(), patience=patience)
-        earlier = open_request(journal_content(path), path, world.cluster_id)
-        return planned if earlier is None else replace(planned, findings=(*planned.findings, earlier))
-    if ask is not None:
-        planned = plan_only(world, goal, clock=SystemClock(), patience=patience)
-        refusal = ask(planned) if planned.outcome is Outcome.PLANNED else None
-        if refusal is not None:
-            return replace(planned, outcome=Outcome.REFUSED, findings=(*planned.findings, refusal))
-    talk = _Talk(watch=watch)
-    with open_journal(path, subject=SUBJECT, cluster_id=world.cluster_id) as journal:
-        try:
-            return carry_out(world, goal, journal, clock=SystemClock(), patience=patience, tell=talk)
-        finally:
-            talk.clear()
-
-
-def _patience(arguments: ChangeArguments) -> Patience:
-    from dataclasses import replace
-
-    from kafkactl.quorum.change.ports import Patience
-
-    usual = Patience()
-    catch_up_ms = usual.catch_up_ms if arguments.catch_up_timeout_ms is None else arguments.catch_up_timeout_ms
-    return replace(
-        usual,
-        step_ms=arguments.step_timeout_ms,
-        catch_up_ms=catch_up_ms,
-        gate=replace(usual.gate, max_lag=arguments.max_lag),
+    policy = wait_policy(
+        step_ms=arguments.step_timeout_ms, catch_up_ms=arguments.catch_up_timeout_ms, max_lag=arguments.max_lag
     )
+    with open_client(connection, timeout_ms=CALL_MS, is_node_config=bool(goal.endpoints)) as client:
+        guard_cluster(client, connection)
+        if dry_run:
+            found = plan_change(client, goal, policy=policy, journal=arguments.journal, cluster_id=cluster_id)
+        else:
+            talk = _Talk(watch=watch)
+            try:
+                found = change_voters(
+                    client,
+                    goal,
+                    policy=policy,
+                    journal=arguments.journal,
+                    cluster_id=cluster_id,
+                    confirm=ask,
+                    on_event=talk,
+                )
+            finally:
+                talk.clear()
+    exit_code = exit_codes.INTERRUPTED if found.result.interrupted else found.outcome.exit_code
+    output.emit(KIND, {**found.to_dict(), **extras(found.result)}, render=render, exit_code=exit_code)
 
 
 # --- what is told on the way ------------------------------------------------------------------------------------------

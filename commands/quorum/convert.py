@@ -40,7 +40,7 @@ def command(*, arguments: ChangeArguments, connection: ConnectionArguments, conf
     enough. The request is sent alone, after the leader has rehearsed it.
     """
     from kafkactl.commands.framework.confirmation import confirm_cluster_id
-    from kafkactl.quorum.change.goals import conversion
+    from kafkactl.operations.quorum.change import conversion
 
     def ask(planned: ChangeResult) -> Finding | None:
         if confirm is None:

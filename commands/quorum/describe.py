@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,15 +15,10 @@ from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering.output import Render, emit
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.disks.quorum_disks import DiskReading
-    from kafkactl.adapters.kafka.quorum_view import QuorumObserver
-    from kafkactl.adapters.kafka.quorum_visit import Visit
-    from kafkactl.findings import Finding
-    from kafkactl.quorum.state import QuorumState
+    from kafkactl.operations.quorum.observation import QuorumWatch
 
 KIND = "quorum.describe"
 _LEAST_PATIENCE_MS = 3_000.0
-_APART_S = 0.7  # an idle leader writes a no-op every half second
 
 
 @leaf_command(
@@ -71,135 +67,31 @@ def command(
     if human_readable and not replication:
         raise click.UsageError("--human-readable goes with --replication.")
     render = _render(status=status, replication=replication, human_readable=human_readable)
-    with _Sight(connection, log_dirs, patience_ms=_patience_ms(watch=watch)) as sight:
+    with _opened(connection, log_dirs, patience_ms=_patience_ms(watch=watch)) as quorum:
+
+        def answer() -> tuple[dict[str, Any], int]:
+            found = quorum.observe()
+            return found.to_dict(), exit_codes.PROBLEMS_FOUND if found.is_broken else exit_codes.DONE
+
         if watch:
             from kafkactl.commands.rendering.watch import watch as watch_on
 
-            watch_on(KIND, sight.answer, render=render, interval_ms=interval_ms)
-        payload, code = sight.answer()
+            watch_on(KIND, answer, render=render, interval_ms=interval_ms)
+        payload, code = answer()
         emit(KIND, payload, render=render, exit_code=code)
 
 
-class _Sight:
-    """What can be looked at again and again: an observer of the live cluster, directories, or both."""
+@contextmanager
+def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patience_ms: float) -> Iterator[QuorumWatch]:
+    """The quorum that is meant: a live cluster, directories, or both."""
+    from kafkactl.operations.quorum.observation import QuorumWatch
 
-    def __init__(self, connection: ConnectionArguments, log_dirs: Sequence[str], *, patience_ms: float) -> None:
-        self._log_dirs = tuple(log_dirs)
-        self._earlier: tuple[float, QuorumState] | None = None
-        self._client = self._observer = None
-        if any(connection[:2]) or connection.context or not log_dirs:
-            from kafkactl.adapters.kafka.quorum_view import QuorumObserver
-
-            self._client = open_client(connection)
-            self._observer = QuorumObserver(self._client, patience_ms=patience_ms)
-
-    def __enter__(self) -> _Sight:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for opened in (self._observer, self._client):
-            if opened is not None:
-                opened.close()
-
-    def answer(self) -> tuple[dict[str, Any], int]:
-        """The payload of one look, and the exit code that it means."""
-        from kafkactl.quorum.health import check_health, is_broken
-
-        readings = self._readings()
-        disks = [reading.seen for reading in readings]
-        visits: Sequence[Visit] = ()
-        if self._observer is None:
-            from kafkactl.adapters.kafka.quorum_view import assembled
-
-            state = assembled((), disks=disks)
-        else:
-            state = watched(self._observer, self._observer.look(disks=disks))
-            visits = self._observer.visits
-        findings = check_health(state, self._look_before(state)) if self._observer else (*state.findings, _only_disks())
-        payload = answer_of(state, visits, readings)
-        payload["findings"] = [*findings, *(one for reading in readings for one in reading.findings)]
-        return payload, exit_codes.PROBLEMS_FOUND if is_broken(state, findings) else exit_codes.DONE
-
-    def _look_before(self, state: QuorumState) -> QuorumState | None:
-        """The last look that is old enough to tell whether commits go on since then (`--watch`)."""
-        import time
-
-        now = time.monotonic()
-        at, earlier = self._earlier or (now, state)
-        if self._earlier is None or now - at >= _APART_S:
-            self._earlier = (now, state)
-            return earlier
-        return None
-
-    def _readings(self) -> tuple[DiskReading, ...]:
-        if not self._log_dirs:
-            return ()
-        from kafkactl.adapters.disks.quorum_disks import read_disks
-
-        return read_disks(self._log_dirs)
-
-
-def watched(observer: QuorumObserver, state: QuorumState) -> QuorumState:
-    """The state; where a single look leaves it open who is alive, with what about half a second more shows."""
-    from kafkactl.quorum.liveness import is_same_quorum, watch, with_lives
-
-    if not state.has_leader or all(voter.alive is not None for voter in state.voters):
-        return state
-    found = watch(observer, state.nodes)
-    if found is None or not is_same_quorum(state, found.last.state):
-        return state
-    return with_lives(state, found)
-
-
-def answer_of(state: QuorumState, visits: Sequence[Visit], readings: Sequence[DiskReading]) -> dict[str, Any]:
-    """The payload of `quorum.describe` (cli.md 4): the state, and beside it what each node and disk said."""
-    import time
-
-    return {
-        **state.to_dict(),
-        "time_ms": int(time.time() * 1000),
-        "nodes": [_node(one) for one in sorted(visits, key=lambda one: (one.id is None, one.id or 0, one.address))],
-        "disks": [_disk(reading) for reading in readings],
-    }
-
-
-def _only_disks() -> Finding:
-    from kafkactl.findings import Finding, Severity
-
-    return Finding(
-        id="only-disks-read",
-        severity=Severity.INFO,
-        subject="quorum",
-        message="no node was asked: who leads and who is alive is not known",
-        next_step="Add --bootstrap-controller HOST:PORT to ask those that run.",
-    )
-
-
-def _node(one: Visit) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "address": str(one.address),
-        "role": None if one.role is None else one.role.word,
-        "answers": one.answers,
-        "leader_id": one.leader_id,
-        "leader_epoch": one.leader_epoch,
-        "error": None if one.error is None else one.error.message,
-    }
-
-
-def _disk(reading: DiskReading) -> dict[str, Any]:
-    seen = reading.seen
-    return {
-        "path": seen.path,
-        "cluster_id": seen.cluster_id,
-        "node_id": seen.node_id,
-        "directory_id": None if seen.directory_id is None else str(seen.directory_id),
-        "leader_id": seen.leader_id,
-        "leader_epoch": seen.leader_epoch,
-        "last_epoch": None if seen.last_epoch < 0 else seen.last_epoch,
-        "log_end_offset": seen.log_end_offset,
-        "kraft_version": seen.kraft_version,
-    }
+    if log_dirs and not (any(connection[:2]) or connection.context):
+        with QuorumWatch(None, log_dirs) as quorum:
+            yield quorum
+        return
+    with open_client(connection) as client, QuorumWatch(client, log_dirs, patience_ms=patience_ms) as quorum:
+        yield quorum
 
 
 def _patience_ms(*, watch: bool) -> float:

@@ -69,16 +69,13 @@ def command(
     A run that was stopped is gone on with by the same command.
     """
     from kafkactl.commands.framework.confirmation import confirm
-    from kafkactl.quorum.change.goals import reassignment
-    from kafkactl.quorum.forecast import forecast, forecast_now
+    from kafkactl.operations.quorum.change import reassignment, survivable
 
     placed = _zones(zones)
     goal = reassignment(target, overrides=overrides_in(overrides), max_lag=arguments.max_lag, replan=replan)
 
     def extras(result: ChangeResult) -> Mapping[str, Any]:
-        pending = [step for step in result.steps if step.state.value == "pending"]
-        now = [] if result.after is None or not result.after.voters else [forecast_now(result.after, placed)]
-        return {"forecast": [one.to_dict() for one in (*now, *forecast(pending, placed))]}
+        return {"forecast": survivable(result, placed)}
 
     def ask(planned: ChangeResult) -> Finding | None:
         if not yes:

@@ -53,11 +53,11 @@ def command(
     Refused is what would leave a set of voters without a live majority: Kafka takes that request
     and loses its quorum permanently. An answer that leaves it open is resolved by reading.
     """
-    from kafkactl.quorum.change.goals import removal
-    from kafkactl.values import ReplicaKey, Uuid
+    from kafkactl.operations.quorum.change import removal
+    from kafkactl.values import Uuid
 
-    key = ReplicaKey(node_id=controller_id, directory_id=Uuid.parse(controller_directory_id))
-    words = f"KRaft controller {controller_id} with directory id {key.directory_id}"
+    directory_id = str(Uuid.parse(controller_directory_id))
+    words = f"KRaft controller {controller_id} with directory id {directory_id}"
 
     def render(page: Page, answer: Mapping[str, Any]) -> None:
         if answer["outcome"] in _LINES and not answer["interrupted"]:
@@ -66,7 +66,7 @@ def command(
         else:
             change_page(page, answer, goal=f"remove controller {controller_id}")
 
-    goal = removal(key, overrides=overrides_in(overrides), max_lag=arguments.max_lag)
+    goal = removal(controller_id, directory_id, overrides=overrides_in(overrides), max_lag=arguments.max_lag)
     perform(goal, connection, arguments, render=render, dry_run=dry_run)
 
 

@@ -1,4 +1,7 @@
-"""Feature levels: what a release says of them, and those of a live cluster: describe, plan, change and prove them."""
+"""Feature levels: what a release says of them, and those of a live cluster: describe, plan, change and prove them.
+
+`client` is what `kafkactl.connect` gives.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,36 @@ from typing import TYPE_CHECKING
 
 from kafkactl.lazy import lazy_names
 
-__all__ = ["FeatureDependencies", "VersionMapping", "feature_dependencies", "version_mapping"]
+__all__ = [
+    "FeatureChange",
+    "FeatureDependencies",
+    "FeatureDescription",
+    "FeatureRequest",
+    "LevelProof",
+    "VersionMapping",
+    "change_levels",
+    "describe",
+    "feature_dependencies",
+    "feature_request",
+    "level_name",
+    "plan_change",
+    "verify_levels",
+    "version_mapping",
+]
 
 if TYPE_CHECKING:
+    from kafkactl.features.catalog.consequences import level_name
+    from kafkactl.features.plan.request import FeatureRequest
+    from kafkactl.operations.features.cluster import (
+        FeatureChange,
+        FeatureDescription,
+        LevelProof,
+        change_levels,
+        describe,
+        feature_request,
+        plan_change,
+        verify_levels,
+    )
     from kafkactl.operations.features.levels import (
         FeatureDependencies,
         VersionMapping,
@@ -18,5 +48,13 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_names(
         __name__,
-        {f"{__name__}.levels": ("FeatureDependencies", "VersionMapping", "feature_dependencies", "version_mapping")},
-    )
+        {
+            "kafkactl.features.catalog.consequences": ("level_name",),
+            "kafkactl.features.plan.request": ("FeatureRequest",),
+            f"{__name__}.cluster": (
+                "FeatureChange", "FeatureDescription", "LevelProof", "change_levels", "describe", "feature_request",
+                "plan_change", "verify_levels",
+            ),
+            f"{__name__}.levels": ("FeatureDependencies", "VersionMapping", "feature_dependencies", "version_mapping"),
+        },
+    )  # fmt: skip

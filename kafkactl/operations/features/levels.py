@@ -6,9 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafkactl.features.catalog import mapping
+from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.mapping import Level
 from kafkactl.features.catalog.releases import find_release, newest_release
 from kafkactl.frozen import frozen
+
+__all__ = [
+    "FeatureDependencies",
+    "LevelDependencies",
+    "VersionMapping",
+    "feature_dependencies",
+    "level_name",
+    "version_mapping",
+]
 
 
 @frozen

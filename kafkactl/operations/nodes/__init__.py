@@ -1,5 +1,34 @@
-"""The nodes that a live cluster knows: list, compare and unregister them."""
+"""The nodes that a live cluster knows: list, compare and unregister them.
+
+`client` is what `kafkactl.connect` gives.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from kafkactl.lazy import lazy_names
+
+__all__ = [
+    "NodeList",
+    "SettingsVerification",
+    "UnregisterResult",
+    "list_nodes",
+    "plan_unregister",
+    "unregister_node",
+    "verify_settings",
+]
+
+if TYPE_CHECKING:
+    from kafkactl.operations.nodes.list import NodeList, list_nodes
+    from kafkactl.operations.nodes.registration import UnregisterResult, plan_unregister, unregister_node
+    from kafkactl.operations.nodes.settings import SettingsVerification, verify_settings
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            f"{__name__}.list": ("NodeList", "list_nodes"),
+            f"{__name__}.registration": ("UnregisterResult", "plan_unregister", "unregister_node"),
+            f"{__name__}.settings": ("SettingsVerification", "verify_settings"),
+        },
+    )

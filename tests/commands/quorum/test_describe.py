@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.commands.models.quorum import QuorumDescribe
-from kafkactl.commands.quorum.describe import answer_of
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.quorum.page import kafka_page, quorum_page
 from kafkactl.commands.rendering.output import plain_values
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
+from kafkactl.operations.quorum import QuorumDescription
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.quorum.health import check_health
@@ -234,7 +234,10 @@ def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
     )  # fmt: skip
     nodes = (NodeFacts(id=answer.leader_id, answers=True, is_controller=True, versions=versions),)
     state = quorum_state(cluster_id=CLUSTER_ID, answers=[answer], nodes=nodes)
-    payload = plain_values({**answer_of(state, (), ()), "findings": check_health(state)})
+    seen = QuorumDescription(
+        state=state, visits=(), disks=(), findings=tuple(check_health(state)), time_ms=0, is_broken=False
+    )
+    payload = plain_values(seen)
     QuorumDescribe.model_validate({"kind": "quorum.describe", "schema_version": 1, **payload})
     page = Page()
     quorum_page(page, payload)

@@ -1,0 +1,280 @@
+"""The feature levels of a live cluster: describe them, plan a change, make it, and prove levels on every node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl.adapters.kafka.feature_view import FeatureView, check_not_empty, observe_features, observe_levels
+from kafkactl.change.clock import Deadline
+from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.features.catalog.releases import newest_release
+from kafkactl.features.catalog.update_rules import update_rules
+from kafkactl.features.change.answer import change_answer, verify_answer
+from kafkactl.features.change.kafka_words import failure_line, result_lines
+from kafkactl.features.change.proof import Proof, prove
+from kafkactl.features.cluster.describe import describe_features, description, kafka_lines
+from kafkactl.features.cluster.state import FeatureState
+from kafkactl.features.plan import plan as planning
+from kafkactl.features.plan.plan import FeaturePlan
+from kafkactl.features.plan.request import FeatureRequest, Operation, parse_request
+from kafkactl.findings import Finding, Outcome, blocker, warning
+from kafkactl.frozen import frozen
+from kafkactl.operations.callbacks import NoteCallback, ignore_note
+from kafkactl.operations.features.change import DryRun, change_features, look_for, validate
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.features.change.outcome import Resolved
+    from kafkactl.features.change.results import FeatureResult
+
+_POLL_MS: Final = 300
+_IN_THE_PROOF: Final = ("node-not-asked", "brokers-not-known")
+_IN_THE_PLAN: Final = ("metadata-log-not-read",)
+
+
+@frozen
+class FeatureDescription:
+    """The levels that are finalized, and those that each node supports."""
+
+    state: FeatureState
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """What kafka-features.sh prints, of the first node that answers: the active controller, else any."""
+        state = self.state
+        answering = [member for member in state.members if member.answered is not None]
+        answering.sort(key=lambda member: member.id != state.active_controller)
+        asked = answering[0].answered if answering else None
+        padded = update_rules(state.controller_release or newest_release()).describe_is_padded
+        return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `features.describe`."""
+        return {**description(self.state), "findings": [finding.to_dict() for finding in self.findings]}
+
+
+def describe(client: Client, *, node_id: int | None = None) -> FeatureDescription:
+    """The features of a live cluster as all nodes show them, or as node `node_id` alone does.
+
+    Raises UnreachableError where no node answers (`no-node-answered`), or that node does not (`node-not-found`,
+    `node-does-not-answer`).
+    """
+    view = observe_features(client, with_log=False)
+    check_not_empty(view)
+    if node_id is None:
+        return FeatureDescription(state=view.state, findings=tuple(view.findings))
+    findings = tuple(finding for finding in view.findings if finding.subject.endswith(f" {node_id}"))
+    return FeatureDescription(state=_of_node(view.state, node_id), findings=findings)
+
+
+def _of_node(state: FeatureState, node_id: int) -> FeatureState:
+    """The cluster as this node alone shows it."""
+    nodes = tuple(node for node in state.nodes if node.id == node_id)
+    answering = [node for node in nodes if node.versions is not None]
+    if answering:
+        node = answering[0]
+        assert node.versions is not None
+        return replace(
+            state,
+            nodes=(node,),
+            registrations=None,
+            voters=None,
+            finalized=dict(node.versions.finalized),
+            finalized_epoch=node.versions.finalized_epoch if node.versions.finalized_epoch >= 0 else None,
+        )
+    known = ", ".join(str(number) for number in sorted({node.id for node in state.nodes}))
+    raise UnreachableError(
+        f"node {node_id} does not answer" if nodes else f"no node {node_id} is known here; there are {known}",
+        id="node-does-not-answer" if nodes else "node-not-found",
+        next_step="See `kafkactl features describe` without --node-id.",
+    )
+
+
+def feature_request(
+    operation: Operation | str = Operation.UPGRADE,
+    *,
+    metadata: str | None = None,
+    features: Iterable[str] = (),
+    release_version: str | None = None,
+    unsafe: bool = False,
+    convert_quorum: bool = False,
+    accepted_min_insync: int | None = None,
+) -> FeatureRequest:
+    """The levels that an `operation` (upgrade, downgrade, disable) is to reach, by the words of kafka-features.sh.
+
+    `metadata` and `release_version` are a release or the name of a level, `features` NAME=LEVEL, for disable NAME.
+    Raises InputError for words that exclude each other, and for names and levels that are not known.
+    """
+    return parse_request(
+        Operation(operation),
+        metadata=metadata,
+        features=features,
+        release_version=release_version,
+        unsafe=unsafe,
+        convert_quorum=convert_quorum,
+        accepted_min_insync=accepted_min_insync,
+    )
+
+
+@frozen
+class FeatureChange:
+    """A change of levels: as it was planned, and, unless `is_dry_run`, what came of it.
+
+    `results` are the controller's answers, of its own dry run where nothing was sent.
+    """
+
+    plan: FeaturePlan
+    request: FeatureRequest
+    results: tuple[FeatureResult, ...] = ()
+    resolved: tuple[Resolved, ...] = ()
+    proof: Proof | None = None
+    predictions: Mapping[str, bool | None] = field(default_factory=dict)
+    notes: tuple[Finding, ...] = ()
+    is_dry_run: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """planned, nothing-to-do or refused; once sent also done, failed, partial or unknown."""
+        return Outcome(self.to_dict()["outcome"])
+
+    @property
+    def lines(self) -> list[str]:
+        """What kafka-features.sh prints of the results."""
+        answer = self.to_dict()
+        is_dry = answer["results_of"] == "dry-run"
+        return result_lines(self.request.operation, answer["results"], self.request.levels, dry_run=is_dry)
+
+    @property
+    def failure_line(self) -> str | None:
+        """The line with which kafka-features.sh fails; None where it does not."""
+        return failure_line(self.to_dict()["results"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `features.change`."""
+        return change_answer(
+            self.plan,
+            results=self.results,
+            resolved=self.resolved,
+            proof=self.proof,
+            predictions=self.predictions,
+            findings=self.notes,
+            dry_run=self.is_dry_run,
+        )
+
+
+def plan_change(client: Client, request: FeatureRequest) -> FeatureChange:
+    """Plan a change, and ask the active controller for its own dry run. Nothing is written.
+
+    Everything that stands in the way is in the result. Raises UnreachableError where the cluster cannot be observed.
+    """
+    view = look_for(client, request)
+    plan = planning.plan_change(view.state, request)
+    asked = DryRun(results=(), predictions={})
+    if view.state.active_controller is not None and any(change.moves for change in plan.changes):
+        asked = validate(client, plan, view.state)
+    return FeatureChange(
+        plan=plan,
+        request=request,
+        results=asked.results,
+        predictions=asked.predictions,
+        notes=(*_without(view.findings, _IN_THE_PLAN), *asked.findings, *_not_asked(asked.error)),
+        is_dry_run=True,
+    )
+
+
+def change_levels(
+    client: Client, request: FeatureRequest, *, timeout_ms: float = 120_000.0, on_note: NoteCallback = ignore_note
+) -> FeatureChange:
+    """Change levels: observe, plan, ask for the controller's dry run, send, and prove the levels on every node.
+
+    Nothing is sent while anything stands in the way. `on_note` gets a line for every step. Raises UnreachableError
+    where nothing was sent yet and the cluster cannot be asked; after that, what is not known is part of the result.
+    """
+    run = change_features(client, request, deadline=Deadline.after(timeout_ms, client.clock), tell=on_note)
+    return FeatureChange(
+        plan=run.plan,
+        request=request,
+        results=run.results,
+        resolved=run.resolved,
+        proof=run.proof,
+        predictions=run.predictions,
+        notes=(*_without(run.view.findings, _IN_THE_PLAN), *run.findings),
+    )
+
+
+def _without(findings: Sequence[Finding], ids: Sequence[str]) -> list[Finding]:
+    """The findings of an observation but for those of which the plan, or the proof, speaks itself."""
+    return [finding for finding in findings if finding.id not in ids]
+
+
+def _not_asked(error: KafkactlError | None) -> list[Finding]:
+    if error is None:
+        return []
+    weighed = blocker if error.id == "not-authorised" else warning
+    return [
+        weighed(
+            "server-not-asked",
+            "controller",
+            f"the active controller could not be asked for its dry run: {error.message}",
+            error.next_step or "Ask again.",
+            error=error.id,
+        )
+    ]
+
+
+@frozen
+class LevelProof:
+    """What every node shows of the levels that it should have; `wanted` are those levels by feature."""
+
+    view: FeatureView
+    wanted: Mapping[str, int]
+    proof: Proof
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether every node shows all of them."""
+        return self.proof.holds
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `features.verify`."""
+        answer = verify_answer(self.view.state.cluster_id, self.proof)
+        notes = [finding.to_dict() for finding in _without(self.view.findings, _IN_THE_PROOF)]
+        return {**answer, "wanted": dict(self.wanted), "findings": [*answer["findings"], *notes]}
+
+
+def verify_levels(
+    client: Client,
+    *,
+    metadata: str | None = None,
+    features: Iterable[str] = (),
+    release_version: str | None = None,
+    wait_ms: float = 0.0,
+) -> LevelProof:
+    """Ask every node for its levels, again for `wait_ms` until all have them.
+
+    The levels are named as in `feature_request`; without, they are those of the active controller. Raises InputError
+    for words that are not understood, UnreachableError where no node answers.
+    """
+    wanted = _wanted(metadata, tuple(features), release_version)
+    view = observe_features(client)
+    check_not_empty(view)
+    levels = wanted or dict(view.state.finalized)
+    until = Deadline.after(wait_ms, client.clock)
+    proof = prove(view.state, levels)
+    while not proof.holds and not until.passed:
+        client.clock.sleep_ms(min(_POLL_MS, until.left_ms))
+        view = observe_levels(client, view)
+        proof = prove(view.state, levels)
+    return LevelProof(view=view, wanted=levels, proof=proof)
+
+
+def _wanted(metadata: str | None, features: tuple[str, ...], release_version: str | None) -> dict[str, int]:
+    if metadata is None and not features and release_version is None:
+        return {}
+    # A level of 0 may be looked for, so the words are read as those of a downgrade.
+    operation = Operation.UPGRADE if release_version is not None else Operation.DOWNGRADE
+    asked = parse_request(operation, metadata=metadata, features=features, release_version=release_version)
+    return dict(asked.levels)

@@ -1,0 +1,50 @@
+"""The nodes of a live cluster: its registrations beside what each node answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.adapters.kafka import feature_view
+from kafkactl.adapters.kafka.feature_view import FeatureView
+from kafkactl.features.cluster import nodes
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+
+
+@frozen
+class NodeList:
+    """Every node that is registered, votes or answers."""
+
+    view: FeatureView
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        """A row for each node id."""
+        return [row.to_dict() for row in nodes.list_nodes(self.view.state)]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What could not be seen, and why."""
+        return tuple(self.view.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `nodes.list`."""
+        return {
+            "cluster_id": self.view.state.cluster_id,
+            "active_controller": self.view.state.active_controller,
+            "nodes": self.nodes,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
+    """Show the nodes of a live cluster; a silent node costs a fifth of `timeout_ms` at most.
+
+    Raises UnreachableError where no node answers.
+    """
+    patience = patience_ms(feature_view.PATIENCE_MS, timeout_ms)
+    return NodeList(view=feature_view.observe_features(client, patience_ms=patience))

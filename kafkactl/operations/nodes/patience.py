@@ -1,0 +1,13 @@
+"""How long one silent node may hold up an observation of many."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NO_LIMIT: Final = float("inf")
+_QUESTIONS = 5  # that are put one after the other before it is known that no node answers
+
+
+def patience_ms(most_ms: float, timeout_ms: float) -> float:
+    """A share of the time that there is, so that the observation can end within it."""
+    return min(most_ms, timeout_ms / _QUESTIONS)

@@ -1,0 +1,70 @@
+"""Settings that controllers decide, compared over all nodes of a KRaft cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.adapters.kafka import feature_view
+from kafkactl.adapters.kafka.node_settings import SettingsView, observe_settings, read_settings_file
+from kafkactl.features.cluster.settings_verdict import SettingsVerdict, verdict_of
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+
+
+@frozen
+class SettingsVerification:
+    """What the comparison says; `cluster_id` and `active_controller` are None where only files were read."""
+
+    cluster_id: str | None
+    active_controller: int | None
+    verdict: SettingsVerdict
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether a difference changes what the cluster does."""
+        return any(difference["matters"] for difference in self.to_dict()["settings"])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every node that may decide was read."""
+        return self.verdict.complete
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The differences, and the nodes that were not read."""
+        return self.verdict.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `nodes.verify`."""
+        answer = self.verdict.to_dict()
+        answer["findings"] = [finding.to_dict() for finding in self.findings]
+        return {"cluster_id": self.cluster_id, "active_controller": self.active_controller, **answer}
+
+
+def verify_settings(
+    client: Client | None = None,
+    *,
+    configs: Iterable[str | os.PathLike[str]] = (),
+    timeout_ms: float = NO_LIMIT,
+) -> SettingsVerification:
+    """Compare what controllers decide between controllers, and with the brokers.
+
+    Each node of a live cluster (`client`) is asked for its own values; `configs` are server.properties of nodes that
+    cannot be asked. A silent node costs a fifth of `timeout_ms` at most. Raises InputError for a file that cannot be
+    read, UnreachableError where no node answers.
+    """
+    files = [node for path in configs for node in read_settings_file(os.fspath(path))]
+    if client is None:
+        cluster_id, active, seen = None, None, SettingsView(nodes=tuple(files), unread=())
+    else:
+        view = feature_view.observe_features(client, patience_ms=patience_ms(feature_view.PATIENCE_MS, timeout_ms))
+        seen = observe_settings(client, view, files)
+        cluster_id, active = view.state.cluster_id, view.state.active_controller
+    unread = [(one.name, one.role, one.live, one.why, one.reason) for one in seen.unread]
+    return SettingsVerification(cluster_id=cluster_id, active_controller=active, verdict=verdict_of(seen.nodes, unread))

@@ -1,0 +1,175 @@
+"""The quorum as its leader, every controller and metadata log directories show it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl.adapters.kafka.quorum_view import QuorumObserver, assembled
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import frozen
+from kafkactl.quorum.health import check_health, is_broken
+from kafkactl.quorum.liveness import is_same_quorum, watch, with_lives
+from kafkactl.quorum.state import QuorumState
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from kafkactl.adapters.disks.quorum_disks import DiskReading
+    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.adapters.kafka.quorum_visit import Visit
+
+LEAST_PATIENCE_MS: Final = 3_000.0
+_APART_S: Final = 0.7  # an idle leader writes a no-op every half second
+
+
+@frozen
+class QuorumDescription:
+    """One observation: the state, what each node and each disk said, and what is wrong."""
+
+    state: QuorumState
+    visits: tuple[Visit, ...]
+    disks: tuple[DiskReading, ...]
+    findings: tuple[Finding, ...]
+    time_ms: int
+    is_broken: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `quorum.describe`."""
+        visits = sorted(self.visits, key=lambda visit: (visit.id is None, visit.id or 0, visit.address))
+        return {
+            **self.state.to_dict(),
+            "time_ms": self.time_ms,
+            "nodes": [_node(visit) for visit in visits],
+            "disks": [_disk(reading) for reading in self.disks],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+class QuorumWatch:
+    """A quorum that can be observed again and again; use it as a context manager.
+
+    `client` is a live cluster, `log_dirs` are metadata log directories of its controllers; at least one of the two.
+    One silent node costs `patience_ms`.
+    """
+
+    def __init__(
+        self,
+        client: Client | None,
+        log_dirs: Iterable[str | os.PathLike[str]] = (),
+        *,
+        patience_ms: float = LEAST_PATIENCE_MS,
+    ) -> None:
+        self._log_dirs = tuple(os.fspath(path) for path in log_dirs)
+        self._earlier: tuple[float, QuorumState] | None = None
+        self._observer = None if client is None else QuorumObserver(client, patience_ms=patience_ms)
+
+    def __enter__(self) -> QuorumWatch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._observer is not None:
+            self._observer.close()
+
+    def observe(self) -> QuorumDescription:
+        """One observation. Raises UnreachableError where no node answers, InputError for a directory without a log."""
+        readings = self._readings()
+        disks = [reading.seen for reading in readings]
+        visits: Sequence[Visit] = ()
+        if self._observer is None:
+            state = assembled((), disks=disks)
+            findings: tuple[Finding, ...] = (*state.findings, _only_disks())
+        else:
+            state = _with_lives(self._observer, self._observer.look(disks=disks))
+            visits = self._observer.visits
+            findings = tuple(check_health(state, self._observation_before(state)))
+        return QuorumDescription(
+            state=state,
+            visits=tuple(visits),
+            disks=tuple(readings),
+            findings=(*findings, *(finding for reading in readings for finding in reading.findings)),
+            time_ms=int(time.time() * 1000),
+            is_broken=is_broken(state, findings),
+        )
+
+    def _observation_before(self, state: QuorumState) -> QuorumState | None:
+        """The last observation that is old enough to show whether records were committed since then."""
+        now = time.monotonic()
+        at, earlier = self._earlier or (now, state)
+        if self._earlier is None or now - at >= _APART_S:
+            self._earlier = (now, state)
+            return earlier
+        return None
+
+    def _readings(self) -> tuple[DiskReading, ...]:
+        if not self._log_dirs:
+            return ()
+        from kafkactl.adapters.disks.quorum_disks import read_disks
+
+        return read_disks(self._log_dirs)
+
+
+def describe(
+    client: Client | None = None,
+    *,
+    log_dirs: Iterable[str | os.PathLike[str]] = (),
+    patience_ms: float = LEAST_PATIENCE_MS,
+) -> QuorumDescription:
+    """Who leads the quorum, who votes, who only follows, and how many failures it still survives.
+
+    `client` is a live cluster; `log_dirs` are metadata log directories, which are read in addition, or alone. One
+    silent node costs `patience_ms`. Raises as `QuorumWatch.observe`.
+    """
+    with QuorumWatch(client, log_dirs, patience_ms=patience_ms) as quorum:
+        return quorum.observe()
+
+
+def _with_lives(observer: QuorumObserver, state: QuorumState) -> QuorumState:
+    """The state; where a single observation leaves it open who is alive, with what about half a second more shows."""
+    if not state.has_leader or all(voter.alive is not None for voter in state.voters):
+        return state
+    found = watch(observer, state.nodes)
+    if found is None or not is_same_quorum(state, found.last.state):
+        return state
+    return with_lives(state, found)
+
+
+def _only_disks() -> Finding:
+    return Finding(
+        id="only-disks-read",
+        severity=Severity.INFO,
+        subject="quorum",
+        message="no node was asked: who leads and who is alive is not known",
+        next_step="Add --bootstrap-controller HOST:PORT to ask those that run.",
+    )
+
+
+def _node(visit: Visit) -> dict[str, Any]:
+    return {
+        "id": visit.id,
+        "address": str(visit.address),
+        "role": None if visit.role is None else visit.role.word,
+        "answers": visit.answers,
+        "leader_id": visit.leader_id,
+        "leader_epoch": visit.leader_epoch,
+        "error": None if visit.error is None else visit.error.message,
+    }
+
+
+def _disk(reading: DiskReading) -> dict[str, Any]:
+    seen = reading.seen
+    return {
+        "path": seen.path,
+        "cluster_id": seen.cluster_id,
+        "node_id": seen.node_id,
+        "directory_id": None if seen.directory_id is None else str(seen.directory_id),
+        "leader_id": seen.leader_id,
+        "leader_epoch": seen.leader_epoch,
+        "last_epoch": None if seen.last_epoch < 0 else seen.last_epoch,
+        "log_end_offset": seen.log_end_offset,
+        "kraft_version": seen.kraft_version,
+    }
