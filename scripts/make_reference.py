@@ -13,6 +13,7 @@ from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.commands.framework.options import CommonOption, ConnectionOption
 from kafkactl.commands.main import CONTEXT, PROGRAM, cli
 from kafkactl.schema.explanations import explanations
+from scripts import make_api
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 GENERATED = "<!-- Made by scripts/make_reference.py from the commands themselves; `make docs` writes it again. -->\n"
@@ -21,6 +22,7 @@ GENERATED = "<!-- Made by scripts/make_reference.py from the commands themselves
 def pages() -> dict[str, str]:
     """The text of every page by its file name."""
     return {
+        "api.md": make_api.page(),
         "commands.md": _commands_page(),
         "exit-codes.md": _exit_codes_page(),
         "ids.md": _ids_page(),

@@ -94,7 +94,7 @@ def _of_node(state: FeatureState, node_id: int) -> FeatureState:
 
 
 def feature_request(
-    operation: Operation | str = Operation.UPGRADE,
+    operation: str = "upgrade",
     *,
     metadata: str | None = None,
     features: Iterable[str] = (),
