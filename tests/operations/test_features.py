@@ -10,7 +10,7 @@ import pytest
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.feature_view import observe_features
+from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.features.change.answer import change_answer
@@ -301,6 +301,22 @@ def test_somebody_else_changed_levels_meanwhile() -> None:
     run = changed(cluster, STEP)
     assert (outcome(run), cluster.sent) == ("refused", [])
     assert [one.id for one in run.findings] == ["feature-level-moved"]
+
+
+def test_a_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was done by then is known, and would be lost with an error in its place."""
+    cluster, usual, looks = Scripted(), feature_change.look_for, iter(range(9))
+
+    def look(client: Client, request: FeatureRequest) -> FeatureView:
+        if next(looks) == 1:
+            raise UnreachableError("no node answers", id="connection-refused")
+        return usual(client, request)
+
+    monkeypatch.setattr(feature_change, "look_for", look)
+    run = changed(cluster, TWO)
+    assert (outcome(run), cluster.sent) == ("partial", [{"metadata.version": 26}])
+    assert [one.id for one in run.findings] == ["connection-refused"]
+    assert run.proof is not None and run.proof.holds
 
 
 def test_a_dry_run_that_cannot_be_had_stops_the_change() -> None:

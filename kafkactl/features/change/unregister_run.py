@@ -1,0 +1,151 @@
+"""Carrying out a plan of `features/change/unregister.py`: observe again, send once, read what came of it.
+
+Between the plan and the request a node may come back, so everything is observed once more right before the request
+leaves. The answer alone proves nothing, least of all a missing one: the registrations are read from the log again,
+twice with a pause in between, because a node that runs registers again within milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, Protocol
+
+from kafkactl.change.clock import Clock, Deadline
+from kafkactl.change.engine import Journey, NotSent, Ready, StepResult, Verification
+from kafkactl.change.waiting import wait_until
+from kafkactl.errors import UnreachableError
+from kafkactl.features.change.results import Reply
+from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister, resolve_unregister
+from kafkactl.features.cluster.state import FeatureState, Role
+from kafkactl.findings import Finding, Outcome, blocker
+from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
+
+Answer = tuple[Reply, str]
+_RESULTS = {Outcome.DONE: StepResult.DONE, Outcome.FAILED: StepResult.FAILED}
+
+
+class RegistryPort(Protocol):
+    """The registrations of one cluster: real, or scripted in a test."""
+
+    @property
+    def clock(self) -> Clock:
+        """Its time."""
+        ...
+
+    def observe(self) -> FeatureState:
+        """Everything that shows whether the node is gone. Raises UnreachableError."""
+        ...
+
+    def registrations(self) -> Registrations | None:
+        """The registrations as they are now; None where they cannot be read."""
+        ...
+
+    def send(self, plan: UnregisterPlan) -> Answer:
+        """The request of a plan, once. Raises UnreachableError only where nothing of it was sent."""
+        ...
+
+
+@frozen
+class RegistryWaitPolicy:
+    """How long the registrations are read until it is known what became of the request, in milliseconds."""
+
+    look_every_ms: int
+    patience_ms: float
+    passing_ms: int = 0
+    attempts: int = 1
+
+
+class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, Answer]):
+    """One registration on its way out. `planned_on` is the state on which the operator agreed to it."""
+
+    def __init__(
+        self,
+        port: RegistryPort,
+        agreed: UnregisterPlan,
+        planned_on: FeatureState,
+        *,
+        stopped: bool,
+        policy: RegistryWaitPolicy,
+    ) -> None:
+        self.port, self.agreed, self.planned_on = port, agreed, planned_on
+        self.stopped, self.policy = stopped, policy
+        self.not_sent_error: UnreachableError | None = None
+        self.findings: tuple[Finding, ...] = ()
+
+    def observe(self) -> FeatureState:
+        """Everything, for as long as a watch of the leader. Raises UnreachableError."""
+        return self.port.observe()
+
+    def plan(self, seen: FeatureState) -> UnregisterPlan:
+        """The same again, refused where the registration changed since the operator agreed."""
+        agreed = self.agreed
+        plan = plan_unregister(seen, agreed.node_id, agreed.role, stopped=self.stopped)
+        is_same = _registration(seen, agreed) == _registration(self.planned_on, agreed)
+        if plan.outcome is not Outcome.PLANNED or is_same:
+            return plan
+        return changed(plan, findings=(*plan.findings, _registered_again(agreed)))
+
+    def step_of(self, plan: UnregisterPlan) -> UnregisterPlan:
+        """The plan is one request."""
+        return plan
+
+    def key(self, step: UnregisterPlan) -> Hashable:
+        """The node."""
+        return step.role, step.node_id
+
+    def begin(self, ready: Ready) -> Mapping[str, Any]:
+        """The node."""
+        return {"goal": {"unregister": self.agreed.node_id}}
+
+    def intent(self, ready: Ready) -> Mapping[str, Any]:
+        """The body of the request."""
+        return {"request": ready.step.request}
+
+    def send(self, ready: Ready, seq: int) -> Answer | NotSent:
+        """The one request."""
+        try:
+            return self.port.send(ready.step)
+        except UnreachableError as error:
+            self.not_sent_error = error
+            return NotSent(error=error)
+
+    def verify(self, ready: Ready, answer: Answer) -> Verification:
+        """Read until it is known; what seems done is observed once more, and must then still be so."""
+        plan, (reply, message) = ready.step, answer
+        found = resolve_unregister(plan, reply, None, message=message)
+        is_done = False
+
+        def decided() -> bool:
+            nonlocal found, is_done
+            after = self.port.registrations()
+            state = None if after is None else changed(ready.seen, registrations=after)
+            latest = resolve_unregister(plan, Reply.ACCEPTED if is_done else reply, state, message=message)
+            is_over = latest[0] is Outcome.FAILED or (is_done and latest[0] is Outcome.DONE)
+            if is_over or not is_done:
+                found = latest
+            is_done = is_done or latest[0] is Outcome.DONE
+            return is_over
+
+        until = Deadline.after(self.policy.patience_ms, self.port.clock)
+        wait_until(decided, bool, until=until, every_ms=self.policy.look_every_ms)
+        outcome, self.findings = found
+        return Verification(
+            result=_RESULTS.get(outcome, StepResult.UNKNOWN), findings=self.findings, reached=True, seen=ready.seen
+        )
+
+
+def _registration(state: FeatureState, plan: UnregisterPlan) -> BrokerRegistration | ControllerRegistration | None:
+    known = state.registrations
+    if known is None:
+        return None
+    return known.brokers.get(plan.node_id) if plan.role is Role.BROKER else known.controllers.get(plan.node_id)
+
+
+def _registered_again(plan: UnregisterPlan) -> Finding:
+    return blocker(
+        "node-registered-anew",
+        f"node {plan.node_id}",
+        f"the registration of node {plan.node_id} changed since it was planned: somebody starts or stops it now",
+        "See `kafkactl nodes list`, and whether the node is meant to come back.",
+    )
