@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.redact import redacted
+from kafkactl.metadata.image.redact import (
+    REDACTED,
+    goes_on_as_block,
+    is_secret_setting,
+    is_secret_text,
+    redacted,
+    shown_key,
+)
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.quorum_state import decode_quorum_state
@@ -102,7 +109,11 @@ _Dumped = tuple[dict[str, Any], list[DecodeError]]
 # --- meta.properties --------------------------------------------------------------------------------------------
 
 
-def _dump_meta_properties(path: str, data: bytes, _show_secrets: bool) -> _Dumped:
+# What Kafka itself writes there; any file of properties can be dumped, one with logins too.
+_OWN_KEYS = frozenset({"version", "cluster.id", "node.id", "broker.id", "directory.id"})
+
+
+def _dump_meta_properties(path: str, data: bytes, show_secrets: bool) -> _Dumped:
     empty = {"version": None, "cluster_id": None, "node_id": None, "directory_id": None, "properties": None}
     try:
         found = parse_meta_properties(data, file=path)
@@ -113,8 +124,21 @@ def _dump_meta_properties(path: str, data: bytes, _show_secrets: bool) -> _Dumpe
         "cluster_id": found.cluster_id,
         "node_id": found.stored_id,
         "directory_id": None if found.directory_id is None else str(found.directory_id),
-        "properties": dict(sorted(found.properties.items())),
+        "properties": dict(sorted(_shown(found.properties, show_secrets=show_secrets))),
     }, [] if found.properties else [_nothing_in(path)]
+
+
+def _shown(properties: Mapping[str, str], *, show_secrets: bool) -> Iterator[tuple[str, str]]:
+    """Keys and values as they may be shown, in the order of the file, where a block of a key is read as keys."""
+    in_block = False
+    for key, value in properties.items():
+        is_secret = is_secret_text(value) if key in _OWN_KEYS else in_block or is_secret_setting(key, value)
+        if show_secrets:
+            yield key, value
+        else:
+            shown = REDACTED if in_block and key not in _OWN_KEYS else shown_key(key)
+            yield shown, REDACTED if is_secret else value
+        in_block = goes_on_as_block(f"{key} {value}", is_in_block=in_block)
 
 
 def _nothing_in(path: str) -> DecodeError:

@@ -86,3 +86,19 @@ def test_an_empty_file_is_no_answer(kafkactl, tmp_path, content):
     (tmp_path / "meta.properties").write_text(content)
     run = kafkactl("storage", "dump", tmp_path / "meta.properties", "-o", "json")
     assert (run.code, [one["id"] for one in run.json["findings"]]) == (7, ["incomplete-meta-properties"])
+
+
+def test_secrets_of_any_file_of_properties_are_hidden(kafkactl, tmp_path):
+    """What stands beside Kafka's own keys is shown as in a server.properties; a block of a key is read as keys."""
+    file = tmp_path / "meta.properties"
+    file.write_text(
+        "version=1\nnode.id=1\ncluster.id=q1Sh-9_ISia_zwGINzRvyQ\nnum.io.threads=7\nmy.pwd=hunter01\n"
+        "ssl.keystore.key=-----BEGIN PRIVATE KEY-----\nMIIEhunter02\nMIIFhunter03=\n-----END PRIVATE KEY-----\n"
+        "log.dir=/x\n"
+    )
+    (dumped,) = kafkactl("storage", "dump", file, "-o", "json").json["files"]
+    shown = dumped["properties"]
+    assert (shown["node.id"], shown["num.io.threads"], shown["log.dir"]) == ("1", "7", "/x")
+    assert shown["my.pwd"] == shown["ssl.keystore.key"] == "<redacted>"
+    run = kafkactl("storage", "dump", file, "--show-secrets", "-o", "json")
+    assert "hunter01" in run.stdout and "MIIEhunter02" in run.stdout

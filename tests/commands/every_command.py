@@ -1,0 +1,92 @@
+"""A line of every command, with names for what it reads: what the tests run that say something of all of them.
+
+`{NAME}` stands for a thing of a test's own world. A command that needs a live cluster is given one that does not answer
+and the world's client properties: what it prints is its error, and its answers are played by the tests of its package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+LIVE = "--bootstrap-controller 127.0.0.1:1 --command-config {client} --timeout 300ms"
+BROKERS = "--bootstrap-server 127.0.0.1:1 --command-config {client} --timeout 300ms"
+SEEN = "--observation {observation}"
+FOLDER = "--inventory {inventory} --timeout 600ms"
+
+LINES: Mapping[str, Sequence[str]] = {
+    "storage format": ("-c {config} -t {id} --dry-run", "-c {config} -t {text} --standalone --dry-run"),
+    "storage ensure": ("-c {config} -t {id} --dry-run",),
+    "storage info": ("-c {config}",),
+    "storage verify": ("-c {config}",),
+    "storage plan": ("{fleet} --out {new}", "{config} --out {new}"),
+    "storage apply": ("{config} --node 1 --dry-run", "{fleet-plan} --node 1 --dry-run"),
+    "storage dump": ("{segment}", "{meta}", "{config}"),
+    "storage unformat": ("-c {config} --dry-run",),
+    "storage random-uuid": ("",),
+    "storage version-mapping": ("--release-version {text}", ""),
+    "storage feature-dependencies": ("--feature {text}=1",),
+    "quorum describe": ("--log-dir {log}", LIVE),
+    "quorum add-controller": (f"{LIVE} --dry-run",),
+    "quorum remove-controller": (f"-i 1 -d {{id}} {LIVE} --dry-run", f"-i 1 -d {{text}} {LIVE}"),
+    "quorum reassign": (f"--target 1,2,3 {LIVE} --dry-run", f"--target {{text}} {LIVE}"),
+    "quorum convert": (f"{LIVE} --dry-run",),
+    "nodes list": (BROKERS,),
+    "nodes unregister": (f"--id 1 {BROKERS} --dry-run",),
+    "nodes verify": (f"--config {{config}} {BROKERS}",),
+    "features describe": (BROKERS,),
+    "features plan": (f"upgrade --feature {{text}}=1 {BROKERS}", f"upgrade --metadata 4.3 {BROKERS}"),
+    "features upgrade": (f"--metadata {{text}} {BROKERS} --dry-run",),
+    "features downgrade": (f"--metadata {{text}} {BROKERS} --dry-run",),
+    "features disable": (f"--feature {{text}} {BROKERS} --dry-run",),
+    "features verify": (f"--metadata {{text}} {BROKERS}",),
+    "features version-mapping": ("--release-version {text}",),
+    "features feature-dependencies": ("--feature {text}=1",),
+    "config view": ("", "{text}"),
+    "config set": ("{text} --bootstrap-server h:1", "prod --bootstrap-server {text}"),
+    "config use": ("{text}",),
+    "config unset": ("{text} cluster_id",),
+    "config delete": ("{text}",),
+    "log dump": ("{log}", "{log} --key {text}"),
+    "log verify": ("{log}",),
+    "log image": ("{log}", "{log} --full"),
+    "log diff": ("{log}@2 {log}",),
+    "log history": ("{log}", "{log} --topic {text}", "{log} --config broker:1"),
+    "log browse": ("{log} /image/configs", "{log} /{text}", "{log} /image/configs/BROKER:1"),
+    "log lint": ("{log}",),
+    "dryrun broker-loss": ("{log} --brokers 1 --html {report}",),
+    "dryrun broker-return": ("{log} --brokers 1",),
+    "dryrun rolling-restart": ("{log} --order auto",),
+    "dryrun unregister-broker": ("{log} --broker 1",),
+    "dryrun elect-leaders": ("{log} --type preferred", "{log} --topic {text}"),
+    "dryrun alter-config": ("{log} --entity broker:1 --set my.pwd={text} --records", "{log} --entity {text} --set a=b"),
+    "dryrun reassignment": ("{log} --plan {config}",),
+    "dryrun features": ("{log} --release-version 4.0 --config {config}", "{log} --upgrade {text}=1"),
+    "dryrun controllers": ("{log} --lose 1",),
+    "dryrun replay": ("{log} --details {details}", "{log} --records"),
+    "dryrun restart": ("{log}",),
+    "dryrun growth": ("{log} --days 30",),
+    "dryrun zk-migration": ("{tree} --config {config} --records --kafka-version 3.9.2", "{observation} --records"),
+    "dryrun report": ("{log} --html {report}",),
+    "migrate check": (SEEN, f"{SEEN} --accept {{text}}"),
+    "migrate compare": (SEEN, f"{SEEN} --before {{tree}}"),
+    "migrate plan": (SEEN, FOLDER),
+    "migrate rollback": (f"{SEEN} --dry-run", f"{FOLDER} --dry-run"),
+    "migrate status": (SEEN, FOLDER, f"{SEEN} --journal {{config}}"),
+    "migrate render": (f"{SEEN} --dry-run", f"{SEEN} --out {{rendered}}", "--inventory {inventory} --dry-run"),
+    "migrate observe": (f"{FOLDER} --out {{new}}",),
+    "migrate run": (f"{FOLDER} --dry-run",),
+    "migrate finalize": (f"{FOLDER} --dry-run",),
+    "explain": ("{text}", "crc-mismatch"),
+    "schema": ("{text}", "--list"),
+    "completion": ("{text}", "bash"),
+}
+
+
+def lines_with(known: Mapping[str, str]) -> list[list[str]]:
+    """The words of all lines. A name of `known` is a part of a word or all of it, and splits none."""
+    return [
+        [*command.split(), *(re.sub(r"\{([\w-]+)\}", lambda match: known[match[1]], word) for word in line.split())]
+        for command, lines in LINES.items()
+        for line in lines
+    ]
