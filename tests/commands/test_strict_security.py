@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import socket
 import threading
+from pathlib import Path
 
 import pytest
+
+from kafkactl.schema.explanations import explanations
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SECRETS = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=" + (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="passw0rd-of-a-client";\n'
@@ -113,3 +119,50 @@ def test_a_controller_s_file_of_a_dry_run(kafkactl, listener, tmp_path):
     assert kafkactl(*words).stderr.count("(secret-file-readable)") == 1
     config.chmod(0o600)
     assert "(secret-file-readable)" not in kafkactl(*words).stderr
+
+
+OAUTH = "sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required " + (
+    'clientId="a" clientSecret="passw0rd-of-a-client";\n'
+)
+TO_BROKERS = "nodes list --bootstrap-server {address} --command-config {file}"
+# By id: what is in the file (its mode), the command that reads it, and its environment.
+GIVEN_AWAY = {
+    "login-in-the-clear": (SECRETS, 0o600, TO_BROKERS, {}),
+    "secret-file-readable": (SECRETS.replace("_PLAINTEXT", "_SSL"), 0o644, TO_BROKERS, {}),
+    "host-name-not-checked": (
+        "security.protocol=SSL\nssl.endpoint.identification.algorithm=\n", 0o600, TO_BROKERS, {},
+    ),
+    "proxy-sees-secret": (
+        "security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER\n"
+        f"sasl.oauthbearer.token.endpoint.url=http://login.example/token\n{OAUTH}", 0o600, TO_BROKERS,
+        {"http_proxy": "http://{address}"},
+    ),
+    "trusted-file-writable": (
+        '[zookeeper]\nconnect = "{address}"\n[hooks]\ntemplate = "manual"\n[[nodes]]\nid = 1\nrole = "broker"\n'
+        'address = "{address}"\nconfig = "/c"\n[[nodes]]\nid = 2\nrole = "controller"\naddress = "127.0.0.1:1"\n'
+        'config = "/d"\n', 0o666, "migrate status --inventory {file}", {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("id", GIVEN_AWAY)
+def test_the_strict_refuse_each(kafkactl, listener, tmp_path, monkeypatch, id):
+    address, met = listener
+    text, mode, words, environment = GIVEN_AWAY[id]
+    file = tmp_path / "file"
+    file.write_text(text.replace("{address}", address))
+    file.chmod(mode)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value.replace("{address}", address))
+    run = kafkactl(*words.format(address=address, file=file).split(), "--strict-security", "-o", "json")
+    assert run.code == 3, run.error
+    # A proxy sees what goes in the clear, which is the first that is refused.
+    assert id == run.error["id"] or "goes through the proxy" in run.error["message"], run.error
+    assert "passw0rd" not in run.stderr
+    assert not met, "nothing is sent"
+
+
+def test_each_is_one_of_these():
+    tree = ast.parse((ROOT / "kafkactl/operations/exposure.py").read_text())
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    assert texts & set(explanations()) == set(GIVEN_AWAY)
