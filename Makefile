@@ -1,8 +1,9 @@
 # make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
 # make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
 # make docs   what is generated in docs/            make bench  ratios against Kafka's own tools
+# make dist   sdist and wheel in dist/, checked, installed and tried in a fresh environment
 # make requirements   newest versions of all dependencies, with hashes, to requirements/
-.PHONY: setup system check format test lab bench demo docs requirements clean
+.PHONY: setup system check format test lab bench demo docs dist requirements clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -57,6 +58,12 @@ docs: setup
 	$(BIN)/python -m scripts.make_rooms
 	$(BIN)/python -m scripts.make_states
 	$(BIN)/python -m scripts.make_picture
+
+dist: setup
+	rm -rf build dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m scripts.try_dist dist
 
 requirements: setup
 	$(BIN)/python -m scripts.make_requirements

@@ -1,7 +1,8 @@
-"""The mapped folders: listed, linked, and in the wheel as they are in the tree."""
+"""The mapped folders: listed, linked, and in the wheel as they are in the tree; what is released is tried."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import zipfile
@@ -10,6 +11,10 @@ from pathlib import Path
 import pytest
 import tomli
 
+from kafkactl.commands.framework.lazy_group import LazyGroup
+from kafkactl.commands.models import KINDS
+from kafkactl.schema.explanations import explanations
+from scripts import make_reference, try_dist
 from tests.repository.tree import ROOT, product_files, shown
 
 MAPPED = {"commands": "kafkactl/commands", "schemas": "kafkactl/schemas"}
@@ -48,12 +53,22 @@ def test_every_data_file_is_declared():
             assert any(path.match(pattern) for pattern in declared.get(package, [])), shown(path)
 
 
-@pytest.mark.slow
-def test_the_wheel_holds_every_file_and_nothing_else(tmp_path):
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory) -> Path:
+    """What `make dist` makes: a source distribution, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    _python("-m", "build", "--outdir", str(folder), str(ROOT))
+    return folder
+
+
+def _python(*words: str) -> None:
+    run = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
-    (wheel,) = tmp_path.glob("*.whl")
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_file_and_nothing_else(dist):
+    (wheel,) = dist.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         license_text = [name for name in archive.namelist() if name.endswith("LICENSE")]
@@ -65,6 +80,24 @@ def test_the_wheel_holds_every_file_and_nothing_else(tmp_path):
     }
     assert names == code | data | {"kafkactl/py.typed"}
     assert license_text
+
+
+@pytest.mark.slow
+def test_what_is_released_is_sound_and_works_in_a_fresh_environment(dist, tmp_path):
+    _python("-m", "twine", "check", "--strict", *map(str, dist.iterdir()))
+    (wheel,) = dist.glob("*.whl")
+    tried = list(try_dist.try_wheel(wheel, tmp_path, installed_dependencies=True))
+    counts = json.loads(tried[-1].partition(": ")[2])
+    assert counts == {"ids": len(explanations()), "kinds": len(KINDS)}
+
+
+def test_a_command_of_every_group_is_tried():
+    groups = {
+        ctx.command_path.split()[1]
+        for ctx, command in make_reference.every_command()
+        if isinstance(command, LazyGroup) and ctx.parent is not None
+    }
+    assert groups == {words.split()[0] for words, _, _ in try_dist.TRIED if not words.startswith("--")}
 
 
 def test_the_tree_runs_uninstalled():
