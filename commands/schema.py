@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.models import KINDS
+from kafkactl.commands.models import kinds
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page
 from kafkactl.errors import InputError
@@ -21,7 +20,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(kind) for kind in KINDS if kind.startswith(incomplete)]
+    return [CompletionItem(kind) for kind in kinds() if kind.startswith(incomplete)]
 
 
 @leaf_command(
@@ -36,26 +35,23 @@ def command(kind: str | None, all_kinds: bool) -> None:
     if all_kinds == (kind is not None):
         raise click.UsageError("Give one KIND, or --list.")
     if kind is None:
-        rows = [{"name": name, "about": _model(name).__doc__.strip().splitlines()[0]} for name in KINDS]
+        rows = [
+            {"name": name, "about": (model.__doc__ or "").strip().splitlines()[0]} for name, model in kinds().items()
+        ]
         output.emit("schema.list", {"kinds": rows}, render=_show_all, listing="kinds")
     output.emit("schema", json_schema(kind), render=_show)
 
 
 def json_schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of one kind of answer. Raises InputError `unknown-kind`."""
-    if kind not in KINDS:
+    if kind not in kinds():
         raise InputError(
-            f"there is no answer of the kind {kind!r}.{did_you_mean(kind, KINDS)}",
+            f"there is no answer of the kind {kind!r}.{did_you_mean(kind, kinds())}",
             id="unknown-kind",
             next_step="`kafkactl schema --list` shows all kinds.",
         )
-    schema: dict[str, Any] = _model(kind).model_json_schema()
+    schema: dict[str, Any] = kinds()[kind].model_json_schema()
     return {"$schema": DIALECT, "title": kind, **{key: value for key, value in schema.items() if key != "title"}}
-
-
-def _model(kind: str) -> Any:
-    module, name = KINDS[kind]
-    return getattr(import_module(module), name)
 
 
 def _show(page: Page, payload: Mapping[str, Any]) -> None:

@@ -133,12 +133,12 @@ def _ids_page() -> str:
 
 
 def _kinds_page() -> str:
-    from kafkactl.commands.models import KINDS
+    from kafkactl.commands.models import kinds
     from kafkactl.commands.schema import json_schema
 
     text = "What commands print under `-o json`, `yaml` and `jsonl`; `kafkactl schema KIND` prints the JSON Schema.\n"
     parts = [GENERATED, "# Kinds of answers\n", text]
-    for kind in KINDS:
+    for kind in kinds():
         schema = json_schema(kind)
         parts += [f"## {kind}\n", f"{schema['description']}\n", *_fields(schema), ""]
         for name, shape in schema.get("$defs", {}).items():
