@@ -57,6 +57,7 @@ docs: setup
 	$(BIN)/python -m scripts.make_reference
 	$(BIN)/python -m scripts.make_rooms
 	$(BIN)/python -m scripts.make_states
+	$(BIN)/python -m scripts.make_checks
 	$(BIN)/python -m scripts.make_picture
 
 dist: setup

@@ -13,7 +13,7 @@ import pytest
 
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
-from scripts import make_reference, make_rooms, make_states
+from scripts import make_checks, make_reference, make_rooms, make_states
 from tests.repository.tree import ROOT, product_files, shown
 
 DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,6 +40,10 @@ def test_the_drawing_of_the_rooms_is_the_contract():
 def test_the_states_of_a_migration_are_the_table():
     assert make_states.PICTURE.read_text(encoding="utf-8") == make_states.picture(), REMEDY
     assert make_states.PAGE.read_text(encoding="utf-8") == make_states.page(), REMEDY
+
+
+def test_the_table_of_checks_is_that_of_their_rows():
+    assert make_checks.PAGE.read_text(encoding="utf-8") == make_checks.page(), REMEDY
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.name)
