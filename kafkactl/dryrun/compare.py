@@ -9,7 +9,7 @@ from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image.model import RECOVERING, Partition
+from kafkactl.metadata.image.model import LEADER_AT, RECOVERING, Partition
 from kafkactl.wording import counted, first_few
 
 Outcomes = Mapping[Key, Sequence[Partition]]  # where there is more than one
@@ -166,7 +166,7 @@ _MEANINGS = (
 def leaderless(controller: ActiveController) -> int:
     """How many partitions of the image have no leader."""
     return sum(
-        state[4] == NO_LEADER
+        state[LEADER_AT] == NO_LEADER
         for topic in controller.image.topics.values()
         for state in topic.partitions.states.values()
     )

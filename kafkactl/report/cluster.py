@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
 
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image.model import Image
-
-# Places of a PartitionState.
-_REPLICAS: Final = 0
-_ISR: Final = 1
-_LEADER: Final = 4
+from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT, Image
 
 
 @frozen
@@ -51,8 +45,8 @@ def cluster_of(image: Image) -> Cluster:
         states = topic.partitions.states.values()
         partitions += len(states)
         for state in states:
-            leaders[state[_LEADER]] += 1
-            shapes[state[_REPLICAS], state[_ISR]] += 1
+            leaders[state[LEADER_AT]] += 1
+            shapes[state[REPLICAS_AT], state[ISR_AT]] += 1
     replicas: Counter[int] = Counter()
     lagging: Counter[int] = Counter()
     for (held, isr), count in shapes.items():

@@ -18,11 +18,17 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Change, Counts
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image.model import LEADER_AT, Image, Partitions, PartitionState, Topic
+from kafkactl.metadata.image.model import (
+    DIRECTORIES_AT,
+    LEADER_AT,
+    LEADER_EPOCH_AT,
+    Image,
+    Partitions,
+    PartitionState,
+    Topic,
+)
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.values import Uuid
-
-_LEADER_EPOCH, _BEHIND_EPOCHS = 6, 8  # in a PartitionState
 
 
 class Member(NamedTuple):
@@ -60,7 +66,7 @@ class ShapedController(ActiveController):
         ids: dict[tuple[int, bool], Uuid] = {}
         for topic, number, state in whole.all_fields():
             settings = whole.settings(topic)
-            shape = settings, state[:_LEADER_EPOCH], state[_BEHIND_EPOCHS:]
+            shape = settings, state[:LEADER_EPOCH_AT], state[DIRECTORIES_AT:]
             key = known.get(shape)
             if key is None:
                 held = states.setdefault(settings, {})
@@ -204,5 +210,5 @@ class Spread:
 
 
 def _leader_epoch(state: Any) -> int:
-    found: int = state[_LEADER_EPOCH]
+    found: int = state[LEADER_EPOCH_AT]
     return found

@@ -22,7 +22,16 @@ from kafkactl.dryrun.controller.placed import placed
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image.model import Image, Partition, PartitionState, Topic, partition_of
+from kafkactl.metadata.image.model import (
+    DIRECTORIES_AT,
+    LEADER_EPOCH_AT,
+    REPLICAS_AT,
+    Image,
+    Partition,
+    PartitionState,
+    Topic,
+    partition_of,
+)
 
 MOST_SETS = 5_000_000
 Group: TypeAlias = tuple[int, ...]
@@ -106,7 +115,7 @@ def _parts(image: Image, facts: Facts, size: int) -> dict[Group, list[int]]:
     parts: dict[Group, list[int]] = {}
     for topic in image.topics.values():
         for state in topic.partitions.states.values():
-            replicas = state[0]
+            replicas = state[REPLICAS_AT]
             for group, harm in shapes.parts(topic, state):
                 key = tuple(sorted([replicas[at] for at in group]))
                 held = parts.get(key)
@@ -132,7 +141,7 @@ class _Shapes:
         """g(T) of one partition, for groups T of places of its live replicas, those that are not nothing."""
         settings = self._controller.settings(topic)
         # Epochs do not matter; the rest of the tuple does, ids and directories and all.
-        exact = (settings, state[:6], state[8:])
+        exact = (settings, state[:LEADER_EPOCH_AT], state[DIRECTORIES_AT:])
         found = self._of_state.get(exact)
         if found is None:
             found = self._of_state[exact] = self._of_shape(partition_of(state), settings)

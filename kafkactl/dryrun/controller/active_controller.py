@@ -19,9 +19,14 @@ from kafkactl.dryrun.controller.members import last_registration
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
+    ELR_AT,
+    ISR_AT,
+    LEADER_AT,
+    LEADER_EPOCH_AT,
     LOST,
     MIGRATING,
     RECOVERING,
+    REPLICAS_AT,
     UNASSIGNED,
     Broker,
     Image,
@@ -33,7 +38,6 @@ from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.values import Uuid
 
 Key: TypeAlias = tuple[Uuid, int]  # topic id, partition
-_ISR, _LEADER, _LEADER_EPOCH, _ELR = 1, 4, 6, 9  # places in a Partition, and in the tuple that stands for one
 
 
 class ActiveController:
@@ -121,14 +125,14 @@ class ActiveController:
             self._held = {}
             for topic, number, fields in self.all_fields():
                 key = topic.id, number
-                for one in dict.fromkeys((*fields[0], *fields[_ISR], *fields[_ELR])):
+                for one in dict.fromkeys((*fields[REPLICAS_AT], *fields[ISR_AT], *fields[ELR_AT])):
                     self._held.setdefault(one, []).append(key)
         return self._held.get(broker_id, [])
 
     def without_leader(self) -> list[Key]:
         """The partitions that have no leader, by topic name and number."""
         if self._leaderless is None:
-            self._leaderless = set(self.keys(lambda fields: fields[_LEADER] == NO_LEADER))
+            self._leaderless = set(self.keys(lambda fields: fields[LEADER_AT] == NO_LEADER))
         topics = self.image.topics
         return sorted(self._leaderless, key=lambda key: (topics[key[0]].name, key[1]))
 
@@ -151,8 +155,8 @@ class ActiveController:
 
     def _count(self, topic: Topic, fields: Any, by: int) -> None:
         assert self._tally is not None
-        in_sync, led = len(fields[_ISR]), fields[_LEADER] != NO_LEADER
-        enough = min(self.min_isr(topic), len(fields[0]))
+        in_sync, led = len(fields[ISR_AT]), fields[LEADER_AT] != NO_LEADER
+        enough = min(self.min_isr(topic), len(fields[REPLICAS_AT]))
         self._tally[0] += by
         self._tally[1] += by * (not led)
         self._tally[2] += by * (not led or in_sync < enough)
@@ -369,7 +373,7 @@ class ActiveController:
                 least, unclean = self.settings(self.image.topics[topic])
             isr = without(before.isr, *gone) if given is None else given
             # Directories by identity, for their hash is dear; `known` keeps them alive.
-            shape = before[:_LEADER_EPOCH], id(before.directories), before[_ELR:], isr, least, unclean
+            shape = before[:LEADER_EPOCH_AT], id(before.directories), before[ELR_AT:], isr, least, unclean
             found = known.get(shape)
             if found is None:
                 election = Election.UNCLEAN if unclean else Election.ONLINE

@@ -11,7 +11,17 @@ from collections.abc import Iterable, Sequence
 
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.errors import InputError
-from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED, Broker, Image
+from kafkactl.metadata.image.model import (
+    ELR_AT,
+    ISR_AT,
+    LAST_KNOWN_ELR_AT,
+    LOST,
+    MIGRATING,
+    REPLICAS_AT,
+    UNASSIGNED,
+    Broker,
+    Image,
+)
 from kafkactl.values import Uuid
 
 _NO_DIRECTORY = (UNASSIGNED, MIGRATING, LOST)
@@ -67,7 +77,7 @@ def _in_partitions(image: Image, wanted: Iterable[int]) -> set[int]:
     left, found = set(wanted), set()
     for topic in image.topics.values():
         for state in topic.partitions.states.values():
-            here = left.intersection((*state[0], *state[1], *state[9], *state[10]))
+            here = left.intersection((*state[REPLICAS_AT], *state[ISR_AT], *state[ELR_AT], *state[LAST_KNOWN_ELR_AT]))
             found |= here
             left -= here
             if not left:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kafkactl.dryrun.engine.columns import Body, Columns, Rows, body_of
-from kafkactl.metadata.image.model import PartitionState
+from kafkactl.metadata.image.model import DIRECTORIES_AT, LEADER_EPOCH_AT, PARTITION_EPOCH_AT, PartitionState
 from kafkactl.metadata.replay.columns.bytes import Array
 
 # In the order of `columns.Body.fields`, which is that of a PartitionState without the epochs.
@@ -148,16 +148,11 @@ def applied(state: PartitionState | None, patch: Patch, value: Callable[[int, in
     else:
         if state is None:
             raise ValueError("a patch of changes needs a partition")
-        old = (*state[:6], *state[8:])
-        epochs = state[6], state[7]
+        old = (*state[:LEADER_EPOCH_AT], *state[DIRECTORIES_AT:])
+        epochs = state[LEADER_EPOCH_AT], state[PARTITION_EPOCH_AT]
     new = [before if one is None else one for before, one in zip(old, given, strict=True)]
     leader_epoch, partition_epoch = epochs[0] + patch.leader_changes, epochs[1] + patch.changes
-    return (*new[:6], leader_epoch, partition_epoch, *new[6:])
-
-
-def cleared(state: PartitionState) -> PartitionState:
-    """After a ClearElrRecord that is about it (KIP-966)."""
-    return (*state[:7], state[7] + 1, state[8], (), ()) if state[9] or state[10] else state
+    return (*new[:LEADER_EPOCH_AT], leader_epoch, partition_epoch, *new[LEADER_EPOCH_AT:])
 
 
 def is_regular(patches: Iterable[Patch], *, known: bool) -> bool:

@@ -24,7 +24,16 @@ from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image
+from kafkactl.metadata.image.model import (
+    BROKER_CONFIG,
+    ELR_AT,
+    ISR_AT,
+    LAST_KNOWN_ELR_AT,
+    LEADER_AT,
+    REPLICAS_AT,
+    TOPIC_CONFIG,
+    Image,
+)
 from kafkactl.metadata.image.redact import redacted_configs
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.wording import first_few
@@ -212,7 +221,7 @@ def _records(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, st
 def _forgotten(before: Image, after: Image, facts: Facts) -> tuple[Change, ...]:
     """The partitions that lose their ELR or last known leader, those without a leader first."""
     old, new = ActiveController(before, facts), ActiveController(after, facts)
-    keys = old.keys(lambda fields: bool(fields[9] or fields[10]))
+    keys = old.keys(lambda fields: bool(fields[ELR_AT] or fields[LAST_KNOWN_ELR_AT]))
     found = [
         change_of(new, key, old.partition(key), new.partition(key))
         for key in keys
@@ -229,7 +238,7 @@ def _newly_under(before: ActiveController, after: ActiveController) -> list[str]
         if least <= was:
             continue
         for number, state in sorted(topic.partitions.states.items()):
-            if state[4] != NO_LEADER and was <= len(state[1]) < min(least, len(state[0])):
+            if state[LEADER_AT] != NO_LEADER and was <= len(state[ISR_AT]) < min(least, len(state[REPLICAS_AT])):
                 found.append(f"{topic.name}-{number}")
     return sorted(found)
 

@@ -20,7 +20,7 @@ from kafkactl.dryrun.scenario import Option, OptionsError, Reported, Scenario, S
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, note
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.model import Image, Partition
+from kafkactl.metadata.image.model import REPLICAS_AT, Image, Partition
 from kafkactl.wording import plural
 
 NAME: Final = "broker-loss"
@@ -107,7 +107,7 @@ def _outcomes(image: Image, facts: Facts, lost: Sequence[int]) -> dict[Key, Sequ
     """The ends of every partition that has two or more of the lost as replicas, where they differ."""
     start = ActiveController(image, facts)
     found: dict[Key, Sequence[Partition]] = {}
-    for key in start.keys(lambda fields: sum(one in lost for one in fields[0]) > 1):
+    for key in start.keys(lambda fields: sum(one in lost for one in fields[REPLICAS_AT]) > 1):
         partition = start.partition(key)
         ends = ends_of(
             partition,

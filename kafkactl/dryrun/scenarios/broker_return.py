@@ -20,7 +20,17 @@ from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image.model import MIGRATING, RECOVERING, UNASSIGNED, Image, Partition
+from kafkactl.metadata.image.model import (
+    ISR_AT,
+    LEADER_AT,
+    MIGRATING,
+    RECOVERING,
+    RECOVERY_AT,
+    REPLICAS_AT,
+    UNASSIGNED,
+    Image,
+    Partition,
+)
 from kafkactl.values import Uuid
 from kafkactl.wording import first_few
 
@@ -114,7 +124,9 @@ class _Ends:
         start, brokers = self._start, set(self._returns)
         if len(brokers) < 2 and not (brokers and (self._is_reported or self._starting)):
             return found, unclean
-        for key in start.keys(lambda fields: not start.is_active(fields[4]) or not brokers.isdisjoint(fields[1])):
+        for key in start.keys(
+            lambda fields: not start.is_active(fields[LEADER_AT]) or not brokers.isdisjoint(fields[ISR_AT])
+        ):
             ends = self._of(key)
             if len(ends) > 1:
                 found[key] = [one.partition for one in ends]
@@ -237,7 +249,7 @@ def _still_leaderless(
     controller: ActiveController, back: Sequence[int], outcomes: Mapping[Key, Sequence[Partition]]
 ) -> Iterator[Finding]:
     brokers = set(back)
-    keys = controller.keys(lambda fields: fields[4] < 0 and not brokers.isdisjoint(fields[0]))
+    keys = controller.keys(lambda fields: fields[LEADER_AT] < 0 and not brokers.isdisjoint(fields[REPLICAS_AT]))
     may = [key for key, ends in outcomes.items() if any(one.leader < 0 for one in ends)]
     keys = list(dict.fromkeys((*keys, *may)))
     if not keys:
@@ -258,7 +270,11 @@ def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[F
     """RF 1: nothing ever takes the mark away, and it means nothing there."""
     brokers = set(back)
     keys = controller.keys(
-        lambda fields: len(fields[0]) == 1 and fields[5] == RECOVERING and not brokers.isdisjoint(fields[0])
+        lambda fields: (
+            len(fields[REPLICAS_AT]) == 1
+            and fields[RECOVERY_AT] == RECOVERING
+            and not brokers.isdisjoint(fields[REPLICAS_AT])
+        )
     )
     if keys:
         names = controller.names(keys)

@@ -18,7 +18,7 @@ from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.image.model import REPLICAS_AT, Image
 from kafkactl.wording import first_few
 
 NAME: Final = "unregister-broker"
@@ -73,7 +73,7 @@ def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding
             "following anything; it never registers again and ends only five minutes after SIGTERM",
             "Stop the broker first; where it has happened, kill it (SIGKILL) and start it again.",
         )
-    held = controller.keys(lambda fields: broker_id in fields[0])
+    held = controller.keys(lambda fields: broker_id in fields[REPLICAS_AT])
     if held:
         names = controller.names(held)
         yield note(

@@ -13,7 +13,22 @@ from typing import Final, NamedTuple
 
 from kafkactl.findings import Finding, Severity
 from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, NO_LEADER, ZkMigrationState
-from kafkactl.metadata.image.model import LOST, RECOVERING, TOPIC_CONFIG, Broker, Image, PartitionState
+from kafkactl.metadata.image.model import (
+    ADDING_AT,
+    DIRECTORIES_AT,
+    ELR_AT,
+    ISR_AT,
+    LAST_KNOWN_ELR_AT,
+    LEADER_AT,
+    LOST,
+    RECOVERING,
+    RECOVERY_AT,
+    REPLICAS_AT,
+    TOPIC_CONFIG,
+    Broker,
+    Image,
+    PartitionState,
+)
 from kafkactl.values import Uuid
 
 SHOWN = 20
@@ -104,7 +119,7 @@ def _judged(image: Image, state: PartitionState) -> Iterator[_Words]:
 
 
 def _membership(_image: Image, state: PartitionState) -> Iterator[_Words]:
-    replicas, isr, removing, adding = state[:4]
+    replicas, isr, removing, adding = state[:LEADER_AT]
     if not set(isr) <= set(replicas):
         text = f"the ISR {_shown(isr)} has a broker that is not among the replicas {_shown(replicas)}"
         yield _Words("isr-not-in-replicas", Severity.WARNING, text)
@@ -116,7 +131,7 @@ def _membership(_image: Image, state: PartitionState) -> Iterator[_Words]:
 
 
 def _leadership(_image: Image, state: PartitionState) -> Iterator[_Words]:
-    isr, leader, elr, last_known = state[1], state[4], state[9], state[10]
+    isr, leader, elr, last_known = state[ISR_AT], state[LEADER_AT], state[ELR_AT], state[LAST_KNOWN_ELR_AT]
     if leader != NO_LEADER and leader not in isr:
         text = f"the leader {leader} is not in the ISR {_shown(isr)}"
         yield _Words("leader-not-in-isr", Severity.WARNING, text)
@@ -125,13 +140,13 @@ def _leadership(_image: Image, state: PartitionState) -> Iterator[_Words]:
         yield _Words("stranded-partition", Severity.WARNING, text)
     elif leader == NO_LEADER:
         yield _Words("leaderless-partition", Severity.WARNING, f"no leader; ISR {_shown(isr)}, ELR {_shown(elr)}")
-    if state[5] == RECOVERING and leader != NO_LEADER and len(isr) > 1:
+    if state[RECOVERY_AT] == RECOVERING and leader != NO_LEADER and len(isr) > 1:
         text = f"the leader {leader} recovers from an unclean election, and others are in sync with it already"
         yield _Words("recovering-with-isr", Severity.INFO, text)
 
 
 def _elr(image: Image, state: PartitionState) -> Iterator[_Words]:
-    isr, elr, last_known = state[1], state[9], state[10]
+    isr, elr, last_known = state[ISR_AT], state[ELR_AT], state[LAST_KNOWN_ELR_AT]
     if set(isr) & set(elr):
         text = f"a broker is both in the ISR {_shown(isr)} and in the ELR {_shown(elr)}"
         yield _Words("elr-overlaps-isr", Severity.WARNING, text)
@@ -141,7 +156,7 @@ def _elr(image: Image, state: PartitionState) -> Iterator[_Words]:
 
 
 def _brokers(image: Image, state: PartitionState) -> Iterator[_Words]:
-    replicas, adding = state[0], state[3]
+    replicas, adding = state[REPLICAS_AT], state[ADDING_AT]
     missing = [one for one in replicas if one not in image.brokers]
     if missing:
         yield _Words(
@@ -155,7 +170,7 @@ def _brokers(image: Image, state: PartitionState) -> Iterator[_Words]:
 
 def _directories(image: Image, state: PartitionState) -> Iterator[_Words]:
     """A replica is offline where its directory is lost, or is none of those that its broker told of (KIP-858)."""
-    replicas, raw = state[0], state[8]
+    replicas, raw = state[REPLICAS_AT], state[DIRECTORIES_AT]
     for at, replica in enumerate(replicas):
         broker = image.brokers.get(replica)
         if broker is not None and _is_offline(broker, raw[16 * at : 16 * at + 16]):

@@ -74,8 +74,18 @@ PartitionState: TypeAlias = tuple[
     tuple[int, ...],
     tuple[int, ...],
 ]
+# The place of each field in it.
+REPLICAS_AT: Final = 0
+ISR_AT: Final = 1
+REMOVING_AT: Final = 2
+ADDING_AT: Final = 3
 LEADER_AT: Final = 4
+RECOVERY_AT: Final = 5
+LEADER_EPOCH_AT: Final = 6
+PARTITION_EPOCH_AT: Final = 7
 DIRECTORIES_AT: Final = 8
+ELR_AT: Final = 9
+LAST_KNOWN_ELR_AT: Final = 10
 
 
 def partition_of(state: PartitionState) -> Partition:
@@ -89,6 +99,15 @@ def state_of(partition: Partition) -> PartitionState:
     """The state that stands for a partition."""
     raw = b"".join(one.raw for one in partition.directories)
     return (*partition[:DIRECTORIES_AT], raw, *partition[DIRECTORIES_AT + 1 :])  # type: ignore[return-value]
+
+
+def cleared(state: PartitionState) -> PartitionState:
+    """The state after a ClearElrRecord that is about it (KIP-966): one that has something to clear changes, and its
+    partition epoch with it."""
+    replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = state
+    if not (elr or last_known):
+        return state
+    return replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch + 1, directories, (), ()
 
 
 class Partitions(Mapping[int, Partition]):

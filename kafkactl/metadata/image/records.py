@@ -13,7 +13,17 @@ from typing import Any, Final, NamedTuple
 
 from kafkactl.findings import Finding, Severity
 from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, LAST_LEVEL_BEFORE_4_0, METADATA_VERSION
-from kafkactl.metadata.image.model import Acl, Broker, Controller, Image, PartitionState, Topic
+from kafkactl.metadata.image.model import (
+    DIRECTORIES_AT,
+    ELR_AT,
+    LAST_KNOWN_ELR_AT,
+    Acl,
+    Broker,
+    Controller,
+    Image,
+    PartitionState,
+    Topic,
+)
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.schema.definitions import message
 from kafkactl.schema.record_versions import first_level_with, parts, record_version
@@ -77,7 +87,7 @@ def losses(image: Image, level: Level) -> tuple[Finding, ...]:
         words.append("the state of the ZooKeeper migration, which Kafka 4.0 and later forget")
     if not level.writes_zk_state and KRAFT_VERSION in image.features:
         words.append("the FeatureLevelRecord of kraft.version, which Kafka 4.0 and later forget")
-    if not level.writes_elr and any(state[9] or state[10] for state in _states(image)):
+    if not level.writes_elr and any(state[ELR_AT] or state[LAST_KNOWN_ELR_AT] for state in _states(image)):
         words.append("eligible leader replicas, whose feature is off or not known at this level")
     if image.transaction is not None:
         words.append(f"the transaction that began at offset {image.transaction.begin_offset} and has not ended")
@@ -265,6 +275,6 @@ _HELD: Final[Mapping[str, Callable[[Image], bool]]] = {
     "delegation-tokens": lambda image: bool(image.delegation_tokens),
     "controllers": lambda image: bool(image.controllers),
     "broker-directories": lambda image: any(one.directories for one in image.brokers.values()),
-    "replica-directories": lambda image: any(any(state[8]) for state in _states(image)),
+    "replica-directories": lambda image: any(any(state[DIRECTORIES_AT]) for state in _states(image)),
     "cordoned": lambda image: any(one.cordoned is not None for one in image.brokers.values()),
 }

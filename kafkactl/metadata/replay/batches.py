@@ -17,7 +17,7 @@ from typing import Any, Final
 from kafkactl.errors import DecodeError
 from kafkactl.findings import Severity
 from kafkactl.kafka_names import METADATA_VERSION
-from kafkactl.metadata.image.model import EMPTY, Image, PartitionState
+from kafkactl.metadata.image.model import EMPTY, LEADER_EPOCH_AT, PARTITION_EPOCH_AT, Image, PartitionState
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay, Replaying
@@ -364,7 +364,8 @@ class _Known:
         found = self._wholes.get(whole)
         if found is None:
             found = self._new_partition(data, start, end)
-            if found is not None and not found[6] and not found[7]:  # as made, many are alike
+            # As made, many are alike.
+            if found is not None and not found[LEADER_EPOCH_AT] and not found[PARTITION_EPOCH_AT]:
                 _remember(self._wholes, whole, found)
         return found
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkactl.findings import Severity
-from kafkactl.metadata.image.model import MIGRATING, TOPIC_CONFIG, PartitionState
+from kafkactl.metadata.image.model import (
+    ELR_AT,
+    LAST_KNOWN_ELR_AT,
+    MIGRATING,
+    TOPIC_CONFIG,
+    PartitionState,
+    cleared,
+)
 from kafkactl.metadata.replay.state import ContradictionError, State, TopicState
 from kafkactl.protocol.codec import Message
 from kafkactl.values import Uuid
@@ -79,27 +86,28 @@ def change_partition(state: State, data: Message) -> None:
 
 def merged(state: State, old: PartitionState, data: Message, topic: str) -> PartitionState:
     """The partition after a PartitionChangeRecord."""
+    before, isr, removing, adding, led_by, recovering, leader_epoch, epoch, directories, elr, last_known = old
     number = data["PartitionId"]
-    replicas = old[0] if data["Replicas"] is None else state.ids(data["Replicas"])
+    replicas = before if data["Replicas"] is None else state.ids(data["Replicas"])
     leader, recovery = data["Leader"], data["LeaderRecoveryState"]
     if recovery != RECOVERY_STATE_STAYS:
         _check_recovery_state(recovery, topic, number)
-    changed, directories = data["Directories"], old[8]
-    if changed is not None or replicas is not old[0]:
-        uuids = _uuids(old[8]) if changed is None else changed
+    changed = data["Directories"]
+    if changed is not None or replicas is not before:
+        uuids = _uuids(directories) if changed is None else changed
         directories = directories_for(state, uuids, len(replicas), topic, number)
     return (
         replicas,
-        old[1] if data["Isr"] is None else state.ids(data["Isr"]),
-        old[2] if data["RemovingReplicas"] is None else state.ids(data["RemovingReplicas"]),
-        old[3] if data["AddingReplicas"] is None else state.ids(data["AddingReplicas"]),
-        old[4] if leader == LEADER_STAYS else leader,
-        old[5] if recovery == RECOVERY_STATE_STAYS else recovery,
-        old[6] if leader == LEADER_STAYS else old[6] + 1,
-        old[7] + 1,
+        isr if data["Isr"] is None else state.ids(data["Isr"]),
+        removing if data["RemovingReplicas"] is None else state.ids(data["RemovingReplicas"]),
+        adding if data["AddingReplicas"] is None else state.ids(data["AddingReplicas"]),
+        led_by if leader == LEADER_STAYS else leader,
+        recovering if recovery == RECOVERY_STATE_STAYS else recovery,
+        leader_epoch if leader == LEADER_STAYS else leader_epoch + 1,
+        epoch + 1,
         directories,
-        old[9] if data["EligibleLeaderReplicas"] is None else state.ids(data["EligibleLeaderReplicas"]),
-        old[10] if data["LastKnownElr"] is None else state.ids(data["LastKnownElr"]),
+        elr if data["EligibleLeaderReplicas"] is None else state.ids(data["EligibleLeaderReplicas"]),
+        last_known if data["LastKnownElr"] is None else state.ids(data["LastKnownElr"]),
     )
 
 
@@ -129,7 +137,7 @@ def clear_elr(state: State, data: Message) -> None:
 def _clear_topic(topic: TopicState) -> None:
     """Only a partition that has something to clear changes, and its partition epoch with it."""
     changed = {
-        number: (*old[:7], old[7] + 1, old[8], (), ()) for number, old in topic.partitions.items() if old[9] or old[10]
+        number: cleared(old) for number, old in topic.partitions.items() if old[ELR_AT] or old[LAST_KNOWN_ELR_AT]
     }
     if changed:
         topic.own().update(changed)

@@ -16,7 +16,7 @@ from kafkactl.dryrun.controller.facts import Facts, facts_of
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose
 from kafkactl.dryrun.scenarios.broker_return import come_back
 from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart
-from kafkactl.metadata.image.model import Image, Partitions, Topic
+from kafkactl.metadata.image.model import DIRECTORIES_AT, LEADER_EPOCH_AT, PARTITION_EPOCH_AT, Image, Partitions, Topic
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import replay_runs
 from tests.dryrun.clusters import clusters, uuid
@@ -71,7 +71,12 @@ def more(image: Image, times: int) -> Image:
     for number, topic in enumerate(image.topics.values()):
         for copy in range(times):
             states = {
-                at + copy_of * len(topic.partitions): (*state[:6], state[6] + copy, state[7] + at, *state[8:])
+                at + copy_of * len(topic.partitions): (
+                    *state[:LEADER_EPOCH_AT],
+                    state[LEADER_EPOCH_AT] + copy,
+                    state[PARTITION_EPOCH_AT] + at,
+                    *state[DIRECTORIES_AT:],
+                )
                 for copy_of in range(2)
                 for at, state in topic.partitions.states.items()
             }

@@ -12,7 +12,7 @@ import numpy as np
 from kafkactl.dryrun.engine.columns import BATCH, Body, body_of
 from kafkactl.dryrun.engine.local import Loaded, Start
 from kafkactl.dryrun.engine.outline import outline_of
-from kafkactl.dryrun.engine.patches import FIELDS, Patch, applied, cleared, is_regular, unpacked
+from kafkactl.dryrun.engine.patches import FIELDS, Patch, applied, is_regular, unpacked
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.found import Found, Patches
 from kafkactl.dryrun.engine.spark.pack import (
@@ -30,7 +30,7 @@ from kafkactl.dryrun.engine.spark.pack import (
 from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Played, Row, planned
 from kafkactl.dryrun.engine.spark.read import bytes_of
 from kafkactl.errors import DecodeError, FailedError
-from kafkactl.metadata.image.model import PartitionState
+from kafkactl.metadata.image.model import PartitionState, cleared
 from kafkactl.metadata.replay.batches import BatchReplaying
 from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.protocol.record_batch import decode_header, decode_records

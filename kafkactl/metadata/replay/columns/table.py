@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kafkactl.metadata.image.model import PartitionState
+from kafkactl.metadata.image.model import DIRECTORIES_AT, PartitionState
 from kafkactl.metadata.replay.columns.bytes import Array, ByteNumbers
 from kafkactl.metadata.replay.columns.meaning import Meanings
 from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, ColumnTopics, Rows
@@ -136,7 +136,7 @@ class PartitionTable:
             getattr(self, name)[rows] = [self._meanings.list_number(one) for one in fields[at]]
         for name, at in PLAIN.items():
             getattr(self, name)[rows] = fields[at]
-        self.directories[rows] = [self._meanings.directory_number(one) for one in fields[8]]
+        self.directories[rows] = [self._meanings.directory_number(one) for one in fields[DIRECTORIES_AT]]
         self.present[rows] = True
 
     def states(self, rows: Any) -> list[PartitionState]:

@@ -13,13 +13,42 @@ from typing import Any, Final
 import numpy as np
 
 from kafkactl.metadata.image.json import Renders, partition_texts, topics_text
-from kafkactl.metadata.image.model import PackedTopics, Partitions, PartitionState, Topic
+from kafkactl.metadata.image.model import (
+    ADDING_AT,
+    DIRECTORIES_AT,
+    ELR_AT,
+    ISR_AT,
+    LAST_KNOWN_ELR_AT,
+    LEADER_AT,
+    LEADER_EPOCH_AT,
+    PARTITION_EPOCH_AT,
+    RECOVERY_AT,
+    REMOVING_AT,
+    REPLICAS_AT,
+    PackedTopics,
+    Partition,
+    Partitions,
+    PartitionState,
+    Topic,
+)
 from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.values import Uuid
 
 # The columns, by the field of a PartitionState that they are: numbers of lists, of directory lists, and plain ones.
-LISTS: Final = {"replicas": 0, "isr": 1, "removing": 2, "adding": 3, "elr": 9, "last_known": 10}
-PLAIN: Final = {"leader": 4, "recovery": 5, "leader_epoch": 6, "epoch": 7}
+LISTS: Final = {
+    "replicas": REPLICAS_AT,
+    "isr": ISR_AT,
+    "removing": REMOVING_AT,
+    "adding": ADDING_AT,
+    "elr": ELR_AT,
+    "last_known": LAST_KNOWN_ELR_AT,
+}
+PLAIN: Final = {
+    "leader": LEADER_AT,
+    "recovery": RECOVERY_AT,
+    "leader_epoch": LEADER_EPOCH_AT,
+    "epoch": PARTITION_EPOCH_AT,
+}
 DIRECTORIES: Final = "directories"
 _AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
 
@@ -59,12 +88,12 @@ class Rows:
 
     def _fields(self, rows: Any, lists: Array, directories: Array) -> list[list[Any]]:
         """Column by column, in the order of a PartitionState."""
-        fields: list[list[Any]] = [[]] * 11
+        fields: list[list[Any]] = [[]] * len(Partition._fields)
         for name, at in LISTS.items():
             fields[at] = lists[self.columns[name][rows]].tolist()
         for name, at in PLAIN.items():
             fields[at] = self.columns[name][rows].tolist()
-        fields[8] = directories[self.columns[DIRECTORIES][rows]].tolist()
+        fields[DIRECTORIES_AT] = directories[self.columns[DIRECTORIES][rows]].tolist()
         return fields
 
 
