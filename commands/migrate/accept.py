@@ -23,11 +23,10 @@ def refuse_unknown_findings(accepted: Iterable[str]) -> None:
     """Raises click.BadOptionUsage for an id or number that no finding has, or that several findings share."""
     if not accepted:
         return
-    from kafkactl.migration.checks.numbers import UNKNOWN_ID, ids_of, meanings
-    from kafkactl.schema.explanations import explanations, renamed_ids
+    from kafkactl.operations.migrate.checking import UNKNOWN_ID, accept_names, ids_of, meanings
 
     numbers = meanings()
-    ids = explanations().keys() | renamed_ids().keys() - {UNKNOWN_ID}
+    ids = accept_names()
     for name in (word.partition("@")[0] for word in accepted):
         if name in numbers or name in ids:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,11 +20,6 @@ from kafkactl.commands.migrate.options import (
 )
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
-
-if TYPE_CHECKING:
-    from kafkactl.findings import Finding
-    from kafkactl.migration.inventory import Inventory
-    from kafkactl.migration.observed.observation import Observation
 
 
 @leaf_command(
@@ -49,60 +44,25 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     7 if something stops the migration; each warning and unknown has to be accepted by its own name
     (--accept) before a step is taken; `passes` shows whether any is left.
     """
-    from kafkactl.findings import Severity, blockers
-    from kafkactl.migration.checks.numbers import UNKNOWN_ID, accept_word
-    from kafkactl.migration.checks.registry import check, open_questions
-    from kafkactl.migration.state.evidence import evidence_of
-    from kafkactl.migration.state.table import situation_of
+    from kafkactl.operations.migrate.checking import check
 
     refuse_unknown_findings(accepted)
     inventory = None if source.inventory is None else open_inventory(source)
     if inventory is not None:
-        refuse_unknown_nodes(accepted, [one.name for one in inventory.nodes])
+        refuse_unknown_nodes(accepted, [node.name for node in inventory.nodes])
     observation = open_observation(source)
     if inventory is None:
-        refuse_unknown_nodes(accepted, [one.name for one in observation.nodes])
-    evidence = evidence_of(observation)
-    edited = () if source.observation is not None else _edited(inventory, observation)
-    found = (*edited, *check(observation, accepted=frozenset(accepted), evidence=evidence))
-    asked = open_questions(found)
-    state = situation_of(evidence).state
-    counts = {
-        "blocker": len(blockers(found)),
-        "warning": sum(one.id != UNKNOWN_ID for one in asked),
-        "unknown": sum(one.id == UNKNOWN_ID for one in asked),
-        "info": sum(one.severity is Severity.INFO for one in found),
-    }
-    lacking = code_without_evidence(source, observation, state)
+        refuse_unknown_nodes(accepted, [node.name for node in observation.nodes])
+    found = check(observation, accepted=accepted, inventory=None if source.observation is not None else inventory)
+    lacking = code_without_evidence(source, found.lacks)
+    code = exit_codes.DONE if lacking is None else lacking
     emit(
         "migrate.check",
-        {
-            "state": state.value,
-            "state_words": state.words,
-            "time_ms": observation.time_ms,
-            "passes": lacking is None and not blockers(found) and not asked,
-            "too_little_seen": lacking is not None,
-            "counts": counts,
-            "open": sorted({accept_word(one) for one in asked}),
-            "accepted": sorted(accepted),
-            "findings": found,
-        },
+        found.to_dict(),
         render=_show,
-        exit_code=exit_codes.PROBLEMS_FOUND if blockers(found) else exit_codes.DONE if lacking is None else lacking,
+        exit_code=exit_codes.PROBLEMS_FOUND if found.has_problems else code,
         listing="findings",
     )
-
-
-def _edited(inventory: Inventory | None, observation: Observation) -> tuple[Finding, ...]:
-    """Files that were edited since the driver read or wrote them; only where its journal is at hand.
-
-    A saved file, without its comments and secrets, differs from the one on the node: only a live look is compared.
-    """
-    from kafkactl.adapters.migration.journal_view import look_into_journal
-    from kafkactl.migration.driver.files import hand_edit_findings
-
-    journal = None if inventory is None else look_into_journal(None, inventory)
-    return () if inventory is None or journal is None else hand_edit_findings(inventory, journal, observation)
 
 
 # --- for people -----------------------------------------------------------------------------------------------------

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.migrate.options import ObservationArguments, observation_options, open_captured
+from kafkactl.commands.migrate.options import ObservationArguments, observation_options, open_observation
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import counted
-
-if TYPE_CHECKING:
-    from kafkactl.findings import Finding
-    from kafkactl.migration.compare.case import Difference, Unknown
-    from kafkactl.migration.compare.comparison import Comparison
-    from kafkactl.migration.observed.observation import Observation
 
 _IN_JSON = 1000
 _SHOWN = 40
@@ -56,123 +50,17 @@ def command(*, source: ObservationArguments, before: str | None, kafka_version: 
     Topics, partitions, configs, quotas, SCRAM credentials, ACLs, tokens, producer ids, brokers and
     release. A difference that nothing explains ends with exit code 7, and is a reason not to go on.
     """
-    from kafkactl.adapters.migration.saved import observation_from
-    from kafkactl.findings import blockers
-    from kafkactl.migration.compare.comparison import compare_observation
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.operations.migrate.comparing import compare
 
-    observation = observation_from(open_captured(source))
-    comparison = compare_observation(observation)
-    copy = None if before is None else _copy(observation, before, kafka_version)
-    findings = [*comparison.findings, *(copy[1] if copy else ()), *observation.findings]
-    wrong = bool(comparison.unexplained or blockers(findings) or (copy and _unexplained(copy[0])))
+    observation = open_observation(source)
+    found = compare(observation, before=before, kafka_version=kafka_version)
     lacks_zookeeper = source.observation is None and observation.tree is None
     nothing = exit_codes.UNREACHABLE if lacks_zookeeper else exit_codes.UNKNOWN
-    code = exit_codes.PROBLEMS_FOUND if wrong else exit_codes.DONE if comparison.compared else nothing
-    emit(
-        "migrate.compare",
-        {
-            **_answer(comparison, observation),
-            "copy": copy and _copy_answer(copy[0]),
-            "copy_unknown": _unknown(copy[2]) if copy else [],
-            "findings": findings,
-        },
-        render=_show,
-        exit_code=code,
-        listing="differences",
-    )
-
-
-def _answer(comparison: Comparison, observation: Observation) -> dict[str, Any]:
-    from kafkactl.migration.compare.comparison import phase_facts
-
-    log = observation.log
-    return {
-        "phase": comparison.phase.value,
-        "compared": comparison.compared,
-        "time_ms": observation.time_ms,
-        "last_offset": None if log is None else log.last_offset,
-        "mirror_offset": phase_facts(observation).migration_offset,
-        "counts": comparison.counts,
-        "unexplained": len(comparison.unexplained),
-        **_bounded(comparison.differences),
-        "unknown": _unknown(comparison.unknown),
-    }
-
-
-def _bounded(differences: tuple[Difference, ...]) -> dict[str, Any]:
-    """The unexplained ones first; all of them only where each has a line of its own."""
-    from kafkactl.commands.framework.settings import current_settings
-
-    shown = differences if current_settings().output == "jsonl" else differences[:_IN_JSON]
-    return {"differences_total": len(differences), "differences": [one.to_dict() for one in shown]}
-
-
-# --- the copy against its prediction --------------------------------------------------------------------------------
-
-
-def _copy(
-    observation: Observation, before: str, kafka_version: str | None
-) -> tuple[tuple[Difference, ...], tuple[Finding, ...], tuple[Unknown, ...]]:
-    """Differences between the prediction and the copy, and what is not known of them. Raises InputError where one of
-    the two is not known at all.
-    """
-    from kafkactl.errors import InputError
-    from kafkactl.migration.compare.comparison import encoder_secrets
-    from kafkactl.migration.compare.copy import copy_compared, copy_findings
-    from kafkactl.migration.copy.rules import copy_rules
-
-    log = observation.log
-    if log is None or not log.copy_records or log.copy_end is None:
-        raise InputError(
-            "the metadata log of the observation holds no copy of ZooKeeper that was ended",
-            id="no-copy-in-log",
-            next_step="Compare without --before, or observe again before the log is cut behind a snapshot.",
-        )
-    rules = copy_rules(_version(observation, kafka_version))
-    secrets = encoder_secrets(observation.nodes)
-    found, unknown = copy_compared(_tree_before(before), log.copy_records, rules, secrets=secrets)
-    return found, copy_findings(found), unknown
-
-
-def _version(observation: Observation, named: str | None) -> Any:
-    """The release of the controllers; the last one with ZooKeeper where nobody says it."""
-    from kafkactl.features.catalog.releases import find_release
-
-    known = [one.kafka_version for one in observation.controllers if one.kafka_version]
-    return find_release(named or (known[0] if known else "3.9")).version
-
-
-def _tree_before(path: str) -> Any:
-    from pathlib import Path
-
-    from kafkactl.adapters.files.input_files import InputKind, read_input
-    from kafkactl.adapters.migration.saved import ZNODES
-    from kafkactl.errors import InputError
-    from kafkactl.migration.zktree.parse import parse_saved_tree
-
-    file = Path(path)
-    if file.is_dir():
-        file = next((file / name for name in ZNODES if (file / name).exists()), file / ZNODES[0])
-    tree, findings = parse_saved_tree(read_input(file, "saved tree", InputKind.SAVED_TREE), file=str(file))
-    for one in findings:  # from a part of a tree only a part of the copy can be foretold
-        raise InputError(f"{one.subject}: {one.message}", id=one.id, next_step=one.next_step)
-    return tree
-
-
-def _unexplained(differences: tuple[Difference, ...]) -> int:
-    return sum(one.explained is None for one in differences)
-
-
-def _unknown(unknown: tuple[Unknown, ...]) -> list[dict[str, str]]:
-    return [{"entity": one.entity, "key": one.key, "reason": one.reason} for one in unknown[:_IN_JSON]]
-
-
-def _copy_answer(differences: tuple[Difference, ...]) -> dict[str, Any]:
-    return {
-        "unexplained": _unexplained(differences),
-        "differences_total": len(differences),
-        "differences": [one.to_dict() for one in sorted(differences, key=lambda one: one.explained or "")[:_IN_JSON]],
-    }
+    code = exit_codes.PROBLEMS_FOUND if found.has_problems else exit_codes.DONE if found.is_compared else nothing
+    # All of them only where each has a line of its own.
+    answer = found.to_dict(most=None if current_settings().output == "jsonl" else _IN_JSON)
+    emit("migrate.compare", answer, render=_show, exit_code=code, listing="differences")
 
 
 # --- for people -----------------------------------------------------------------------------------------------------

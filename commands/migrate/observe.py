@@ -34,52 +34,19 @@ def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
     all could be seen, nothing is saved. `status`, `check`, `compare`, `plan` and `rollback --dry-run` take
     the folder in place of the cluster. Brokers on ZooKeeper log one error each: they hang up on DescribeQuorum.
     """
-    from kafkactl.adapters.migration.observe import observe
-    from kafkactl.adapters.migration.save import check_free, save_observation
-    from kafkactl.adapters.migration.saved import observation_from
     from kafkactl.commands.migrate.options import time_for_nodes_ms
+    from kafkactl.operations.migrate.observing import save_observation
 
     if inventory is None:
         raise click.UsageError("Missing option '--inventory'.")
-    read = read_inventory(inventory)
-    check_free(Path(out))
-    captured = observe(read, timeout_ms=time_for_nodes_ms())
-    observation = observation_from(captured)
-    is_something = captured.znodes is not None or any(one.alive for one in captured.raw.nodes) or bool(captured.logs)
-    if is_something:
-        save_observation(out, captured, include_secrets=include_secrets)
-    answer = {
-        "folder": out if is_something else None,
-        "include_secrets": include_secrets,
-        "time_ms": observation.time_ms,
-        "zookeeper": {
-            "connect": observation.connect,
-            "chroot": observation.chroot,
-            "znodes": None if observation.tree is None else len(observation.tree.znodes),
-        },
-        "nodes": [
-            {
-                "id": one.id,
-                "role": one.role,
-                "alive": one.alive,
-                "kafka_version": one.kafka_version,
-                "mode": one.mode,
-                "config": one.config_text is not None,
-                "metrics": one.metrics is not None,
-            }
-            for one in observation.nodes
-        ],
-        "logs": [
-            {"id": id, "first_offset": log.first_offset, "last_offset": log.last_offset, "epoch": log.epoch}
-            for id, log in observation.logs.items()
-        ],
-        "findings": observation.findings,
-    }
+    saved = save_observation(
+        read_inventory(inventory), out, include_secrets=include_secrets, timeout_ms=time_for_nodes_ms()
+    )
     emit(
         "migrate.observe",
-        answer,
+        saved.to_dict(),
         render=_show,
-        exit_code=exit_codes.DONE if is_something else exit_codes.UNREACHABLE,
+        exit_code=exit_codes.UNREACHABLE if saved.folder is None else exit_codes.DONE,
     )
 
 

@@ -18,10 +18,9 @@ from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import ConnectionOption
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.migration.saved import Captured
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observed.observation import Observation
-    from kafkactl.migration.state.names import State
+    from kafkactl.operations.migrate.observing import Lacking
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # The nodes are given up before the command is, so that it can still say who did not answer.
@@ -58,61 +57,27 @@ def open_observation(source: ObservationArguments) -> Observation:
 
     Raises InputError `observation-or-inventory-missing`, and those of the folder, the inventory and its files.
     """
-    from kafkactl.adapters.migration.saved import observation_from
-
-    return observation_from(open_captured(source))
-
-
-def open_captured(source: ObservationArguments) -> Captured:
-    """The same before anything is made of its logs, for what has to read them in another way. Raises as above."""
-    from kafkactl.adapters.migration.saved import load_captured
+    from kafkactl.operations.migrate.observing import load_observation, observe
 
     if source.observation is not None:
-        return load_captured(source.observation)
-    from kafkactl.adapters.migration.observe import observe
-
+        return load_observation(source.observation)
     inventory = open_inventory(source)
     if inventory is None:
         raise _nothing_named()
-    # What a broker on ZooKeeper hangs up on is an error in its log, and tells nothing that ApiVersions does not.
-    captured = observe(inventory, timeout_ms=time_for_nodes_ms(), asks_zookeeper_brokers=False)
-    if captured.znodes is None and not captured.logs and not any(one.alive for one in captured.raw.nodes):
-        raise _nothing_reached(captured)
-    return captured
+    return observe(inventory, timeout_ms=time_for_nodes_ms())
 
 
-def _nothing_reached(captured: Captured) -> Exception:
-    """Neither ZooKeeper nor a node: there is no answer, and the first reason of each is what can be told."""
-    from kafkactl.errors import UnreachableError
-
-    findings = [*captured.raw.findings, *captured.findings]
-    reasons = [f"{one.subject}: {one.message}" for one in findings if one.id in _NOT_MET]
-    return UnreachableError(
-        "nothing of the cluster was reached: " + "; ".join(reasons),
-        id="nothing-of-the-cluster-reached",
-        next_step="Compare the addresses in the inventory with the nodes' `listeners`, and see that this machine "
-        "reaches them. `kafkactl migrate observe` on one that does saves what can be looked at here.",
-    )
-
-
-_NOT_MET = frozenset({"zookeeper-not-observed", "node-not-observed", "node-of-another-role"})
-
-
-def code_without_evidence(source: ObservationArguments, observation: Observation, state: State) -> int | None:
+def code_without_evidence(source: ObservationArguments, lacks: Lacking | None) -> int | None:
     """The exit code where too little was seen to answer with: 4 where ZooKeeper could not be reached now, 6 where the
     observation does not hold it; None where there is enough.
-
-    Until the migration is final, nothing can be said of it without ZooKeeper.
     """
     from kafkactl.commands.framework import exit_codes
-    from kafkactl.migration.state.names import State
+    from kafkactl.operations.migrate.observing import Lacking
 
-    needs_zookeeper = state not in (State.M10, State.M11, State.BORN_IN_KRAFT)
-    if needs_zookeeper and observation.tree is None:
-        return exit_codes.UNREACHABLE if source.observation is None else exit_codes.UNKNOWN
-    if observation.tree is not None or observation.logs or any(one.alive for one in observation.nodes):
+    if lacks is None:
         return None
-    return exit_codes.UNKNOWN
+    is_live = source.observation is None
+    return exit_codes.UNREACHABLE if is_live and lacks is Lacking.ZOOKEEPER else exit_codes.UNKNOWN
 
 
 def time_for_nodes_ms() -> float:
@@ -139,16 +104,10 @@ def read_inventory(path: str) -> Inventory:
 
     Raises InventoryError, InputError `input-file-unreadable`, RefusedError where the operator is strict.
     """
-    from pathlib import Path
-
-    from kafkactl.adapters.files.input_files import InputKind, read_input
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.migration.inventory import parse_inventory
-    from kafkactl.operations.exposure import inventory_exposure
+    from kafkactl.operations.migrate import observing
 
-    inventory = parse_inventory(read_input(Path(path), "inventory", InputKind.INVENTORY), file=path)
-    tell_exposure(inventory_exposure(inventory))
-    return inventory
+    return observing.read_inventory(path, on_exposure=tell_exposure)
 
 
 def _nothing_named() -> Exception:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,12 +16,8 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding, Outcome
-    from kafkactl.migration.inventory import Inventory
-    from kafkactl.migration.render.facts import NodeFile
-    from kafkactl.migration.render.node import Rendered
+    from kafkactl.operations.migrate.rendering import NodeFiles
 
-_ONLY_LOOKED_AT = "render-file-redacted"
 _DIFF_TONES = {"+": "good", "-": "bad", "@": "dim"}
 
 
@@ -50,164 +45,23 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     is a finding. For a way back there is the original, byte for byte. Nothing on a node is touched,
     and no file in DIR that an earlier rendering did not write.
     """
-    from kafkactl.adapters.migration.rendered_files import originals, write_rendered
-    from kafkactl.findings import Outcome, each_once
-    from kafkactl.migration.render.facts import cluster_facts
-    from kafkactl.migration.render.node import render_cluster
+    from kafkactl.operations.migrate.rendering import render
 
     if out is None and not dry_run:
         raise click.UsageError("Give --out DIR, or --dry-run.")
-    files, findings = _files(source)
-    if not files and not findings:
-        raise _no_nodes()
-    files, edited = _as_the_driver_has_them(source, files)
-    findings += edited
-    files = originals(files, Path(out)) if out is not None else files
-    facts = cluster_facts(files)
-    rendered = render_cluster(files, facts)
-    findings += [*facts.findings, *each_once(one for made in rendered for one in made.findings)]
-    outcome = _outcome(findings, dry_run)
-    manifest = None
-    withheld = frozenset(made.node for made in rendered if _is_redacted(made))
-    if outcome in (Outcome.DONE, Outcome.PARTIAL) and out is not None:
-        manifest = write_rendered(Path(out), files, rendered, withheld=withheld)
-    written = frozenset() if manifest is None else frozenset(made.node for made in rendered) - withheld
-    answer = _answer(files, rendered, written=written)
-    where = {"folder": out if manifest else None, "manifest": str(manifest) if manifest else None}
-    payload = {"outcome": outcome, **where, **answer, "findings": findings}
-    emit("migrate.render", payload, render=_show, exit_code=outcome.exit_code, listing="files")
+    made = render(_files(source), out=out, dry_run=dry_run)
+    emit("migrate.render", made.to_dict(), render=_show, exit_code=made.outcome.exit_code, listing="files")
 
 
-def _no_nodes() -> Exception:
-    from kafkactl.errors import InputError
-
-    return InputError(
-        "the observation knows of no nodes, so there are no files to make others of",
-        id="render-file-missing",
-        next_step="Observe by an inventory that names the nodes and their configuration files.",
-    )
-
-
-def _outcome(findings: Iterable[Finding], dry_run: bool) -> Outcome:
-    """Refused for any blocker; files that can only be looked at make it partial."""
-    from kafkactl.findings import Outcome, blockers
-
-    ids = {one.id for one in blockers(findings)}
-    if ids - {_ONLY_LOOKED_AT}:
-        return Outcome.REFUSED
-    return Outcome.PLANNED if dry_run else Outcome.PARTIAL if ids else Outcome.DONE
-
-
-def _is_redacted(made: Rendered) -> bool:
-    return any(one.id == _ONLY_LOOKED_AT for one in made.findings)
-
-
-# --- the nodes' files -----------------------------------------------------------------------------------------------
-
-
-def _files(source: ObservationArguments) -> tuple[tuple[NodeFile, ...], list[Finding]]:
-    """The configuration file of every node, and what is wrong with those that are missing."""
+def _files(source: ObservationArguments) -> NodeFiles:
+    """The configuration file of every node: of the saved observation, else of the cluster."""
     from kafkactl.commands.migrate.options import open_inventory
+    from kafkactl.operations.migrate.rendering import NodeFiles, node_files, saved_node_files
 
     if source.observation is not None:
-        return _observed(source.observation)
+        return saved_node_files(source.observation)
     inventory = open_inventory(source)
-    return _read(inventory) if inventory is not None else ((), [])
-
-
-def _as_the_driver_has_them(
-    source: ObservationArguments, files: tuple[NodeFile, ...]
-) -> tuple[tuple[NodeFile, ...], list[Finding]]:
-    """In the middle of a migration the files from before it, which the driver's journal keeps, as `run` uses them; and
-    the files that were edited since.
-    """
-    from kafkactl.adapters.migration.journal_view import look_into_journal
-    from kafkactl.commands.migrate.options import open_inventory
-    from kafkactl.findings import Severity
-    from kafkactl.frozen import changed
-    from kafkactl.migration.driver.files import edit_of
-    from kafkactl.migration.render.facts import node_file
-    from kafkactl.migration.render.hand_edits import HandEdits, edit_finding
-
-    inventory = None if source.inventory is None or source.observation is not None else open_inventory(source)
-    journal = None if inventory is None else look_into_journal(None, inventory)
-    if inventory is None or journal is None or not journal.memory.is_under_way:
-        return files, []
-    found, findings = [], []
-    for one in files:
-        kept, node = (journal.memory.originals or {}).get(one.name), inventory.node(one.id)
-        if kept is None or node is None:
-            found.append(one)
-            continue
-        edit = edit_of(inventory, journal, node, one.content)
-        told = None if edit is None else edit_finding(edit, HandEdits.REFUSE)
-        findings += [] if told is None else [changed(told, severity=Severity.WARNING)]
-        own = journal.kept(kept) if edit is None or edit.own is None else edit.own
-        found.append(node_file(one.id, one.role, own, file=one.file, kafka_version=one.kafka_version))
-    return tuple(found), findings
-
-
-def _observed(folder: str) -> tuple[tuple[NodeFile, ...], list[Finding]]:
-    from kafkactl.adapters.migration.saved import load_captured
-
-    nodes = load_captured(folder).raw.nodes
-    given = [
-        (one.id, one.role, one.kafka_version, None if one.config is None else one.config.encode()) for one in nodes
-    ]
-    return _parsed(given, "its configuration is not in the observation", "Observe again with its configuration file.")
-
-
-def _read(inventory: Inventory) -> tuple[tuple[NodeFile, ...], list[Finding]]:
-    from kafkactl.adapters.migration.observe_places import Places
-    from kafkactl.commands.framework.settings import current_settings
-
-    places = Places(inventory, timeout_ms=current_settings().timeout_ms)
-    given = [(one.id, one.role, one.kafka_version, places.config_bytes(one)) for one in inventory.nodes]
-    files, missing = _parsed(given, "its configuration cannot be read", "Name a copy of it in the inventory (copy).")
-    return files, [*places.findings, *missing]
-
-
-def _parsed(
-    given: Iterable[tuple[int, Any, str | None, bytes | None]], why: str, next_step: str
-) -> tuple[tuple[NodeFile, ...], list[Finding]]:
-    """The files that are there. Raises DecodeError where Java would not read one."""
-    from kafkactl.findings import blocker
-    from kafkactl.migration.render.facts import node_file
-
-    found, missing = [], []
-    for id, role, version, content in given:
-        if content is None:
-            missing.append(blocker("render-file-missing", f"{role} {id}", f"{why}: nothing is made for it", next_step))
-        else:
-            found.append(node_file(id, role, content, file=f"{role}-{id}", kafka_version=version))
-    return tuple(found), missing
-
-
-# --- the answer -----------------------------------------------------------------------------------------------------
-
-
-def _answer(files: Iterable[NodeFile], rendered: Iterable[Rendered], *, written: frozenset[int]) -> dict[str, Any]:
-    from kafkactl.adapters.migration.rendered_files import diffs, sha256
-    from kafkactl.migration.render.folder import file_of
-
-    files, rendered = tuple(files), tuple(rendered)
-    changes = diffs(files, rendered)
-    return {
-        "inputs": [{"id": one.id, "role": one.role, "file": one.file, "sha256": sha256(one.content)} for one in files],
-        "files": [
-            {
-                "id": one.node,
-                "role": one.role,
-                "phase": one.phase,
-                "path": file_of(one) if one.node in written and one.content is not None else None,
-                "sha256": None if one.content is None else sha256(one.content),
-                "set": one.set,
-                "removed": one.removed,
-                "diff": changes.get((one.node, one.phase)),
-            }
-            for one in rendered
-        ],
-    }
+    return NodeFiles(files=()) if inventory is None else node_files(inventory, timeout_ms=current_settings().timeout_ms)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

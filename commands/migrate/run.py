@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.migrate.accept import refuse_unknown_findings, refuse_unknown_nodes
-from kafkactl.commands.migrate.drive import CODES, DriveArguments, drive_options, perform, rehearse
+from kafkactl.commands.migrate.drive import CODES, DriveArguments, Talk, answer, drive_options, options_of
 from kafkactl.commands.migrate.options import ACCEPT_HELP, inventory_option, read_inventory
+from kafkactl.commands.rendering import output
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+    from kafkactl.operations.migrate.driving import Question
 
 KIND = "migrate.run"
 STATES = ("M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8")
@@ -51,39 +56,19 @@ def command(
     and again before the last broker enters, for then the copy begins by itself. It never finalizes: at
     M8 it ends, and the way back stays open until `kafkactl migrate finalize`.
     """
-    from kafkactl.migration.driver.guards import ForwardGuard
-    from kafkactl.migration.driver.journal import FORWARD
-    from kafkactl.migration.driver.routes import WayForward, identity_of
-    from kafkactl.migration.driver.run import run_migration
-    from kafkactl.migration.state.names import State
+    from kafkactl.operations.migrate.forward import plan_run, run
 
     if inventory is None:
         raise click.UsageError("Missing option '--inventory'.")
     refuse_unknown_findings(accepted)
     found = read_inventory(inventory)
-    refuse_unknown_nodes(accepted, [one.name for one in found.nodes])
+    refuse_unknown_nodes(accepted, [node.name for node in found.nodes])
+    options = options_of(arguments, accepted)
     if dry_run:
-        rehearse(KIND, found, WayForward(found), accepted, arguments, until=until)
-    goal = State(until)
-
-    def is_there(state: str) -> bool:
-        place = State(state).place
-        return place is not None and place >= (goal.place or 0)
-
-    def drive(crew: Any, _seen: Any) -> Any:
-        return run_migration(
-            crew,
-            WayForward(found),
-            goal=FORWARD,
-            identity=identity_of(found),
-            until=until,
-            is_there=is_there,
-            guard=ForwardGuard(crew, accepted=frozenset(accepted)),
-            ask=_Questions(yes=yes),
-            accept_observed=arguments.accept_observed,
-        )
-
-    perform(KIND, found, arguments, drive)
+        answer(KIND, plan_run(found, until=until, options=options, on_request=output.say))
+    talk = Talk()
+    ended = run(found, until=until, options=options, ask=_Questions(yes=yes), on_event=talk, on_request=talk.by_hand)
+    answer(KIND, ended)
 
 
 class _Questions:
@@ -93,10 +78,11 @@ class _Questions:
         self._yes = yes
         self._asked: set[str] = set()
 
-    def __call__(self, route: Any, step: Any) -> Any:
+    def __call__(self, asked: Question) -> Finding | None:
         """A refusal, or None."""
         from kafkactl.commands.framework.confirmation import confirm
 
+        step = asked.step
         key = "start" if step.barrier is None else step.barrier.value
         if key in self._asked:
             return None
@@ -106,7 +92,7 @@ class _Questions:
                 f"{step.target} is the last broker: once it has entered, the copy begins by itself and KRaft takes "
                 "/controller. Go on?"
             )
-        refusal = confirm(question, yes=self._yes, subject=f"state {route.state}")
+        refusal = confirm(question, yes=self._yes, subject=f"state {asked.route.state}")
         if refusal is None:
             self._asked |= {key, "start"}
         return refusal

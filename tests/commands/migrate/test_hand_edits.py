@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafkactl.commands.migrate import check as migrate_check
-from kafkactl.commands.migrate import render as migrate_render
 from kafkactl.commands.migrate import status as migrate_status
 from kafkactl.migration.render.facts import node_file
+from kafkactl.operations.migrate import rendering
+from kafkactl.operations.migrate.rendering import NodeFiles
 from tests.commands.migrate.test_drive import ACCEPTED, migrate  # noqa: F401  # a fixture
 from tests.fakes.migrating_cluster import FakeCluster
 
@@ -63,7 +64,7 @@ def test_check_and_render_see_the_edit_as_run_does(migrate, edited: FakeCluster,
     files = tuple(
         node_file(one.id, one.role, (one.file or "").encode(), file=f"{one.id}") for one in edited.nodes.values()
     )
-    monkeypatch.setattr(migrate_render, "_files", lambda _: (files, []))
+    monkeypatch.setattr(rendering, "read_node_files", lambda *_, **__: NodeFiles(files=files))
     run = migrate(edited, "render", "--dry-run")
     assert (run.code, next(one["id"] for one in run.json["findings"] if one["subject"] == "broker 2")) == (
         0,
@@ -93,7 +94,7 @@ def folder_of(cluster: FakeCluster, migrate, monkeypatch, place: Path) -> Path: 
     files = tuple(
         node_file(one.id, one.role, (one.file or "").encode(), file=f"{one.id}") for one in cluster.nodes.values()
     )
-    monkeypatch.setattr(migrate_render, "_files", lambda _: (files, []))
+    monkeypatch.setattr(rendering, "read_node_files", lambda *_, **__: NodeFiles(files=files))
     assert migrate(cluster, "render", "--out", place).code == 0
     return place
 

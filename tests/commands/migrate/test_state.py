@@ -10,11 +10,11 @@ import pytest
 
 from kafkactl.adapters.migration.journal import open_migration_journal
 from kafkactl.commands.migrate.page import board_page
-from kafkactl.commands.migrate.status import _Earlier
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page
 from kafkactl.frozen import changed
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen
+from kafkactl.operations.migrate.position import _Earlier
 from tests.migration.plan.test_rollback import WAYS
 from tests.migration.saved_folder import save
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen

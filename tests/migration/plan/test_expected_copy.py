@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.commands.migrate.drive import DriveArguments, patience_of
 from kafkactl.frozen import changed
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.table import situation_of
+from kafkactl.operations.migrate.driving import DriveOptions, patience_of
 from tests.migration.observations import World, world
 
 
@@ -32,18 +32,18 @@ def test_three_times_the_prediction_and_two_minutes(name: str) -> None:
     small, large = (expected(many_topics(name, count).observation()) for count in (0, 1_000))
     assert copy_deadline_ms(small) == 120_000 + int(3000 * small.seconds)
     assert 0 < small.seconds < large.seconds
-    waits = patience_of(DriveArguments(10_000, None, False), many_topics(name, 1_000).observation())
+    waits = patience_of(DriveOptions(), many_topics(name, 1_000).observation())
     assert (waits.copy_ms, waits.gate_ms) == (copy_deadline_ms(large), 600_000)
 
 
 @pytest.mark.parametrize("name", ["M6", "M8"])
 def test_once_it_is_done_there_is_none_to_wait_for(name: str) -> None:
     assert expected(world(name).observation()) is None
-    assert patience_of(DriveArguments(10_000, None, False), world(name).observation()).copy_ms == 600_000
+    assert patience_of(DriveOptions(), world(name).observation()).copy_ms == 600_000
 
 
 def test_what_is_given_holds_for_both() -> None:
-    waits = patience_of(DriveArguments(1_000, 15_000, False), world("M4L").observation())
+    waits = patience_of(DriveOptions(gate_interval_ms=1_000, gate_timeout_ms=15_000), world("M4L").observation())
     assert (waits.gate_ms, waits.copy_ms, waits.apart_ms) == (15_000, 15_000, 1_000)
 
 

@@ -1,0 +1,190 @@
+"""Where a migration is, as all nodes' evidence shows it, beside what the driver's journal has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.adapters.migration.journal_view import JournalView, look_into_journal
+from kafkactl.findings import Finding, blockers, each_once
+from kafkactl.frozen import frozen
+from kafkactl.migration.checks.registry import check
+from kafkactl.migration.plan.afterwards import afterwards
+from kafkactl.migration.plan.forward import next_step
+from kafkactl.migration.plan.gate import APART_MS, gates_seen
+from kafkactl.migration.plan.rollback import rollback_of
+from kafkactl.migration.state.evidence import Evidence, evidence_of
+from kafkactl.migration.state.names import State
+from kafkactl.migration.state.table import Situation, situation_of
+from kafkactl.migration.state.view import observed_view
+from kafkactl.operations.migrate.checking import edits_of
+from kafkactl.operations.migrate.observing import Lacking, lacking
+
+if TYPE_CHECKING:
+    from kafkactl.migration.inventory import Inventory
+    from kafkactl.migration.observed.observation import Observation
+    from kafkactl.migration.plan.step import Step
+
+_ALARM = "finalization-begun"  # a controller without the flag, while ZooKeeper is written still
+_NO_LEADER = "quorum-without-leader"
+_FINALIZING, _BACK = "finalize", "rollback"
+_DONE = "done"
+
+
+@frozen
+class MigrationStatus:
+    """The observed state, what is still missing for the next (`gates`), and the next step; None where there is none.
+
+    `journal` is what the driver remembers, None without one. `has_problems`: the migration is broken, stopped, or
+    being finalized by something else than the driver.
+    """
+
+    situation: Situation
+    evidence: Evidence
+    observation: Observation
+    gates: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
+    next_step: Step | None
+    journal: Mapping[str, Any] | None
+    has_problems: bool
+    lacks: Lacking | None
+
+    @property
+    def state(self) -> State:
+        """M0 to M11, M4L, or the name of a state that no procedure leads to."""
+        return self.situation.state
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `migrate.status`."""
+        lock = self.observation.lock
+        return {
+            "state": self.state.value,
+            "state_words": self.state.words,
+            "why": self.situation.why,
+            "time_ms": self.observation.time_ms,
+            "observed": {"state": self.state.value, **observed_view(self.evidence)},
+            "journal": None if self.journal is None else dict(self.journal),
+            "agrees": _agrees(self.journal, self.state.value),
+            "driver_lock": None if lock is None else lock.to_dict(),
+            "gates": [finding.to_dict() for finding in self.gates],
+            "next_action": None if self.next_step is None else self.next_step.to_dict(),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+class StatusWatch:
+    """The status of a migration that is observed again and again: a later one knows the one before, so that gates are
+    confirmed in two observations.
+
+    `journal` is a journal of the driver (default: that of the inventory); `is_live`: the observations are of the live
+    cluster, so that the nodes' files are compared with the journal.
+    """
+
+    def __init__(self, inventory: Inventory | None = None, *, journal: str | None = None, is_live: bool = True) -> None:
+        self._inventory = inventory
+        self._journal = journal
+        self._is_live = is_live
+        self._earlier = _Earlier()
+
+    def status(self, observation: Observation) -> MigrationStatus:
+        """Where the migration is by this observation. Raises InputError for a journal that cannot be read."""
+        evidence = evidence_of(observation)
+        situation = situation_of(evidence)
+        checked = check(observation, evidence=evidence)
+        before = self._earlier.before(observation, situation.state)
+        gates = gates_seen(situation.state, evidence, checked=checked, earlier=before)
+        alarms = tuple(finding for finding in checked if finding.id == _ALARM)
+        journal = self._opened()
+        remembered = None if journal is None else _remembered(journal)
+        edits: tuple[Finding, ...] = ()
+        if self._is_live and self._inventory is not None:
+            edits = edits_of(journal, self._inventory, observation)
+        is_going_back = remembered is not None and remembered["goal"] == _BACK and remembered["outcome"] != _DONE
+        back = rollback_of(evidence, situation, self._inventory).pending if is_going_back else ()
+        then = afterwards(observation) if situation.state is State.M11 else ()
+        is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
+        return MigrationStatus(
+            situation=situation,
+            evidence=evidence,
+            observation=observation,
+            gates=(*gates, *alarms, *edits),
+            findings=each_once((*observation.findings, *situation.findings, *situation.leftovers, *then)),
+            next_step=next(iter(back), None) or next_step(evidence, situation, self._inventory),
+            journal=remembered,
+            has_problems=_has_problems(situation, (*gates, *edits), is_alarm=is_alarm),
+            lacks=lacking(observation, situation.state),
+        )
+
+    def _opened(self) -> JournalView | None:
+        """The journal; None where none was given and the inventory's does not exist."""
+        if self._journal is None and self._inventory is None:
+            return None
+        return look_into_journal(self._journal, self._inventory)
+
+
+def status(
+    observation: Observation,
+    inventory: Inventory | None = None,
+    *,
+    journal: str | None = None,
+    is_live: bool = False,
+) -> MigrationStatus:
+    """Where a migration is by one observation; `inventory`, `journal` and `is_live` as in `StatusWatch`."""
+    return StatusWatch(inventory, journal=journal, is_live=is_live).status(observation)
+
+
+class _Earlier:
+    """Which observation the next one is compared with: one in the same state, old enough to confirm a gate.
+
+    Two are kept, for observations may be a second apart, and each can be a large tree.
+    """
+
+    def __init__(self) -> None:
+        self._older: Observation | None = None
+        self._newer: Observation | None = None
+        self._state: object = None
+
+    def before(self, observation: Observation, state: object) -> Observation | None:
+        """The observation to compare this one with; None for the very first."""
+        first, changed = self._newer, state != self._state
+        self._state = state
+        if first is None or changed:
+            self._older, self._newer = None, observation
+            return first
+        if observation.time_ms - first.time_ms >= APART_MS:
+            self._older, self._newer = first, observation
+            return first
+        return self._older or first
+
+
+def _has_problems(situation: Situation, gates: Iterable[Finding], *, is_alarm: bool) -> bool:
+    """What is broken, and what stops a migration that is under way; before it `check` reports that. Also a controller
+    without the flag: once it leads there is no rollback.
+    """
+    found = blockers(gates)
+    # In M2 controllers are not started yet, or run without a majority, which is no way to leave them.
+    early = situation.state in (State.M0, State.M1) or (
+        situation.state is State.M2 and not any(finding.id == _NO_LEADER for finding in found)
+    )
+    return situation.state.is_broken or is_alarm or bool(found and not early)
+
+
+def _remembered(found: JournalView) -> dict[str, Any]:
+    """What the journal says."""
+    memory = found.memory
+    pending = memory.pending
+    return {
+        "file": found.file,
+        "state": memory.state,
+        "goal": memory.goal,
+        "pending": None if pending is None else f"{pending.action} {pending.target}",
+        "outcome": memory.outcome,
+    }
+
+
+def _agrees(journal: Mapping[str, Any] | None, state: str) -> bool | None:
+    """Whether both say the same. What is planned, armed or about to follow automatically is no disagreement."""
+    if journal is None or journal["state"] is None:
+        return None
+    unseen = {"M1": "M0", "M9": "M8"}  # decisions that no cluster shows
+    return bool(unseen.get(journal["state"], journal["state"]) == state)
