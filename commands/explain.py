@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from kafkactl.schema.explanations import explanations
+    from kafkactl.operations.explain import explanations
 
-    return [CompletionItem(id) for id in explanations() if id.startswith(incomplete)]
+    return [CompletionItem(one.id) for one in explanations() if one.id.startswith(incomplete)]
 
 
 @leaf_command(
@@ -35,19 +35,17 @@ def command(id: str | None, all_ids: bool) -> None:
     ID can also be a number of `migrate check`: C-13d for one finding, C-13 for all findings of that check. An id of an
     earlier version is explained under its present name.
     """
-    from kafkactl.migration.checks.numbers import ids_of
-    from kafkactl.schema.explanations import explain, explanations, renamed_ids
+    from kafkactl.operations.explain import explain, explanations, renamed_from
 
     if all_ids == (id is not None):
         raise click.UsageError("Give one ID, or --list.")
     if id is None:
-        rows = [_answer(explanation) for explanation in explanations().values()]
+        rows = [_answer(explanation) for explanation in explanations()]
         output.emit("explain.list", {"explanations": rows}, render=_show_all, listing="explanations")
-    found = [_answer(explain(name)) for name in ids_of(_number(id)) or (id,)]
+    found = [_answer(explanation) for explanation in explain(id)]
     if len(found) > 1:
         output.emit("explain.list", {"explanations": found}, render=_show_each, listing="explanations")
-    renamed_from = id if id in renamed_ids() else None
-    output.emit("explain", {**found[0], "renamed_from": renamed_from}, render=_show)
+    output.emit("explain", {**found[0], "renamed_from": renamed_from(id)}, render=_show)
 
 
 def _answer(explanation: Explanation) -> dict[str, str]:
@@ -57,13 +55,6 @@ def _answer(explanation: Explanation) -> dict[str, str]:
         "consequence": explanation.consequence,
         "remedy": explanation.remedy,
     }
-
-
-def _number(text: str) -> str:
-    """As the numbers are written: capital letters, and a small one after a digit."""
-    import re
-
-    return re.sub(r"(?<=[0-9N])[A-Z]$", lambda found: found[0].lower(), text.upper())
 
 
 def _show(page: Page, payload: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
 @unasked_writing_options
 def command(name: str, dry_run: bool) -> None:
     """Remove a context; if it was the current one, none is. The client properties that it names stay."""
-    from kafkactl.adapters.files.contexts_edit import without_context
-    from kafkactl.commands.config.answer import change_and_tell
+    from kafkactl.commands.config.answer import tell
+    from kafkactl.operations.contexts import delete_context
 
-    change_and_tell(lambda contexts: without_context(contexts, name), name, dry_run=dry_run)
+    tell(delete_context(name, dry_run=dry_run))

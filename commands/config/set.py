@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import unasked_writing_options
-
-if TYPE_CHECKING:
-    from kafkactl.findings import Finding
 
 
 @leaf_command(
@@ -44,10 +39,14 @@ def command(
     """
     import os.path
 
-    from kafkactl.adapters.files.contexts_edit import with_context
-    from kafkactl.commands.config.answer import change_and_tell
+    from kafkactl.commands.config.answer import tell
+    from kafkactl.operations.contexts import set_context
 
-    _check(bootstrap_server, bootstrap_controller)
+    if bootstrap_server and bootstrap_controller:
+        raise click.UsageError(
+            "A context names brokers or controllers: keep one of --bootstrap-server and --bootstrap-controller.",
+            click.get_current_context(),
+        )
     given = {
         "bootstrap_server": bootstrap_server,
         "bootstrap_controller": bootstrap_controller,
@@ -58,45 +57,4 @@ def command(
     changes = {key: value for key, value in given.items() if value}
     if not changes:
         raise click.UsageError("Nothing to set: give at least one option.", click.get_current_context())
-    change_and_tell(
-        lambda contexts: with_context(contexts, name, changes),
-        name,
-        dry_run=dry_run,
-        findings=_remarks(changes.get("command_config")),
-    )
-
-
-def _check(bootstrap_server: str | None, bootstrap_controller: str | None) -> None:
-    from kafkactl.adapters.net.transport import parse_addresses
-
-    if bootstrap_server and bootstrap_controller:
-        raise click.UsageError(
-            "A context names brokers or controllers: keep one of --bootstrap-server and --bootstrap-controller.",
-            click.get_current_context(),
-        )
-    for addresses in (bootstrap_server, bootstrap_controller):
-        if addresses:
-            parse_addresses(addresses)
-
-
-def _remarks(path: str | None) -> list[Finding]:
-    """Whether the client properties can be read and understood now: they may come later, so it is no error."""
-    from kafkactl.adapters.kafka.client_config import load_client_config
-    from kafkactl.errors import KafkactlError
-    from kafkactl.findings import Finding, Severity
-
-    if path is None:
-        return []
-    try:
-        return list(load_client_config(path).findings)
-    except KafkactlError as error:
-        step = error.next_step or ""
-        return [
-            Finding(
-                id=error.id,
-                severity=Severity.WARNING,
-                subject="command_config",
-                message=error.message,
-                next_step=step,
-            )
-        ]
+    tell(set_context(name, changes, dry_run=dry_run))

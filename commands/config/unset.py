@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, unasked_writing_options
-
-if TYPE_CHECKING:
-    from kafkactl.adapters.files.contexts import Contexts
 
 _KEYS = ("bootstrap-server", "bootstrap-controller", "command-config", "cluster-id", "spark-master")
 
@@ -28,11 +23,7 @@ def command(name: str, key: tuple[str, ...], dry_run: bool) -> None:
 
     Without cluster-id a change is sent to whatever cluster answers at the context's addresses.
     """
-    from kafkactl.adapters.files.contexts_edit import with_context
-    from kafkactl.commands.config.answer import change_and_tell
+    from kafkactl.commands.config.answer import tell
+    from kafkactl.operations.contexts import unset_context
 
-    def unset(contexts: Contexts) -> Contexts:
-        contexts.context(name)
-        return with_context(contexts, name, {one.replace("-", "_"): None for one in key})
-
-    change_and_tell(unset, name, dry_run=dry_run)
+    tell(unset_context(name, [word.replace("-", "_") for word in key], dry_run=dry_run))

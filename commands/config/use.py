@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import unasked_writing_options
-
-if TYPE_CHECKING:
-    from kafkactl.adapters.files.contexts import Contexts
 
 
 @leaf_command(
@@ -23,10 +17,7 @@ if TYPE_CHECKING:
 @unasked_writing_options
 def command(name: str, dry_run: bool) -> None:
     """Make a context the current one: it counts where no node and no context is named."""
-    from kafkactl.commands.config.answer import change_and_tell
+    from kafkactl.commands.config.answer import tell
+    from kafkactl.operations.contexts import use_context
 
-    def used(contexts: Contexts) -> Contexts:
-        contexts.context(name)
-        return replace(contexts, current=name)
-
-    change_and_tell(used, name, dry_run=dry_run)
+    tell(use_context(name, dry_run=dry_run))

@@ -24,19 +24,9 @@ def command(name: str | None) -> None:
     Only names, addresses, paths and ids stand in the file; what the client properties hold that a
     context names is not shown.
     """
-    import os
+    from kafkactl.operations.contexts import list_contexts
 
-    from kafkactl.adapters.files.contexts import contexts_file, load_contexts
-    from kafkactl.commands.config.answer import context_dict
-
-    contexts = load_contexts(contexts_file(os.environ))
-    names = [name] if name else sorted(contexts.by_name)
-    answer = {
-        "file": contexts.file,
-        "current": contexts.current,
-        "contexts": [context_dict(contexts, one) for one in names],
-    }
-    emit("config.view", answer, render=_show, listing="contexts")
+    emit("config.view", list_contexts(name), render=_show, listing="contexts")
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

@@ -76,9 +76,9 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 def redacted(text: str) -> str:
     """The text with everything that looks like a password left out."""
-    from kafkactl.metadata.image.redact import redacted_text
+    from kafkactl.operations import text as texts
 
-    return redacted_text(text)
+    return texts.redacted(text)
 
 
 def _object(

@@ -155,10 +155,10 @@ def _expand(args: list[str], *, within: tuple[str, ...]) -> list[str]:
 
 
 def _read_lines(path: str) -> list[str]:
-    from kafkactl.adapters.files.input_files import InputKind, read_whole
+    from kafkactl.operations.text import read_argument_file
 
     try:
-        text = read_whole(path, InputKind.ARGUMENTS).decode("utf-8")
+        text = read_argument_file(path)
     except OSError as error:
         raise click.UsageError(f"Cannot read the argument file {path!r}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
