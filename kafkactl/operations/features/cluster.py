@@ -193,7 +193,8 @@ def change_levels(
     Nothing is sent while anything stands in the way. `on_note` gets a line for every step. Raises UnreachableError
     where nothing was sent yet and the cluster cannot be asked; after that, what is not known is part of the result.
     """
-    run = change_features(client, request, deadline=Deadline.after(timeout_ms, client.clock), tell=lambda event: on_note(event.text))
+    until = Deadline.after(timeout_ms, client.clock)
+    run = change_features(client, request, deadline=until, tell=lambda event: on_note(event.text))
     return FeatureChange(
         plan=run.plan,
         request=request,
