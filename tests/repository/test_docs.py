@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_checks, make_reference, make_rooms, make_states
@@ -100,8 +101,12 @@ def test_the_guides_speak_of_every_command():
     assert not missing
 
 
-def test_the_changelog_has_what_is_not_released():
-    assert re.search(r"(?m)^## Unreleased$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+def test_the_changelog_begins_with_the_present_version_in_known_groups():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"(?m)^## (.+)$", text)
+    assert re.fullmatch(rf"{re.escape(__version__)} - (Unreleased|\d{{4}}-\d\d-\d\d)|Unreleased", versions[0])
+    groups = set(re.findall(r"(?m)^### (.+)$", text))
+    assert groups <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 def test_no_path_of_somebodys_machine_is_left():
