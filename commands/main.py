@@ -25,6 +25,7 @@ COMMANDS = {
     "config": Entry("kafkactl.commands.config", "command", "Clusters under names: where they are, how to get in."),
     "log": Entry("kafkactl.commands.log", "command", "Read, check and search the metadata log of a cluster."),
     "dryrun": Entry("kafkactl.commands.dryrun", "command", "What would happen: played on the cluster's own log."),
+    "tiered": Entry("kafkactl.commands.tiered", "command", "Audit tiered storage by its metadata topic (KIP-405)."),
     "migrate": Entry("kafkactl.commands.migrate", "command", "From ZooKeeper to KRaft, step by step, and back."),
     "explain": Entry("kafkactl.commands.explain", "command", "Cause, consequence and remedy of an error or finding."),
     "schema": Entry("kafkactl.commands.schema", "command", "The JSON Schema of what a command prints."),

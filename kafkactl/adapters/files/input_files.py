@@ -32,6 +32,7 @@ _KINDS = {
 _OF_JSON = (b",", b"[", b"{")
 _OF_LINES = (b"\n", b"\r", b",", b"[", b"{", b".")
 _MOST_OF_JSON = 2_000_000  # a reassignment of 200,000 partitions has 1.4 million
+_MOST_OF_OBSERVATION = 20_000_000
 _MOST_OF_LINES = 200_000  # 100 times an inventory, or the longest configuration, of anybody
 
 
@@ -58,6 +59,9 @@ class InputKind(Enum):
     MANIFEST = "a manifest", 64 * _MIB, _OF_JSON, _MOST_OF_JSON
     JOURNAL = "a journal", 64 * _MIB, _OF_JSON, _MOST_OF_JSON
     KEPT = "a file that a journal keeps", 256 * _MIB
+    # An observation of 200,000 partitions with ten local segments each, and a listing of ten million objects.
+    TIERED_OBSERVATION = "an observation of tiered storage", 512 * _MIB, _OF_JSON, _MOST_OF_OBSERVATION
+    LISTING = "a listing of an object store", 2048 * _MIB
 
     def __init__(self, words: str, most_bytes: int, parts: tuple[bytes, ...] = (), most_parts: int = 0) -> None:
         self.words = words

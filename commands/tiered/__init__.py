@@ -1,0 +1,33 @@
+"""`kafkactl tiered`: the table of its verbs. Each verb is a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
+
+VERBS = {
+    "audit": Entry("kafkactl.commands.tiered.audit", "command", "What is wrong with the remote log, worst first."),
+    "segments": Entry("kafkactl.commands.tiered.segments", "command", "Which remote segments there are."),
+    "history": Entry("kafkactl.commands.tiered.history", "command", "The records behind a segment or a partition."),
+    "forecast": Entry("kafkactl.commands.tiered.forecast", "command", "What each replica would do as leader."),
+    "leftovers": Entry("kafkactl.commands.tiered.leftovers", "command", "Objects that no broker will ever delete."),
+}
+
+
+@click.group(
+    "tiered",
+    cls=LazyGroup,
+    entries=VERBS,
+    examples=(
+        "kafkactl tiered audit /data/kafka --metadata /data/kafka/__cluster_metadata-0",
+        "kafkactl tiered history /data/kafka --topic orders --partition 3",
+    ),
+)
+def command() -> None:
+    """Audit tiered storage (KIP-405) by its metadata topic, __remote_log_metadata.
+
+    A SOURCE is a __remote_log_metadata-N folder, a folder that holds some, a broker's log directory,
+    or a single .log file of such a folder. Several sources with the same metadata partition are
+    replicas of it. Nothing is written to a cluster or a store; what is not given is unknown.
+    """

@@ -1,0 +1,105 @@
+"""`kafkactl tiered leftovers`: the objects that no broker will ever read or delete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import Choice, Duration
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, loaded
+from kafkactl.wording import counted
+
+
+class Age(Duration):
+    """A length of time, also in days, and zero with its unit."""
+
+    name = "age"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Milliseconds; `7d` is seven days, `0s` any age."""
+        text = value.strip() if isinstance(value, str) else value
+        if isinstance(text, str) and text.rstrip("smhd") == "0" and len(text) > 1:
+            return 0
+        if isinstance(text, str) and text.endswith("d") and text[:-1].isdecimal():
+            return super().convert(f"{int(text[:-1]) * 24}h", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+@leaf_command(
+    "leftovers",
+    examples=(
+        "kafkactl tiered leftovers --observation saved --out keys.txt",
+        "kafkactl tiered leftovers /data/kafka --metadata /data/kafka/__cluster_metadata-0 --bucket list.txt -o jsonl",
+    ),
+    codes=(*CODES, exit_codes.REFUSED),
+    timeout="1h",
+)
+@bucket_input_options
+@click.option(
+    "--older-than",
+    "older_than_ms",
+    type=Age(),
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    help="Leave out younger objects: 7d, 12h; 0s for none.",
+)
+@click.option(
+    "--include", multiple=True, type=Choice(("orphan-copy",)), help="List the objects of certain orphans, too."
+)
+@click.option("--out", metavar="FILE", type=click.Path(), help="Write the keys to a new file, one a line.")
+def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out: str | None) -> None:
+    """List the objects that may be deleted, with the reason for each. Nothing is deleted.
+
+    Needs a listing of the store and what tells which topics exist. Nothing of a segment that a living
+    topic still has is in the list, nor files that are not named like a segment. Refused, exit code 3,
+    where records of the metadata topic are missing or could not be read.
+    """
+    from kafkactl.operations.tiered import left_over, write_keys
+    from kafkactl.tiered.leftovers import by_reason
+
+    found = left_over(loaded(inputs), older_than_ms=older_than_ms, include_orphans="orphan-copy" in include)
+    if out is not None and not found.refused:
+        write_keys(out, found)
+    emit(
+        "tiered.leftovers",
+        {
+            "outcome": "refused" if found.refused else "done",
+            "objects": [leftover.to_dict() for leftover in found.objects],
+            "objects_total": len(found.objects),
+            "bytes": sum(leftover.found.size for leftover in found.objects),
+            "by_reason": by_reason(found.objects),
+            "left_out_for_age": found.skipped,
+            "findings": found.findings,
+            "next_step": _NEXT_STEP if found.objects else "",
+        },
+        render=_show,
+        exit_code=exit_codes.REFUSED if found.refused else exit_codes.DONE,
+        listing="objects",
+    )
+
+
+_NEXT_STEP = (
+    "Look through the list, save what may be needed, and delete the keys with the store's own tool, such as "
+    "`aws s3 rm` or `aws s3api delete-objects`, with versioning on."
+)
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    if answer["outcome"] == "refused":
+        page.heading("Refused: what was read does not prove that anything is left over", "bad")
+    else:
+        page.heading(f"{counted(answer['objects_total'], 'object')} may go, {answer['bytes']} bytes")
+    page.findings(answer["findings"])
+    page.table(
+        ("key", "bytes", "reason"),
+        ((found["key"], found["bytes"], found["reason"]) for found in answer["objects"]),
+    )
+    if answer["next_step"]:
+        page.line(answer["next_step"])

@@ -1,0 +1,163 @@
+"""What the verbs of `kafkactl tiered` have in common: what is read, which part of it is wanted, and the exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.framework.options import Choice, Duration
+from kafkactl.commands.log.options import Moment
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered import Filters, Loaded
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+CODES = (
+    exit_codes.DONE,
+    exit_codes.FAILED,
+    exit_codes.USAGE,
+    exit_codes.UNKNOWN,
+    exit_codes.PROBLEMS_FOUND,
+)
+STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
+_FAILING = {"blocker": ("blocker",), "warning": ("blocker", "warning"), "info": ("blocker", "warning", "info")}
+
+
+class Inputs(NamedTuple):
+    """What is read. The bucket's options are only on commands that look at objects."""
+
+    sources: tuple[str, ...]
+    observation: str | None
+    metadata: str | None
+    metadata_partitions: int | None
+    copy_timeout_ms: int
+    now_ms: int | None
+    bucket: str | None = None
+    layout: str = "auto"
+    columns: str | None = None
+
+
+class Wanted(NamedTuple):
+    """Which part of it is wanted."""
+
+    topic: tuple[str, ...] = ()
+    partition: tuple[int, ...] = ()
+    segment: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+
+
+_INPUTS = (
+    click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path()),
+    click.option("--observation", metavar="DIR", type=click.Path(), help="A saved observation, instead of a cluster."),
+    click.option(
+        "--metadata",
+        metavar="LOG",
+        type=click.Path(),
+        help="The cluster's metadata log: which topics exist, leaders, replicas, settings, fenced brokers.",
+    ),
+    click.option(
+        "--metadata-partitions",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many metadata partitions brokers are configured with. [default: as observed, or as the topic has]",
+    ),
+    click.option(
+        "--copy-timeout",
+        "copy_timeout_ms",
+        type=Duration(),
+        default="1h",
+        show_default=True,
+        metavar="TIME",
+        help="From this age on a copy that could be running is an orphan.",
+    ),
+    click.option(
+        "--now",
+        "now_ms",
+        type=Moment(),
+        metavar="T",
+        help="The time by which ages are judged. [default: that of the observation, else of the newest record]",
+    ),
+)
+_BUCKET = (
+    click.option(
+        "--bucket",
+        metavar="LISTING",
+        help="The objects of the store: a listing, an S3 Inventory's manifest.json, a folder, a URL, or - for stdin.",
+    ),
+    click.option(
+        "--layout",
+        default="auto",
+        show_default=True,
+        metavar="LAYOUT",
+        help="How keys name segments: auto, local, aiven, or a pattern with {segment_id}.",
+    ),
+    click.option("--columns", metavar="NAMES", help="The columns of a CSV listing without a header: bucket,key,size,…"),
+)
+_PARTITIONS = (
+    click.option("--topic", multiple=True, metavar="T", help="Only this topic, by name or id; repeatable."),
+    click.option(
+        "--partition", multiple=True, type=click.IntRange(min=0), metavar="P", help="Only this partition; repeatable."
+    ),
+)
+_SEGMENTS = (
+    click.option("--segment", multiple=True, metavar="ID", help="Only this segment; repeatable."),
+    click.option("--state", multiple=True, type=Choice(STATES), help="Only this state; repeatable."),
+)
+
+input_options = option_group("inputs", Inputs, *_INPUTS)
+bucket_input_options = option_group("inputs", Inputs, *_INPUTS, *_BUCKET)
+partition_options = option_group("wanted", Wanted, *_PARTITIONS)
+segment_options = option_group("wanted", Wanted, *_PARTITIONS, *_SEGMENTS)
+
+
+def fail_on_option(function: Function) -> Function:
+    """`--fail-on SEVERITY`: parameter `fail_on`."""
+    option = click.option(
+        "--fail-on",
+        type=Choice(tuple(_FAILING)),
+        default="blocker",
+        show_default=True,
+        help="The least severity of a finding that makes the exit code 7.",
+    )
+    return option(function)
+
+
+def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
+    """Everything that the options name. Raises UsageError where they name nothing."""
+    from kafkactl.operations.tiered import Request, load
+
+    if not inputs.sources and inputs.observation is None:
+        raise click.UsageError("Give a SOURCE, or --observation.")
+    request = Request(
+        sources=inputs.sources,
+        observation=inputs.observation,
+        metadata=inputs.metadata,
+        bucket=inputs.bucket,
+        columns=tuple(name.strip() for name in inputs.columns.split(",")) if inputs.columns else (),
+        layout=inputs.layout,
+        metadata_partitions=inputs.metadata_partitions,
+        copy_timeout_ms=inputs.copy_timeout_ms,
+        now_ms=inputs.now_ms,
+    )
+    return load(request, keep_deleted=keep_deleted)
+
+
+def filters_of(wanted: Wanted) -> Filters:
+    """The filters as the library takes them."""
+    from kafkactl.operations.tiered import Filters
+
+    return Filters(topics=wanted.topic, partitions=wanted.partition, segments=wanted.segment, states=wanted.state)
+
+
+def code_of(findings: Iterable[Any], *, fail_on: str = "blocker", is_empty: bool = False) -> int:
+    """7 where a finding weighs enough, 6 where there was nothing to judge."""
+    severities = {
+        finding["severity"] if isinstance(finding, Mapping) else finding.severity.value for finding in findings
+    }
+    if severities & set(_FAILING[fail_on]) and not (is_empty and "blocker" not in severities):
+        return exit_codes.PROBLEMS_FOUND
+    return exit_codes.UNKNOWN if is_empty else exit_codes.DONE

@@ -1,0 +1,77 @@
+"""`kafkactl tiered segments`: which remote segments there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.tiered.options import (
+    CODES,
+    Inputs,
+    Wanted,
+    code_of,
+    filters_of,
+    input_options,
+    loaded,
+    segment_options,
+)
+
+
+@leaf_command(
+    "segments",
+    examples=(
+        "kafkactl tiered segments /data/kafka --topic orders",
+        "kafkactl tiered segments /data/kafka --state COPY_SEGMENT_STARTED -o jsonl",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@input_options
+@segment_options
+@click.option("--all", "with_deleted", is_flag=True, help="List DELETE_SEGMENT_FINISHED segments, too.")
+def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
+    """List the segments that the metadata topic has, with their state and place in the epoch index.
+
+    A segment that brokers have forgotten is listed and marked. Exit code 6 if there was no record.
+    """
+    from kafkactl.operations.tiered import empty_findings, segments
+
+    keep = with_deleted or "DELETE_SEGMENT_FINISHED" in wanted.state
+    everything = loaded(inputs, keep_deleted=keep)
+    found = segments(everything, filters_of(wanted))
+    findings = [*everything.findings, *empty_findings(everything)]
+    if not found and not everything.is_empty:
+        output.say("No segment in what was read is like that.")
+    emit(
+        "tiered.segments",
+        {"segments": found, "findings": findings, "assumptions": everything.assumptions},
+        render=_show,
+        exit_code=code_of(findings, is_empty=everything.is_empty),
+        listing="segments",
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    page.table(
+        ("partition", "segment", "offsets", "bytes", "state", "epochs", "broker", "index"),
+        (
+            (
+                f"{segment['topic']}-{segment['partition']}",
+                segment["segment_id"],
+                f"{segment['start_offset']}-{segment['end_offset']}",
+                segment["bytes"],
+                segment["state"],
+                " ".join(f"{epoch['leader_epoch']}:{epoch['start_offset']}" for epoch in segment["leader_epochs"]),
+                segment["broker_id"],
+                segment["epoch_index"] if segment["forgotten_by"] is None else f"forgotten: {segment['forgotten_by']}",
+            )
+            for segment in answer["segments"]
+        ),
+    )
+    page.findings(answer["findings"])

@@ -1,0 +1,1 @@
+"""Where remote log metadata, listings and observations are opened."""

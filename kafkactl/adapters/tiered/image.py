@@ -1,0 +1,82 @@
+"""Topics, brokers and settings out of the cluster's metadata log."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkactl.adapters.logs.image import Point, load_image
+from kafkactl.adapters.logs.source import open_source
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_TOPIC
+from kafkactl.metadata.image.model import TOPIC_CONFIG, Image, Topic
+from kafkactl.tiered.cluster_view import BrokerView, ClusterView, MetadataTopicView, PartitionView, TopicView
+from kafkactl.tiered.states import REMOTE_LOG_METADATA
+
+# Topics of Kafka itself: they are never tiered (`Topic.INTERNAL_TOPICS` and the metadata topics).
+INTERNAL: Final = frozenset(
+    {
+        REMOTE_LOG_METADATA,
+        METADATA_TOPIC,
+        "__consumer_offsets",
+        "__share_group_state",
+        "__transaction_state",
+    }
+)
+
+
+@frozen
+class MetadataView:
+    """What the metadata log of a cluster says, and what there is to say of the log."""
+
+    view: ClusterView
+    findings: tuple[Finding, ...]
+
+
+def view_of_metadata(path: str) -> MetadataView:
+    """The end of the log in a folder or file. Raises InputError as `open_source` and `load_image`."""
+    source = open_source(path)
+    loaded = load_image(source, Point())
+    time_ms = None if loaded.position is None else loaded.position.timestamp_ms
+    return MetadataView(view=_view(loaded.image, source.cluster_id, time_ms), findings=loaded.findings)
+
+
+def _view(image: Image, cluster_id: str | None, time_ms: int | None) -> ClusterView:
+    metadata_topic = image.topic(REMOTE_LOG_METADATA)
+    return ClusterView(
+        time_ms=time_ms,
+        cluster_id=cluster_id,
+        metadata_topic=None if metadata_topic is None else _metadata_topic(image, metadata_topic),
+        topics={
+            topic_id.raw: _topic(image, topic) for topic_id, topic in image.topics.items() if topic.name not in INTERNAL
+        },
+        brokers={broker.id: BrokerView(id=broker.id, alive=not broker.fenced) for broker in image.brokers.values()},
+    )
+
+
+def _metadata_topic(image: Image, topic: Topic) -> MetadataTopicView:
+    return MetadataTopicView(
+        name=topic.name, topic_id=topic.id.raw, partitions=len(topic.partitions), configs=_configs(image, topic.name)
+    )
+
+
+def _configs(image: Image, topic: str) -> dict[str, str]:
+    return dict(image.configs.get((TOPIC_CONFIG, topic), {}))
+
+
+def _topic(image: Image, topic: Topic) -> TopicView:
+    return TopicView(
+        name=topic.name,
+        topic_id=topic.id.raw,
+        configs=_configs(image, topic.name),
+        partitions={
+            number: PartitionView(
+                partition=number,
+                leader=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replicas=partition.replicas,
+                isr=partition.isr,
+            )
+            for number, partition in topic.partitions.items()
+        },
+    )

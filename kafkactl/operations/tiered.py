@@ -1,0 +1,225 @@
+"""`kafkactl tiered`: the verbs as functions. Nothing here writes to a cluster or a store.
+
+`load` reads everything that a request names and folds it; each verb is a function from what was loaded to an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.errors import FailedError, InputError
+from kafkactl.findings import Finding, warning
+from kafkactl.frozen import frozen
+from kafkactl.operations.tiered_load import Loaded, Request, load
+from kafkactl.tiered.answers import record_answer, segment_answer
+from kafkactl.tiered.audit.case import PartitionCase
+from kafkactl.tiered.audit.metadata_findings import metadata_findings
+from kafkactl.tiered.audit.run import audit_findings, partition_status, totals
+from kafkactl.tiered.forecast import forecast, forecast_findings
+from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
+from kafkactl.tiered.leftovers import Leftovers, leftovers
+from kafkactl.tiered.partition_log import PartitionLog
+from kafkactl.tiered.reading import PlacedRecord
+from kafkactl.tiered.records import PartitionDeleteRecord
+from kafkactl.values import Uuid
+
+__all__ = ["Filters", "Loaded", "Request", "audit", "foresee", "history", "left_over", "load", "segments"]
+
+BELOW_LOG_START: Final = "below-log-start"
+EMPTY: Final = "no-remote-log-metadata-records"
+_READING: Final = frozenset({"damaged-metadata-log", "unread-metadata-batch", "metadata-view-incomplete"})
+
+
+@frozen
+class Filters:
+    """Which partitions, segments and states are wanted; () for all. A topic is a name or an id."""
+
+    topics: tuple[str, ...] = ()
+    partitions: tuple[int, ...] = ()
+    segments: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+
+    def has(self, partition: PartitionCase) -> bool:
+        """Whether a partition is wanted."""
+        return self.has_key(partition.topic, partition.topic_id, partition.key.partition)
+
+    def has_key(self, topic: str, topic_id: str, partition: int) -> bool:
+        """The same by names."""
+        named = not self.topics or topic in self.topics or topic_id in self.topics
+        return named and (not self.partitions or partition in self.partitions)
+
+    def has_finding(self, finding: Finding) -> bool:
+        """Whether a finding is about what is wanted, or about no partition."""
+        evidence = finding.evidence
+        if "topic_id" not in evidence:
+            return True
+        return self.has_key(str(evidence["topic"]), str(evidence["topic_id"]), int(evidence["partition"]))
+
+
+ALL = Filters()
+
+
+def audit(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
+    """The answer of `tiered audit`."""
+    case = loaded.case
+    partitions = [partition_status(partition) for partition in case.partitions if filters.has(partition)]
+    findings = [*loaded.findings, *(found for found in audit_findings(case) if filters.has_finding(found))]
+    findings += empty_findings(loaded)
+    return {
+        "engine": "local",
+        "source": source(loaded),
+        "totals": totals(case, partitions),
+        "partitions": partitions,
+        "findings": findings,
+        "findings_total": len(findings),
+        "assumptions": list(loaded.assumptions),
+    }
+
+
+def source(loaded: Loaded) -> dict[str, Any]:
+    """What an answer stands on."""
+    case = loaded.case
+    return {
+        "paths": list(loaded.paths),
+        "cluster": loaded.cluster,
+        "observed_at_ms": case.view.time_ms if loaded.request.observation or loaded.cluster else None,
+        "bucket": None if case.bucket is None else case.bucket.to_dict(),
+        "metadata_partitions": [
+            {
+                "partition": at,
+                "paths": list(facts.log.paths),
+                "log_start_offset": facts.log.log_start,
+                "end_offset": facts.end_offset,
+                "expected_end_offset": facts.log.expected_end,
+                "records": facts.records,
+                "complete": facts.is_complete,
+            }
+            for at, facts in sorted(case.ledger.logs.items())
+        ],
+        "configured_partitions": case.configured,
+    }
+
+
+def empty_findings(loaded: Loaded) -> list[Finding]:
+    """That nothing was there to judge."""
+    if not loaded.is_empty:
+        return []
+    return [
+        warning(
+            EMPTY,
+            ", ".join(loaded.paths),
+            "the metadata logs hold no record: there is nothing to judge",
+            "Check that these are the folders of the metadata topic, and that brokers tier.",
+        )
+    ]
+
+
+def segments(loaded: Loaded, filters: Filters = ALL) -> list[dict[str, Any]]:
+    """The segments of `tiered segments`; those that are DELETE_SEGMENT_FINISHED where `load` kept them."""
+    found = []
+    for partition in loaded.case.partitions:
+        if not filters.has(partition):
+            continue
+        log: PartitionLog = partition.log
+        for segment in (*log.segments(), *(log.deleted or {}).values()):
+            answer = segment_answer(partition, segment)
+            if filters.states and answer["state"] not in filters.states:
+                continue
+            if not filters.segments or answer["segment_id"] in filters.segments:
+                found.append(answer)
+    found.sort(key=lambda answer: (answer["topic"], answer["topic_id"], answer["partition"], *_place(answer)))
+    return found
+
+
+def _place(answer: dict[str, Any]) -> tuple[int, int, int]:
+    return answer["start_offset"], answer["metadata_partition"], answer["first_offset"]
+
+
+def history(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:
+    """The records of `tiered history`, by metadata partition and offset. The logs are read again."""
+    scattered = loaded.case.ledger.scattered
+    late: dict[tuple[int, int], str | None] = {}
+    ledger = Ledger()
+    for log, placed in merged(loaded.logs, scattered) if scattered else ():
+        late[log.partition, placed.offset] = ledger.take(log, placed)
+    ledger = Ledger()
+    for log in loaded.logs:
+        facts = LogFacts(log)
+        for found in log.read():
+            if not is_record(found, facts):
+                continue
+            place = log.partition, found.offset
+            why = late[place] if place in late else ledger.take(log, found)
+            if why is None and found.offset < log.log_start:
+                why = BELOW_LOG_START
+            if _wanted(found, filters):
+                yield record_answer(log.partition, found, why)
+
+
+def _wanted(placed: PlacedRecord, filters: Filters) -> bool:
+    record = placed.record
+    if record is None:
+        return filters == ALL
+    if not filters.has_key(record.topic, str(Uuid(record.key.topic_id)), record.key.partition):
+        return False
+    if filters.states and record.state.name not in filters.states:
+        return False
+    if not filters.segments:
+        return True
+    return not isinstance(record, PartitionDeleteRecord) and str(Uuid(record.segment_id)) in filters.segments
+
+
+def foresee(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
+    """The answer of `tiered forecast`. Raises InputError `replicas-unknown` where no replica is known."""
+    case = loaded.case
+    if case.view.topics is None and not case.view.disks:
+        raise InputError(
+            "which replicas the partitions have is not known",
+            id="replicas-unknown",
+            next_step="Give --metadata, --observation, the log directories of brokers, or --from-cluster.",
+        )
+    forecasts = forecast(case, [partition for partition in case.partitions if filters.has(partition)])
+    return {
+        "partitions": [each.to_dict() for each in forecasts],
+        "findings": [*forecast_findings(forecasts), *empty_findings(loaded)],
+        "assumptions": list(loaded.assumptions),
+    }
+
+
+def left_over(loaded: Loaded, *, older_than_ms: int, include_orphans: bool) -> Leftovers:
+    """The answer of `tiered leftovers`. Raises InputError `listing-missing` without a listing of the store."""
+    if loaded.case.bucket is None:
+        raise InputError(
+            "what is left over is found among the objects of the store, and no listing of it was given",
+            id="listing-missing",
+            next_step="Give --bucket LISTING.",
+        )
+    return leftovers(loaded.case, loaded.case.bucket, older_than_ms=older_than_ms, include_orphans=include_orphans)
+
+
+def reading_findings(loaded: Loaded) -> list[Finding]:
+    """What could not be read of the metadata logs."""
+    return [finding for finding in metadata_findings(loaded.case) if finding.id in _READING]
+
+
+def write_keys(path: str, found: Leftovers) -> None:
+    """The keys of leftovers, one a line, in a new file of its owner's.
+
+    Raises InputError `output-file-exists`, FailedError `output-file-not-written`.
+    """
+    data = "".join(f"{leftover.found.key}\n" for leftover in found.objects).encode()
+    try:
+        write_whole(Path(path), data, mode=0o600, exclusive=True)
+    except FileExistsError as error:
+        raise InputError(
+            f"{path} exists", id="output-file-exists", next_step="Name a new file: nothing is overwritten."
+        ) from error
+    except OSError as error:
+        raise FailedError(
+            f"{path} cannot be written: {error.strerror}",
+            id="output-file-not-written",
+            next_step="Check the folder, its permissions and its free space.",
+        ) from error

@@ -1,0 +1,216 @@
+"""Reading what `kafkactl tiered` judges: metadata partitions of several replicas, the cluster, the store's listing."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from kafkactl.adapters.logs.source import read_pieces
+from kafkactl.adapters.tiered.image import view_of_metadata
+from kafkactl.adapters.tiered.listing import read_listing
+from kafkactl.adapters.tiered.observation import SavedObservation, read_observation
+from kafkactl.adapters.tiered.sources import MetadataReplica, Opened, open_sources
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
+from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas
+from kafkactl.tiered.bucket import Bucket
+from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, PartitionView, TopicView
+from kafkactl.tiered.layouts import AUTO, layout_of
+from kafkactl.tiered.ledger import MetadataLog, fold
+
+
+@frozen
+class Request:
+    """What to read. Paths as the operator gave them; times in milliseconds; None where an option was not given."""
+
+    sources: tuple[str, ...] = ()
+    observation: str | None = None
+    metadata: str | None = None
+    bucket: str | None = None
+    columns: tuple[str, ...] = ()
+    layout: str = AUTO
+    metadata_partitions: int | None = None
+    copy_timeout_ms: int = HOUR_MS
+    now_ms: int | None = None
+
+
+@frozen
+class Loaded:
+    """Everything that was read, folded. `findings` are about the sources; `logs` are the metadata partitions."""
+
+    request: Request
+    case: AuditCase
+    logs: tuple[MetadataLog, ...]
+    paths: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    cluster: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was no record, and nothing says that there should be none."""
+        logs = self.case.ledger.logs.values()
+        return not any(facts.records for facts in logs) and not (
+            logs and all(facts.log.expected_end == 0 for facts in logs)
+        )
+
+
+def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
+    """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`."""
+    saved = None if request.observation is None else read_observation(request.observation)
+    opened = open_sources(request.sources, needs_metadata=saved is None)
+    own_logs = saved is not None and not opened.replicas
+    replicas = opened.replicas
+    if saved is not None and own_logs:
+        replicas = open_sources(saved.logs).replicas
+    view, findings = _view(request, saved, opened)
+    bucket = _bucket(request, saved, view)
+    chosen, compared = _compared(replicas)
+    logs = tuple(_log(log, replicas, view.metadata_topic) for log in chosen)
+    watched = frozenset() if bucket is None else frozenset(bucket.segments)
+    case = AuditCase(
+        fold(logs, keep_deleted=keep_deleted, watched=watched),
+        view,
+        choices=Choices(
+            metadata_partitions=request.metadata_partitions,
+            copy_timeout_ms=request.copy_timeout_ms,
+            now_ms=request.now_ms,
+        ),
+        bucket=bucket,
+        replicas=compared,
+        view_time_ms=view.time_ms if own_logs else None,
+    )
+    return Loaded(
+        request=request,
+        case=case,
+        logs=logs,
+        paths=(*request.sources, *([] if saved is None else [saved.path])),
+        assumptions=tuple(_assumptions(case, opened.notes)),
+        findings=findings,
+    )
+
+
+# --- what is known beside the metadata topic ------------------------------------------------------------------------
+
+
+def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> tuple[ClusterView, tuple[Finding, ...]]:
+    view = ClusterView() if saved is None else saved.view
+    findings: tuple[Finding, ...] = ()
+    path = request.metadata
+    if path is None and saved is not None and view.topics is None:
+        path = saved.cluster_metadata
+    ids = {*opened.cluster_ids, *([view.cluster_id] if view.cluster_id else [])}
+    if path is not None:
+        read = view_of_metadata(path)
+        findings = tuple(finding for finding in read.findings if finding.severity is not Severity.INFO)
+        ids |= {read.view.cluster_id} if read.view.cluster_id else set()
+        view = _merged(view, read.view)
+    if len(ids) > 1:
+        raise InputError(
+            f"the sources are of different clusters: {', '.join(sorted(ids))}",
+            id="sources-of-different-clusters",
+            next_step="Give sources of one cluster.",
+        )
+    disks = {key: tuple(logs) for key, logs in opened.logs.items()}
+    return changed(view, disks=disks, cluster_id=next(iter(ids), None)), findings
+
+
+def _merged(view: ClusterView, metadata: ClusterView) -> ClusterView:
+    """The topics and brokers of the metadata log, with the offsets and logs that an observation has of them."""
+    assert metadata.topics is not None
+    topics = {topic_id: _with_offsets(view, topic) for topic_id, topic in metadata.topics.items()}
+    topic = view.metadata_topic or metadata.metadata_topic
+    if topic is not None and topic.partitions is None and metadata.metadata_topic is not None:
+        topic = changed(topic, partitions=metadata.metadata_topic.partitions)
+    return changed(view, topics=topics, brokers=metadata.brokers, metadata_topic=topic)
+
+
+def _with_offsets(view: ClusterView, topic: TopicView) -> TopicView:
+    partitions: dict[int, PartitionView] = {}
+    for number, partition in topic.partitions.items():
+        known = view.partition(topic.topic_id, number)
+        partitions[number] = (
+            partition if known is None else changed(partition, offsets=known.offsets, replica_logs=known.replica_logs)
+        )
+    return changed(topic, partitions=partitions)
+
+
+def _bucket(request: Request, saved: SavedObservation | None, view: ClusterView) -> Bucket | None:
+    layout = layout_of(request.layout)
+    if request.bucket is not None:
+        return Bucket(read_listing(request.bucket, columns=request.columns), layout)
+    if saved is None or saved.bucket is None:
+        return None
+    return Bucket(read_listing(saved.bucket, time_ms=view.time_ms), layout)
+
+
+def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
+    yield from notes
+    if case.configured is None and case.topic_partitions is not None:
+        yield (
+            f"brokers are taken to be configured with {case.topic_partitions} metadata partitions, which is how many "
+            "the topic has: give --metadata-partitions if they are not"
+        )
+    if case.view.topics is None:
+        yield "which topics exist is not known: every topic with records is taken to exist"
+    if case.bucket is not None and case.view_time_ms is None:
+        yield "when the metadata logs were read is not known: no object is excused for being newer"
+    judged = [
+        partition
+        for partition in case.living()
+        if partition.replica_log is not None
+        and (partition.leader is None or partition.replica_log.broker_id != partition.leader)
+    ]
+    if judged:
+        yield f"{len(judged)} partitions are judged by the log of another replica than their leader's"
+
+
+# --- replicas of metadata partitions --------------------------------------------------------------------------------
+
+
+def _compared(replicas: Sequence[MetadataReplica]) -> tuple[list[MetadataReplica], Replicas]:
+    """For each metadata partition the replica that reaches farthest, and what there is to say of the others."""
+    chosen, stale, diverged = [], [], []
+    ordered = sorted(replicas, key=lambda replica: (replica.partition, replica.path))
+    for partition, group in itertools.groupby(ordered, key=lambda replica: replica.partition):
+        several = list(group)
+        if len(several) == 1:
+            chosen.append(several[0])
+            continue
+        indexes = [(_index(replica), replica) for replica in several]
+        best = max(indexes, key=lambda entry: (entry[0].end_offset, -entry[1].read_from))
+        chosen.append(best[1])
+        for index, replica in indexes:
+            if replica is best[1]:
+                continue
+            parted = divergence(best[0], index)
+            if parted is not None:
+                diverged.append((partition, best[1].path, replica.path, parted.offset))
+            if index.end_offset < best[0].end_offset:
+                stale.append((partition, replica.path, index.end_offset, best[0].end_offset))
+    return chosen, Replicas(stale=tuple(stale), diverged=tuple(diverged))
+
+
+def _index(replica: MetadataReplica) -> BatchIndex:
+    runs = (run for file in replica.files for run in walk_runs(read_pieces(file.path), file=file.path))
+    index = index_of(runs)
+    index.end_offset = max(index.end_offset, replica.log_start)
+    return index
+
+
+def _log(replica: MetadataReplica, replicas: Sequence[MetadataReplica], topic: MetadataTopicView | None) -> MetadataLog:
+    known = None if topic is None else topic.logs.get(replica.partition)
+    starts = [other.log_start for other in replicas if other.partition == replica.partition]
+    if known is not None and known.log_start_offset is not None:
+        starts.append(known.log_start_offset)
+    return MetadataLog(
+        partition=replica.partition,
+        paths=tuple(other.path for other in replicas if other.partition == replica.partition),
+        log_start=max(starts),
+        read=replica.read,
+        read_from=replica.read_from,
+        expected_end=None if known is None else known.end_offset,
+    )

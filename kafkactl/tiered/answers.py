@@ -1,0 +1,59 @@
+"""What the commands print: segments and records as plain values."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from kafkactl.protocol.json_form import to_json
+from kafkactl.schema.definitions import remote_log_record
+from kafkactl.tiered.audit.case import PartitionCase
+from kafkactl.tiered.epoch_index import Segment
+from kafkactl.tiered.reading import PlacedRecord
+from kafkactl.values import Uuid
+
+
+def segment_answer(partition: PartitionCase, segment: Segment) -> dict[str, Any]:
+    """A segment with everything that its records say."""
+    custom = segment.custom_metadata
+    return {
+        "topic": partition.topic,
+        "topic_id": partition.topic_id,
+        "partition": partition.key.partition,
+        "segment_id": str(Uuid(segment.segment_id)),
+        "state": segment.state.name,
+        "start_offset": segment.start_offset,
+        "end_offset": segment.end_offset,
+        "bytes": segment.size,
+        "leader_epochs": [{"leader_epoch": epoch, "start_offset": start} for epoch, start in segment.leader_epochs],
+        "broker_id": segment.broker_id,
+        "event_timestamp_ms": segment.event_timestamp_ms,
+        "max_timestamp_ms": segment.max_timestamp_ms,
+        "custom_metadata": None if custom is None else base64.b64encode(custom).decode("ascii"),
+        "txn_index_empty": segment.txn_index_empty,
+        "metadata_partition": segment.metadata_partition,
+        "first_offset": segment.first_record,
+        "last_offset": segment.last_record,
+        "records": segment.records,
+        "epoch_index": segment.epoch_index,
+        "forgotten_by": segment.forgotten_by,
+    }
+
+
+def record_answer(metadata_partition: int, placed: PlacedRecord, why: str | None) -> dict[str, Any]:
+    """A record of the metadata topic; `why` brokers do not apply it, None where they do."""
+    frame, error = placed.frame, placed.error
+    return {
+        "metadata_partition": metadata_partition,
+        "offset": placed.offset,
+        "epoch": placed.epoch,
+        "timestamp_ms": placed.timestamp_ms,
+        "kind": "record" if error is None else "undecodable",
+        "type": None if frame is None else frame.type,
+        "version": None if frame is None else frame.version,
+        "data": None if frame is None else to_json(remote_log_record(frame.api_key), frame.version, frame.data),
+        "error": None if error is None else {"id": error.id, "message": error.message},
+        "file": placed.file,
+        "applied": why is None,
+        "why": why,
+    }

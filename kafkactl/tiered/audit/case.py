@@ -1,0 +1,258 @@
+"""What an audit judges: the folded records, what is known of the cluster, and each user partition with both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+from kafkactl.frozen import frozen
+from kafkactl.tiered.bucket import Bucket
+from kafkactl.tiered.cluster_view import ClusterView, PartitionView, ReplicaLog, TopicView
+from kafkactl.tiered.epoch_index import Segment
+from kafkactl.tiered.ledger import Ledger
+from kafkactl.tiered.lineage import Lineage, LineageCheck, highest_offset
+from kafkactl.tiered.partition_log import PartitionLog
+from kafkactl.tiered.partitioner import metadata_partition_of
+from kafkactl.tiered.records import PartitionKey
+from kafkactl.values import Uuid
+
+HOUR_MS: Final = 3_600_000
+
+
+@frozen
+class Choices:
+    """What the operator decides. `metadata_partitions` is what the brokers are configured with, None where it is not
+    known; times in milliseconds; `now_ms` None for the time of the view."""
+
+    metadata_partitions: int | None = None
+    copy_timeout_ms: int = HOUR_MS
+    now_ms: int | None = None
+
+
+@frozen
+class Replicas:
+    """What reading several replicas of a metadata partition showed: those that end early, and where two disagree."""
+
+    stale: tuple[tuple[int, str, int, int], ...] = ()  # metadata partition, path, its end, the end of the longest
+    diverged: tuple[tuple[int, str, str, int], ...] = ()  # metadata partition, two paths, offset
+
+
+DEFAULTS: Final = Choices()
+NO_REPLICAS: Final = Replicas()
+
+
+class AuditCase:
+    """Everything together; what is derived is derived once."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        view: ClusterView,
+        *,
+        choices: Choices = DEFAULTS,
+        bucket: Bucket | None = None,
+        replicas: Replicas = NO_REPLICAS,
+        view_time_ms: int | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.view = view
+        self.choices = choices
+        self.bucket = bucket
+        self.replicas = replicas
+        self.view_time_ms = view_time_ms  # up to when the metadata logs are known to be whole
+        topic = view.metadata_topic
+        self.configured = choices.metadata_partitions or (topic.configured_partitions if topic else None)
+        self.topic_partitions = topic.partitions if topic else None
+        now = choices.now_ms if choices.now_ms is not None else view.time_ms
+        self.now_ms = now if now is not None else ledger.newest_ms
+
+    @property
+    def hash_partitions(self) -> int | None:
+        """The number that records are spread by, as far as it is known."""
+        return self.configured or self.topic_partitions
+
+    def expected(self, key: PartitionKey) -> int | None:
+        """The metadata partition that a user partition's records belong in."""
+        count = self.hash_partitions
+        return None if count is None else metadata_partition_of(key, count)
+
+    @cached_property
+    def incomplete(self) -> dict[int, tuple[int, int | None]]:
+        """Metadata partitions that were not read to their known end: (end that was read, known end)."""
+        found = {
+            at: (facts.end_offset, facts.log.expected_end)
+            for at, facts in self.ledger.logs.items()
+            if not facts.is_complete
+        }
+        known = self.view.metadata_topic.logs if self.view.metadata_topic else {}
+        for at in range(max(self.topic_partitions or 0, self.configured or 0, *self.ledger.logs, 0)):
+            end = known[at].end_offset if at in known else None
+            if at not in self.ledger.logs and end != 0:
+                found[at] = (0, end)
+        return found
+
+    @cached_property
+    def readers(self) -> dict[int, set[int]] | None:
+        """The brokers that read each metadata partition; None where topics or the number are not known."""
+        if self.view.topics is None or self.hash_partitions is None:
+            return None
+        found: dict[int, set[int]] = {}
+        for topic in self.view.topics.values():
+            if not self.is_tiered(topic):
+                continue
+            for number, partition in topic.partitions.items():
+                at = metadata_partition_of(PartitionKey(topic.topic_id, number), self.hash_partitions)
+                found.setdefault(at, set()).update(partition.replicas or ())
+        return found
+
+    def is_tiered(self, topic: TopicView) -> bool:
+        """By its settings; where these are not known, a topic with records is."""
+        return topic.topic_id in self._topics_with_records if topic.is_tiered is None else topic.is_tiered
+
+    @cached_property
+    def _topics_with_records(self) -> set[bytes]:
+        return {key.topic_id for key in self.ledger.partitions}
+
+    @cached_property
+    def partitions(self) -> list[PartitionCase]:
+        """Each user partition with records, and each tiered one of the cluster, in order."""
+        keys = set(self.ledger.partitions)
+        for topic in (self.view.topics or {}).values():
+            if topic.is_tiered:
+                keys.update(PartitionKey(topic.topic_id, number) for number in topic.partitions)
+        cases = [PartitionCase(self, key) for key in keys]
+        return sorted(cases, key=lambda case: (case.topic, case.topic_id, case.key.partition))
+
+    def living(self) -> Iterator[PartitionCase]:
+        """Those whose topic exists, as far as it is known."""
+        return (case for case in self.partitions if case.exists is not False)
+
+
+class PartitionCase:
+    """One user partition. What is None is not known."""
+
+    def __init__(self, case: AuditCase, key: PartitionKey) -> None:
+        self.case = case
+        self.key = key
+        log = case.ledger.partitions.get(key)
+        self.log = log or PartitionLog("", key, keep_deleted=False)
+        self.exists = case.view.exists(key.topic_id)
+        self.view: PartitionView | None = case.view.partition(*key)
+        known = (case.view.topics or {}).get(key.topic_id)
+        self.topic = known.name if known else self.log.topic
+        self.configs = None if known is None else known.configs
+        self.is_tiered = None if known is None else known.is_tiered
+        self.topic_id = str(Uuid(key.topic_id))
+
+    @property
+    def leader(self) -> int | None:
+        """-1 for none."""
+        return None if self.view is None else self.view.leader
+
+    @cached_property
+    def replica_log(self) -> ReplicaLog | None:
+        """The log by which the partition is judged: the leader's; where none is known, that of the newest epoch."""
+        logs = [log for log in self.case.view.replica_logs(*self.key) if log.leader_epochs]
+        own = [log for log in logs if log.broker_id is not None and log.broker_id == self.leader]
+        if own:
+            return max(own, key=_newest)
+        isr = None if self.view is None else self.view.isr
+        if isr is not None:
+            logs = [log for log in logs if log.broker_id in isr]
+        return max(logs, key=_newest, default=None)
+
+    @cached_property
+    def lineage(self) -> Lineage | None:
+        """The leader epochs of that log."""
+        return None if self.replica_log is None else self.replica_log.lineage(self.log_end)
+
+    @cached_property
+    def check(self) -> LineageCheck | None:
+        """Which segments belong to it."""
+        return None if self.lineage is None else LineageCheck(self.lineage)
+
+    @property
+    def log_start(self) -> int | None:
+        """Where the log begins, the remote part included."""
+        answered = self._answered("earliest")
+        if answered is not None:
+            return answered
+        return None if self.lineage is None else self.lineage.log_start
+
+    @property
+    def local_start(self) -> int | None:
+        """Where the local log begins."""
+        answered = self._answered("earliest_local")
+        if answered is not None:
+            return answered
+        return None if self.replica_log is None else self.replica_log.local_start
+
+    @property
+    def log_end(self) -> int | None:
+        """One after the last offset."""
+        answered = self._answered("latest")
+        if answered is not None:
+            return answered
+        return None if self.replica_log is None else self.replica_log.log_end_offset
+
+    def _answered(self, name: str) -> int | None:
+        offsets = None if self.view is None else self.view.offsets
+        value = None if offsets is None else getattr(offsets, name)
+        return None if value is None or value < 0 else value
+
+    @cached_property
+    def highest(self) -> int | None:
+        """The highest offset in remote storage by the lineage, -1 for none."""
+        return None if self.lineage is None else highest_offset(self.log, self.lineage)
+
+    @property
+    def next_upload(self) -> int | None:
+        """The first offset that the leader has yet to copy."""
+        if self.highest is None or self.log_start is None:
+            return None
+        return max(self.highest + 1, self.log_start)
+
+    @property
+    def expected(self) -> int | None:
+        """The metadata partition that its records belong in."""
+        return self.case.expected(self.key)
+
+    @property
+    def metadata_partition(self) -> int | None:
+        """The expected one; where that is not known, the one with its records."""
+        if self.expected is not None or not self.log.records_in:
+            return self.expected
+        return max(self.log.records_in, key=lambda at: (self.log.records_in[at], -at))
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether no record of it can be missing from what was read."""
+        places = set(self.log.records_in)
+        if self.expected is not None:
+            places.add(self.expected)
+        return not places & set(self.case.incomplete)
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """Those that brokers know and have not deleted, in order."""
+        known = (segment for segment in self.log.segments() if segment.forgotten_by is None)
+        return sorted(known, key=by_offset)
+
+    @cached_property
+    def forgotten(self) -> list[Segment]:
+        """Those that brokers have forgotten, or will after a restart, in order."""
+        return sorted((segment for segment in self.log.segments() if segment.forgotten_by), key=by_offset)
+
+    def in_lineage(self, segment: Segment) -> bool:
+        """Whether the leader counts the segment as its own; True where its lineage is not known."""
+        return self.check is None or self.check.has(segment)
+
+
+def by_offset(segment: Segment) -> tuple[int, int, int]:
+    """Sorts segments."""
+    return segment.start_offset, segment.metadata_partition, segment.first_record
+
+
+def _newest(log: ReplicaLog) -> tuple[int, int, int]:
+    return log.leader_epochs[-1][0], log.leader_epochs[0][1], len(log.segments or ())

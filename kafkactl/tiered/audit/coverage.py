@@ -1,0 +1,129 @@
+"""Which offsets a reader finds in the remote log, and the holes.
+
+A reader asks for an offset in the epoch that its lineage has there, and gets the segment at or below it in the map of
+that epoch; where that segment ends before the offset it gets nothing, even if an earlier one reaches farther
+(`RemoteLogMetadataCache.remoteLogSegmentMetadata`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kafkactl.tiered.audit.case import PartitionCase
+from kafkactl.tiered.states import COPIED
+
+
+class Hole(NamedTuple):
+    """Offsets that no reader finds remotely, ends included. `local`: the local log still has them; None: unknown."""
+
+    first: int
+    last: int
+    local: bool | None
+
+    def to_dict(self) -> dict[str, object]:
+        """As in an answer."""
+        return {"from_offset": self.first, "to_offset": self.last, "local": self.local}
+
+
+def covered(case: PartitionCase) -> list[tuple[int, int]]:
+    """Ranges of offsets that can be read from remote storage, ascending and not touching each other."""
+    return _joined(_by_lineage(case) if case.lineage is not None else _by_segments(case))
+
+
+def _by_lineage(case: PartitionCase) -> Iterator[tuple[int, int]]:
+    assert case.lineage is not None
+    for epoch, start, end in case.lineage.ranges():
+        state = case.log.epochs.get(epoch)
+        if state is None:
+            continue
+        entries = state.in_order()
+        for at, (first, segment) in enumerate(entries):
+            last = segment.end_in(epoch)
+            if at + 1 < len(entries):
+                last = min(last, entries[at + 1][0] - 1)
+            if end is not None:
+                last = min(last, end - 1)
+            if segment.state is COPIED and max(first, start) <= last:
+                yield max(first, start), last
+
+
+def _by_segments(case: PartitionCase) -> Iterator[tuple[int, int]]:
+    for segment in case.log.segments():
+        if segment.state is COPIED and segment.mapped:
+            yield segment.start_offset, segment.end_offset
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found
+
+
+def gaps(case: PartitionCase) -> list[Hole]:
+    """Offsets from the log start on that no segment covers: up to the local log, and between two segments."""
+    ranges = covered(case)
+    start, local = case.log_start, case.local_start
+    begin = start if start is not None else ranges[0][0] if ranges else None
+    if begin is None:
+        return []
+    last = ranges[-1][1] if ranges else begin - 1
+    if start is not None and local is not None:
+        last = max(last, local - 1)
+    found = []
+    position = begin
+    for first, end in ranges:
+        if first > position:
+            found.append((position, min(first - 1, last)))
+        position = max(position, end + 1)
+    if position <= last:
+        found.append((position, last))
+    return [hole for first, end in found for hole in _split(first, end, local)]
+
+
+def _split(first: int, last: int, local: int | None) -> Iterator[Hole]:
+    """A range cut where the local log begins."""
+    if local is None:
+        yield Hole(first, last, None)
+        return
+    if first < local:
+        yield Hole(first, min(last, local - 1), False)
+    if last >= local:
+        yield Hole(max(first, local), last, True)
+
+
+def hole_below_highest(case: PartitionCase) -> Hole | None:
+    """Offsets after the end of the remote log that no leader copies any more, for they lie below the highest offset.
+
+    None where the next segment covers the first of them, or where a segment out of lineage or being deleted holds it.
+    """
+    highest, next_upload, start = case.highest, case.next_upload, case.log_start
+    if highest is None or next_upload is None or start is None or case.is_tiered is False:
+        return None
+    ranges = covered(case)
+    first = max(ranges[-1][1] + 1 if ranges else start, start)
+    last = highest
+    base = next_segment_base(case.replica_log.segments if case.replica_log else None, next_upload)
+    if base is not None:
+        last = min(last, base - 1)
+    if first > last or _is_held(case, first):
+        return None
+    local = case.local_start
+    return Hole(first, last, None if local is None else first >= local)
+
+
+def _is_held(case: PartitionCase, offset: int) -> bool:
+    return any(
+        segment.start_offset <= offset <= segment.end_offset
+        and (segment.state > COPIED or (segment.state is COPIED and not case.in_lineage(segment)))
+        for segment in case.log.segments()
+    )
+
+
+def next_segment_base(segments: tuple[tuple[int, int], ...] | None, offset: int) -> int | None:
+    """The base offset of the local segment with this offset; None where it is not known or not there."""
+    return max((base for base, _ in segments or () if base <= offset), default=None)

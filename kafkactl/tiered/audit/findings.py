@@ -1,0 +1,143 @@
+"""The findings of an audit: their order, and the one shape of their evidence.
+
+The order is that of what hurt when each was provoked on real clusters: data lost or unreadable, then data that will be
+lost, then leftovers, then what Kafka clears up itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from kafkactl.findings import Finding, Severity
+from kafkactl.tiered.audit.case import AuditCase, PartitionCase, by_offset
+from kafkactl.tiered.bucket import StoredObject
+from kafkactl.tiered.epoch_index import Segment
+from kafkactl.values import Uuid
+
+MOST_LISTED: Final = 1000
+
+ORDER: Final = (
+    "log-start-runs-away",
+    "poison-record",
+    "partition-delete-record",
+    "missing-object",
+    "object-size-mismatch",
+    "missing-index-object",
+    "gap",
+    "hole-below-highest",
+    "metadata-log-start-moved",
+    "lost-with-metadata",
+    "wrong-metadata-partition",
+    "unreachable-object",
+    "diverged-metadata-replicas",
+    "damaged-metadata-log",
+    "listing-of-another-store",
+    "metadata-view-incomplete",
+    "unread-metadata-batch",
+    "metadata-partition-count-differs",
+    "deletes-refused",
+    "leftover-of-deleted-topic",
+    "dropped-from-epoch-index",
+    "object-after-delete-finished",
+    "unknown-object",
+    "orphan-copy",
+    "dangling-delete",
+    "copy-in-progress",
+    "out-of-lineage",
+    "superseded",
+    "below-log-start",
+    "illegal-transition",
+    "update-without-base",
+    "stale-metadata-replica",
+    "objects-newer-than-view",
+)
+_RANK: Final = {id: at for at, id in enumerate(ORDER)}
+_WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By severity, then by what it costs; of one id in the order of partitions and offsets."""
+    return sorted(findings, key=_place)
+
+
+def _place(finding: Finding) -> tuple[Any, ...]:
+    evidence = finding.evidence
+    return (
+        _WEIGHT[finding.severity],
+        _RANK.get(finding.id, len(_RANK)),
+        str(evidence.get("topic") or ""),
+        str(evidence.get("topic_id") or ""),
+        _number(evidence.get("partition")),
+        _number(evidence.get("metadata_partition")),
+        _number(evidence.get("offset")),
+        finding.message,
+    )
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else -1
+
+
+def subject_of(case: PartitionCase) -> str:
+    """How a partition is named."""
+    return f"partition {case.topic}-{case.key.partition}"
+
+
+def metadata_subject(partition: int) -> str:
+    """How a metadata partition is named."""
+    return f"metadata partition {partition}"
+
+
+def place_of(case: PartitionCase) -> dict[str, Any]:
+    """The evidence that says which partition it is."""
+    return {"topic": case.topic, "topic_id": case.topic_id, "partition": case.key.partition}
+
+
+def segment_evidence(case: AuditCase, segments: Sequence[Segment]) -> dict[str, Any]:
+    """Segments with what they cost: the first of them, their number and bytes."""
+    ordered = sorted(segments, key=by_offset)
+    return {
+        "segments": [segment_of(case, segment) for segment in ordered[:MOST_LISTED]],
+        "segments_total": len(ordered),
+        "bytes": sum(segment.size for segment in ordered),
+    }
+
+
+def segment_of(case: AuditCase, segment: Segment) -> dict[str, Any]:
+    """One segment in evidence; `objects` is how many it has in the store, None without a listing."""
+    return {
+        "segment_id": str(Uuid(segment.segment_id)),
+        "start_offset": segment.start_offset,
+        "end_offset": segment.end_offset,
+        "bytes": segment.size,
+        "state": segment.state.name,
+        "objects": None if case.bucket is None else case.bucket.count(segment.segment_id),
+    }
+
+
+def object_evidence(objects: Sequence[tuple[bytes | None, StoredObject]]) -> dict[str, Any]:
+    """Objects with what they cost."""
+    ordered = sorted(objects, key=lambda entry: entry[1].key)
+    return {
+        "objects": [
+            {"key": found.key, "bytes": found.size, "segment_id": None if of is None else str(Uuid(of))}
+            for of, found in ordered[:MOST_LISTED]
+        ],
+        "objects_total": len(ordered),
+        "bytes": sum(found.size for _, found in ordered),
+    }
+
+
+def size_text(count: int) -> str:
+    """Bytes as people read them.
+
+    >>> size_text(19260)
+    '19.3 kB'
+    """
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"

@@ -1,0 +1,272 @@
+"""Findings about the metadata topic itself: what was read of it, where it begins, which records harm its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.tiered.audit.case import AuditCase, PartitionCase
+from kafkactl.tiered.audit.findings import metadata_subject, place_of, segment_evidence, subject_of
+from kafkactl.tiered.ledger import UNDECODABLE, PartitionDelete, Poison
+from kafkactl.tiered.partition_log import (
+    AFTER_DELETE,
+    FORGOTTEN_BY_DELETE,
+    FORGOTTEN_BY_LOG_START,
+    ILLEGAL,
+    WITHOUT_BASE,
+)
+from kafkactl.tiered.records import PartitionKey
+from kafkactl.values import Uuid
+from kafkactl.wording import counted, first_few
+
+_WORDS: Final = {
+    UNDECODABLE: "cannot be decoded",
+    "base-record-not-started": "is a base record in another state than COPY_SEGMENT_STARTED",
+    AFTER_DELETE: "follows DELETE_PARTITION_FINISHED of its partition",
+}
+_DO_NOT_RESTART: Final = (
+    "Restart no broker that reads this metadata partition before it is repaired: a broker reads the record again. "
+    "See docs/tiered.md."
+)
+
+
+def metadata_findings(case: AuditCase) -> Iterator[Finding]:
+    """All of them."""
+    for poison in case.ledger.poison:
+        yield _poison(case, poison)
+    for record in case.ledger.partition_deletes:
+        if case.view.exists(record.key.topic_id) is not False:
+            yield _partition_delete(case, record)
+    yield from _log_starts(case)
+    yield from _view(case)
+    yield from _replicas(case)
+    for partition in case.living():
+        yield from _wrong_partition(partition)
+        yield from _lost(partition)
+        yield from _dropped(partition)
+
+
+def _key_evidence(topic: str | None, key: PartitionKey | None) -> dict[str, Any]:
+    if key is None:
+        return {}
+    return {"topic": topic, "topic_id": str(Uuid(key.topic_id)), "partition": key.partition}
+
+
+def _poison(case: AuditCase, poison: Poison) -> Finding:
+    brokers = stopped_brokers(case, poison)
+    at = f"the record at offset {poison.offset} {_WORDS[poison.why]}"
+    detail = f" ({poison.error.reason})" if poison.error is not None else ""
+    message = f"{at}{detail}; it ends the metadata consumer of {_named(brokers)}, and with it all tiering there"
+    make = blocker
+    if brokers == []:
+        make, message = note, f"{at}{detail}; no broker reads it"
+    return make(
+        "poison-record",
+        metadata_subject(poison.metadata_partition),
+        message,
+        _DO_NOT_RESTART if brokers != [] else "",
+        **_key_evidence(poison.topic, poison.key),
+        metadata_partition=poison.metadata_partition,
+        offset=poison.offset,
+        why=poison.why,
+        brokers=brokers,
+    )
+
+
+def stopped_brokers(case: AuditCase, poison: Poison) -> list[int] | None:
+    """The brokers whose metadata consumer ends at a record, None where it is not known."""
+    if case.readers is None:
+        return None
+    readers = case.readers.get(poison.metadata_partition, set())
+    if poison.key is None:
+        return sorted(readers)
+    known = case.view.partition(*poison.key)
+    return sorted(readers & set((known and known.replicas) or ()))
+
+
+def _named(brokers: list[int] | None) -> str:
+    if brokers is None:
+        return "every broker that reads it"
+    return f"{'broker' if len(brokers) == 1 else 'brokers'} {first_few([str(broker) for broker in brokers], 12)}"
+
+
+def _partition_delete(case: AuditCase, record: PartitionDelete) -> Finding:
+    known = case.view.partition(*record.key)
+    brokers = None if known is None or known.replicas is None else sorted(known.replicas)
+    expected = case.expected(record.key)
+    name = f"{record.topic}-{record.key.partition}"
+    begin = f"DELETE_PARTITION_FINISHED at offset {record.offset} makes brokers forget the remote log of {name}"
+    log = case.ledger.partitions[record.key]
+    forgotten = [segment for segment in log.forgotten if segment.forgotten_by == FORGOTTEN_BY_DELETE]
+    evidence = {
+        **_key_evidence(record.topic, record.key),
+        **segment_evidence(case, forgotten),
+        "metadata_partition": record.metadata_partition,
+        "offset": record.offset,
+        "brokers": brokers,
+    }
+    subject = f"partition {name}"
+    if expected is not None and expected != record.metadata_partition:
+        text = f"{begin}; its records now go to metadata partition {expected}, so that new records do no harm"
+        return note("partition-delete-record", subject, text, **evidence)
+    text = f"{begin}, which exists; at their next restart its replicas lose the metadata consumer, for all topics"
+    return blocker("partition-delete-record", subject, text, _DO_NOT_RESTART, **evidence)
+
+
+def _log_starts(case: AuditCase) -> Iterator[Finding]:
+    for at, facts in sorted(case.ledger.logs.items()):
+        if facts.log.log_start > 0:
+            yield blocker(
+                "metadata-log-start-moved",
+                metadata_subject(at),
+                f"the log begins at offset {facts.log.log_start}; a broker that restarts does not read what lay before",
+                "Set retention.ms=-1 and retention.bytes=-1 on the topic, delete no records of it, and do not restart "
+                "leaders before `kafkactl tiered forecast` shows what they would lose.",
+                metadata_partition=at,
+                offset=facts.log.log_start,
+            )
+
+
+def _view(case: AuditCase) -> Iterator[Finding]:
+    for at, facts in sorted(case.ledger.logs.items()):
+        for part in facts.unread:
+            evidence = {"metadata_partition": at, "offset": part.first_offset, "file": part.file}
+            if part.is_damage and not part.is_tail:
+                yield blocker(
+                    "damaged-metadata-log",
+                    metadata_subject(at),
+                    f"bytes of {part.file} from {part.position} on are damaged ({part.error.reason})",
+                    "Read the metadata partition from another replica.",
+                    **evidence,
+                )
+            elif not part.is_damage:
+                yield warning(
+                    "unread-metadata-batch",
+                    metadata_subject(at),
+                    f"the batch at offset {part.first_offset} was not read: {part.error.reason}",
+                    part.error.next_step or "Read the metadata partition from another replica.",
+                    **evidence,
+                )
+        for first, end in facts.missing:
+            yield _missing(at, f"offsets {first} to {end - 1} are not in what was read", offset=first, until=end)
+    for at, (end, expected) in sorted(case.incomplete.items()):
+        facts_of = case.ledger.logs.get(at)
+        if facts_of is None:
+            yield _missing(at, "its log was not given", offset=0, until=expected)
+        elif expected is not None and end < expected:
+            text = f"its log was read to offset {end}, and it reaches {expected}"
+            yield _missing(at, text, offset=end, until=expected)
+    if case.configured and case.topic_partitions and case.configured != case.topic_partitions:
+        yield warning(
+            "metadata-partition-count-differs",
+            f"topic {case.view.metadata_topic.name if case.view.metadata_topic else ''}",
+            f"the topic has {case.topic_partitions} partitions, the brokers are configured with {case.configured}",
+            "Do not change rlmm.config.remote.log.metadata.topic.num.partitions of running brokers: a broker with "
+            "another number looks for records where they are not.",
+            partitions=case.topic_partitions,
+            configured_partitions=case.configured,
+        )
+
+
+def _missing(at: int, text: str, *, offset: int, until: int | None) -> Finding:
+    return warning(
+        "metadata-view-incomplete",
+        metadata_subject(at),
+        f"{text}: newer or missing records may clear what would be reported of its partitions",
+        "Give the log of another replica, or read the cluster with --from-cluster.",
+        metadata_partition=at,
+        offset=offset,
+        expected_end_offset=until,
+    )
+
+
+def _replicas(case: AuditCase) -> Iterator[Finding]:
+    for at, one_path, other_path, offset in case.replicas.diverged:
+        yield blocker(
+            "diverged-metadata-replicas",
+            metadata_subject(at),
+            f"{one_path} and {other_path} have different batches at offset {offset}",
+            "Find out which replica is the leader's, and give that one alone.",
+            metadata_partition=at,
+            offset=offset,
+            paths=[one_path, other_path],
+        )
+    for at, path, end, longest in case.replicas.stale:
+        yield note(
+            "stale-metadata-replica",
+            metadata_subject(at),
+            f"{path} ends at offset {end}, another replica at {longest}: the longer one was used",
+            metadata_partition=at,
+            offset=end,
+            path=path,
+            end_offset=longest,
+        )
+
+
+def _wrong_partition(partition: PartitionCase) -> Iterator[Finding]:
+    expected, case = partition.expected, partition.case
+    if expected is None or partition.exists is not True:
+        return
+    outside = [
+        segment
+        for segment in partition.log.segments()
+        if segment.metadata_partition != expected and segment.forgotten_by is None
+    ]
+    if not outside:
+        return
+    places = sorted(partition.log.records_in)
+    yield blocker(
+        "wrong-metadata-partition",
+        subject_of(partition),
+        f"records of {counted(len(outside), 'segment')} are in metadata partition "
+        f"{first_few([str(at) for at in places if at != expected], 12)}; with {case.hash_partitions} partitions "
+        f"brokers look for them in {expected}",
+        "Configure the brokers with the number of metadata partitions that the records were written with.",
+        **place_of(partition),
+        **segment_evidence(case, outside),
+        metadata_partition=expected,
+        expected=expected,
+        records_in=places,
+    )
+
+
+def _lost(partition: PartitionCase) -> Iterator[Finding]:
+    lost = [segment for segment in partition.forgotten if segment.forgotten_by == FORGOTTEN_BY_LOG_START]
+    if lost:
+        yield blocker(
+            "lost-with-metadata",
+            subject_of(partition),
+            f"{counted(len(lost), 'segment')} have their base record below the start of metadata partition "
+            f"{lost[0].metadata_partition}: no broker knows them after a restart, and their data cannot be read",
+            "Keep the objects. Do not restart the partition's leader before the data was consumed or copied.",
+            **place_of(partition),
+            **segment_evidence(partition.case, lost),
+            metadata_partition=lost[0].metadata_partition,
+        )
+
+
+def _dropped(partition: PartitionCase) -> Iterator[Finding]:
+    for why, words in ((ILLEGAL, "an illegal state transition"), (WITHOUT_BASE, "no base record before it")):
+        total = partition.log.drop_counts.get(why, 0)
+        if not total:
+            continue
+        drops = [drop for drop in partition.log.drops if drop.why == why]
+        records = []
+        for drop in drops:
+            record = {"offset": drop.offset, "segment_id": str(Uuid(drop.segment_id))}
+            if why == ILLEGAL:
+                record["from_state"] = "" if drop.before is None else drop.before.name
+                record["to_state"] = drop.after.name
+            else:
+                record["state"] = drop.after.name
+            records.append(record)
+        yield note(
+            why,
+            subject_of(partition),
+            f"{counted(total, 'record')} that brokers drop, for {words}",
+            **place_of(partition),
+            metadata_partition=drops[0].metadata_partition if drops else partition.metadata_partition,
+            records=records,
+            records_total=total,
+        )

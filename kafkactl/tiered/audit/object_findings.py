@@ -1,0 +1,176 @@
+"""Findings from a listing of the store: objects that are missing, cut, or that no broker will ever delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.tiered.audit.case import AuditCase, PartitionCase
+from kafkactl.tiered.audit.findings import object_evidence, place_of, segment_evidence, size_text, subject_of
+from kafkactl.tiered.bucket import Bucket, StoredObject
+from kafkactl.tiered.epoch_index import Segment
+from kafkactl.tiered.layouts import AIVEN, LOG, aiven_remote_size
+from kafkactl.tiered.states import COPIED
+from kafkactl.wording import counted
+
+UNKNOWN_OBJECT: Final = "unknown-object"
+AFTER_DELETE_FINISHED: Final = "object-after-delete-finished"
+_KEEP: Final = "Delete none of them: their data is what is left of these segments."
+
+
+def object_findings(case: AuditCase) -> Iterator[Finding]:
+    """All of them; none without a listing."""
+    if case.bucket is None:
+        return
+    if is_foreign(case, case.bucket):
+        yield blocker(
+            "listing-of-another-store",
+            case.bucket.listing.path,
+            f"none of its {len(case.bucket.segments)} segments is one that the metadata topic names, and none of its "
+            "topics is known: the objects were not judged",
+            "Give the listing of the bucket and prefix that this cluster's brokers are configured with.",
+        )
+        return
+    for partition in case.living():
+        if partition.is_whole:
+            yield from _missing(partition, case.bucket)
+    yield from _strangers(case, case.bucket)
+
+
+def is_foreign(case: AuditCase, bucket: Bucket) -> bool:
+    """Whether the listing has segments and shares no segment and no topic with the cluster that does tier."""
+    if not bucket.segments or case.ledger.named or not any(partition.segments for partition in case.partitions):
+        return False
+    topics = {name.topic_id for entries in bucket.segments.values() for name, _ in entries}
+    return not topics & {partition.key.topic_id for partition in case.partitions}
+
+
+class _Lacking(NamedTuple):
+    """The segments of a partition by what is wrong with their objects."""
+
+    log: list[Segment]
+    cut: list[Segment]
+    indexless: list[Segment]
+
+
+def _missing(partition: PartitionCase, bucket: Bucket) -> Iterator[Finding]:
+    found = _Lacking([], [], [])
+    for segment in partition.segments:
+        if segment.state is not COPIED or _finished_after(bucket, segment):
+            continue
+        sizes = bucket.sizes(segment.segment_id)
+        if LOG not in sizes:
+            found.log.append(segment)
+            continue
+        if _is_cut(bucket, segment, sizes):
+            found.cut.append(segment)
+        if bucket.layout is not None and bucket.layout.missing(sizes):
+            found.indexless.append(segment)
+    place, subject, case = place_of(partition), subject_of(partition), partition.case
+    unread = "they cannot be read"
+    restore = "Restore the objects from a version or copy of the store. Kafka does not notice that they are missing."
+    if found.log:
+        text = f"{counted(len(found.log), 'segment')} without their log in the store: {unread}"
+        yield blocker("missing-object", subject, text, restore, **place, **segment_evidence(case, found.log))
+    if found.cut:
+        text = f"{counted(len(found.cut), 'segment')} whose log in the store has another size than was copied"
+        yield blocker("object-size-mismatch", subject, text, restore, **place, **segment_evidence(case, found.cut))
+    if found.indexless:
+        text = f"{counted(len(found.indexless), 'segment')} without one of their index objects: {unread}"
+        yield blocker(
+            "missing-index-object", subject, text, restore, **place, **segment_evidence(case, found.indexless)
+        )
+
+
+def _finished_after(bucket: Bucket, segment: Segment) -> bool:
+    return bucket.time_ms is not None and segment.event_timestamp_ms > bucket.time_ms
+
+
+def _is_cut(bucket: Bucket, segment: Segment, sizes: dict[str, int]) -> bool:
+    if bucket.layout is None:
+        return False
+    if bucket.layout.has_size:
+        return sizes[LOG] != segment.size
+    if bucket.layout.name != AIVEN.name or bucket.layout.missing(sizes):
+        return False
+    expected = aiven_remote_size(segment.custom_metadata)
+    return expected is not None and expected != sum(sizes.values())
+
+
+# --- objects that no segment needs ----------------------------------------------------------------------------------
+
+
+def _strangers(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
+    unreachable = [
+        (segment.segment_id, found)
+        for partition in case.living()
+        for segment in partition.forgotten
+        for _, found in bucket.segments.get(segment.segment_id, ())
+    ]
+    known = known_ids(case)
+    refused = [entry for entry in bucket.of(case.ledger.named - known) if entry[0] not in case.ledger.deleted_at]
+    unreachable += refused
+    if unreachable:
+        yield blocker(
+            "unreachable-object",
+            bucket.listing.path,
+            f"{_cost(unreachable)} of segments that records name and that brokers have forgotten",
+            _KEEP,
+            **object_evidence(unreachable),
+        )
+    deleted = list(deleted_objects(case, bucket, known))
+    if deleted:
+        yield warning(
+            AFTER_DELETE_FINISHED,
+            bucket.listing.path,
+            f"{_cost(deleted)} of segments that are DELETE_SEGMENT_FINISHED: no broker deletes them again",
+            "List them with `kafkactl tiered leftovers`, and delete them with the store's own tool.",
+            **object_evidence(deleted),
+        )
+    unknown, newer = unknown_objects(case, bucket)
+    if unknown and not case.incomplete:
+        yield warning(
+            UNKNOWN_OBJECT,
+            bucket.listing.path,
+            f"{_cost(unknown)} that no record names",
+            "List those that are named like segments with `kafkactl tiered leftovers`.",
+            **object_evidence(unknown),
+        )
+    if newer:
+        yield note(
+            "objects-newer-than-view",
+            bucket.listing.path,
+            f"{_cost(newer)} were written after the metadata was read: nothing can be said of them",
+            **object_evidence(newer),
+        )
+
+
+def _cost(objects: list[tuple[bytes, StoredObject]] | list[tuple[bytes | None, StoredObject]]) -> str:
+    return f"{counted(len(objects), 'object')} ({size_text(sum(found.size for _, found in objects))})"
+
+
+def known_ids(case: AuditCase) -> set[bytes]:
+    """The ids of all segments that are not DELETE_SEGMENT_FINISHED, the forgotten ones included."""
+    return {segment.segment_id for partition in case.partitions for segment in partition.log.segments()}
+
+
+def deleted_objects(case: AuditCase, bucket: Bucket, known: set[bytes]) -> Iterator[tuple[bytes, StoredObject]]:
+    """Objects of ids that were deleted before the listing was made."""
+    for segment_id, (_, _, time_ms) in sorted(case.ledger.deleted_at.items()):
+        if segment_id not in known and (bucket.time_ms is None or time_ms <= bucket.time_ms):
+            yield from bucket.of([segment_id])
+
+
+def unknown_objects(
+    case: AuditCase, bucket: Bucket
+) -> tuple[list[tuple[bytes | None, StoredObject]], list[tuple[bytes | None, StoredObject]]]:
+    """Objects of no id that a record names, or of no id at all, and of these the ones newer than the view."""
+    strange: list[tuple[bytes | None, StoredObject]] = [(None, found) for found in bucket.unnamed]
+    strange += bucket.of(segment_id for segment_id in bucket.segments if segment_id not in case.ledger.named)
+    limit = case.view_time_ms
+    newer = [
+        entry for entry in strange if limit is not None and entry[1].mtime_ms is not None and entry[1].mtime_ms > limit
+    ]
+    skipped = {found.key for _, found in newer}
+    return [entry for entry in strange if entry[1].key not in skipped], newer

@@ -1,0 +1,87 @@
+"""The audit: all findings in order, and where each partition's remote log stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafkactl.findings import Finding
+from kafkactl.tiered.audit.case import AuditCase, PartitionCase
+from kafkactl.tiered.audit.coverage import gaps, hole_below_highest
+from kafkactl.tiered.audit.findings import in_order
+from kafkactl.tiered.audit.metadata_findings import metadata_findings
+from kafkactl.tiered.audit.object_findings import object_findings
+from kafkactl.tiered.audit.segment_findings import orphan_reason, segment_findings
+from kafkactl.tiered.states import COPIED, COPYING, SegmentState
+
+
+def audit_findings(case: AuditCase) -> list[Finding]:
+    """Everything that is wrong, the worst first."""
+    return in_order([*metadata_findings(case), *segment_findings(case), *object_findings(case)])
+
+
+def partition_status(partition: PartitionCase) -> dict[str, Any]:
+    """Where the remote log of one partition stands."""
+    copied = [segment for segment in partition.segments if segment.state is COPIED]
+    readable = [segment for segment in copied if segment.mapped]
+    orphans = [
+        segment
+        for segment in partition.segments
+        if segment.state is COPYING and partition.is_whole and orphan_reason(partition, segment) is not None
+    ]
+    return {
+        "topic": partition.topic,
+        "topic_id": partition.topic_id,
+        "partition": partition.key.partition,
+        "exists": partition.exists,
+        "metadata_partition": partition.metadata_partition,
+        "leader": partition.leader,
+        "segments": len(partition.segments),
+        "by_state": _by_state(Counter(segment.state for segment in partition.segments)),
+        "bytes": sum(segment.size for segment in copied),
+        "remote_start_offset": min((segment.start_offset for segment in readable), default=None),
+        "remote_end_offset": max((segment.end_offset for segment in readable), default=None),
+        "highest_offsets": [
+            {"leader_epoch": epoch, "highest_offset": state.highest}
+            for epoch, state in sorted(partition.log.epochs.items())
+            if state.highest is not None
+        ],
+        "highest_offset": partition.highest,
+        "next_upload_offset": partition.next_upload,
+        "log_start_offset": partition.log_start,
+        "local_log_start_offset": partition.local_start,
+        "log_end_offset": partition.log_end,
+        "holes": _holes(partition),
+        "orphans": {"segments": len(orphans), "bytes": sum(segment.size for segment in orphans)},
+    }
+
+
+def _by_state(counts: Mapping[SegmentState, int]) -> dict[str, int]:
+    return {state.name: counts[state] for state in SegmentState if counts.get(state)}
+
+
+def _holes(partition: PartitionCase) -> list[dict[str, object]]:
+    if partition.exists is False or not partition.is_whole:
+        return []
+    found = gaps(partition)
+    below = hole_below_highest(partition)
+    if below is not None:
+        found = [hole for hole in found if not below.first <= hole.first <= hole.last <= below.last] + [below]
+    return [hole.to_dict() for hole in sorted(found, key=lambda hole: hole[:2])]
+
+
+def totals(case: AuditCase, partitions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Sums over the partitions that are shown."""
+    shown = list(partitions)
+    by_state: Counter[str] = Counter()
+    for partition in shown:
+        by_state.update(partition["by_state"])
+    return {
+        "topics": len({partition["topic_id"] for partition in shown}),
+        "partitions": len(shown),
+        "segments": sum(partition["segments"] for partition in shown),
+        "bytes": sum(partition["bytes"] for partition in shown),
+        "records": sum(facts.records for facts in case.ledger.logs.values()),
+        "by_state": {state.name: by_state[state.name] for state in SegmentState if by_state[state.name]},
+    }

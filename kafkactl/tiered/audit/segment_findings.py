@@ -1,0 +1,250 @@
+"""Findings about the segments of living topics, and the leftovers of deleted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.tiered.audit.case import AuditCase, PartitionCase
+from kafkactl.tiered.audit.coverage import gaps, hole_below_highest
+from kafkactl.tiered.audit.findings import place_of, segment_evidence, size_text, subject_of
+from kafkactl.tiered.epoch_index import Segment
+from kafkactl.tiered.states import COPIED, COPYING, DELETING
+from kafkactl.wording import counted
+
+YOUNG_DELETE_MS: Final = 60_000
+DUE, PARKED = "due", "parked"
+
+
+def segment_findings(case: AuditCase) -> Iterator[Finding]:
+    """All of them."""
+    for partition in case.partitions:
+        if partition.exists is False:
+            yield from _leftover(partition)
+            continue
+        yield from _deletes(partition)
+        if partition.is_whole:
+            yield from _holes(partition)
+            yield from _copies(partition)
+        yield from _copied(partition)
+
+
+def _leftover(partition: PartitionCase) -> Iterator[Finding]:
+    segments = list(partition.log.segments())
+    if segments:
+        size = size_text(sum(segment.size for segment in segments))
+        yield warning(
+            "leftover-of-deleted-topic",
+            subject_of(partition),
+            f"{counted(len(segments), 'segment')} ({size}) are left of a deleted topic: no broker deletes them",
+            "List their objects with `kafkactl tiered leftovers`, and delete them with the store's own tool.",
+            **place_of(partition),
+            **segment_evidence(partition.case, segments),
+        )
+
+
+# --- deletes --------------------------------------------------------------------------------------------------------
+
+
+def _deletes(partition: PartitionCase) -> Iterator[Finding]:
+    deleting = [segment for segment in partition.segments if segment.state is DELETING]
+    if not deleting:
+        return
+    repeated = [segment for segment in deleting if segment.delete_starts > 1]
+    below = below_log_start(partition)
+    case = partition.case
+    if repeated and below:
+        yield blocker(
+            "log-start-runs-away",
+            subject_of(partition),
+            f"deletes are being refused ({repeated[0].delete_starts} attempts on one segment), and the log start has "
+            f"passed {counted(len(below), 'segment')} that are complete: retention gives up data that it would keep",
+            "Set retention.bytes=-1 on the topic until the store deletes again; then set it back.",
+            **place_of(partition),
+            **segment_evidence(case, [*repeated, *below]),
+        )
+    elif repeated:
+        yield warning(
+            "deletes-refused",
+            subject_of(partition),
+            f"{counted(len(repeated), 'segment')} were to be deleted more than once: the store refuses",
+            "See the leader's log for the error of the store. With size retention, set retention.bytes=-1 on the topic "
+            "until the store deletes again.",
+            **place_of(partition),
+            **segment_evidence(case, repeated),
+        )
+    yield _dangling(partition, deleting)
+
+
+def _dangling(partition: PartitionCase, deleting: list[Segment]) -> Finding:
+    case = partition.case
+    pending = {segment: _pending(partition, segment) for segment in deleting}
+    evidence = {**place_of(partition), **segment_evidence(case, deleting)}
+    for segment, shown in zip(deleting, evidence["segments"], strict=False):
+        shown["pending"] = pending[segment]
+    first = DUE if DUE in pending.values() else PARKED
+    without_objects = case.bucket is not None and not any(case.bucket.count(found.segment_id) for found in deleting)
+    young = case.now_ms is not None and all(
+        case.now_ms - segment.event_timestamp_ms < YOUNG_DELETE_MS for segment in deleting
+    )
+    words = {
+        DUE: "the leader retries it with each retention pass",
+        PARKED: "it lies inside the kept range, so that nothing retries it before retention passes it",
+    }
+    make = note if without_objects or young else warning
+    return make(
+        "dangling-delete",
+        subject_of(partition),
+        f"{counted(len(deleting), 'segment')} in DELETE_SEGMENT_STARTED without an end: {words[first]}",
+        "" if make is note else "See the leader's log for errors of the store. Delete no object by hand.",
+        **evidence,
+        pending=first,
+    )
+
+
+def _pending(partition: PartitionCase, segment: Segment) -> str:
+    """Whether retention wants the segment now. Without a log start: retention takes segments in ascending order, so
+    what has a complete one before it is inside the kept range."""
+    if partition.log_start is not None:
+        return DUE if segment.end_offset < partition.log_start else PARKED
+    kept = any(
+        other.state is COPIED and other.mapped and other.start_offset < segment.start_offset
+        for other in partition.segments
+    )
+    return PARKED if kept else DUE
+
+
+def below_log_start(partition: PartitionCase) -> list[Segment]:
+    """Complete segments that lie wholly before the log start."""
+    start = partition.log_start
+    if start is None:
+        return []
+    return [segment for segment in partition.segments if segment.state is COPIED and segment.end_offset < start]
+
+
+# --- holes ----------------------------------------------------------------------------------------------------------
+
+
+def _holes(partition: PartitionCase) -> Iterator[Finding]:
+    found = gaps(partition)
+    if found:
+        first = found[0]
+        lost = sum(hole.last - hole.first + 1 for hole in found)
+        local = all(hole.local is True for hole in found)
+        ends = "until local retention passes they can still be read locally" if local else "they cannot be read"
+        yield blocker(
+            "gap",
+            subject_of(partition),
+            f"{counted(lost, 'offset')} from {first.first} on are in no segment that a reader finds: {ends}",
+            "Consume what is still local. Nothing copies these offsets again.",
+            **place_of(partition),
+            **first.to_dict(),
+            ranges=[hole.to_dict() for hole in found],
+        )
+    hole = hole_below_highest(partition)
+    if hole is not None:
+        yield blocker(
+            "hole-below-highest",
+            subject_of(partition),
+            f"the remote log ends at {hole.first - 1}, and the highest offset that was ever copied is "
+            f"{partition.highest}: offsets {hole.first} to {hole.last} are never copied again",
+            "Consume what is still local before local retention passes it.",
+            **place_of(partition),
+            **hole.to_dict(),
+        )
+
+
+# --- copies ---------------------------------------------------------------------------------------------------------
+
+
+def _copies(partition: PartitionCase) -> Iterator[Finding]:
+    copying = [segment for segment in partition.segments if segment.state is COPYING]
+    orphans = {segment: why for segment in copying if (why := orphan_reason(partition, segment)) is not None}
+    running = [segment for segment in copying if segment not in orphans]
+    case = partition.case
+    if orphans:
+        found = list(orphans)
+        without_objects = case.bucket is not None and not any(case.bucket.count(part.segment_id) for part in found)
+        evidence = segment_evidence(case, found)
+        for segment, shown in zip(found, evidence["segments"], strict=False):
+            shown["why"] = orphans[segment]
+        yield (note if without_objects else warning)(
+            "orphan-copy",
+            subject_of(partition),
+            f"the copy of {counted(len(found), 'segment')} ({size_text(evidence['bytes'])}) began and never ended: no "
+            "broker continues it, and only retention removes what is there",
+            ""
+            if without_objects
+            else "Leave them to retention, or list their objects with "
+            "`kafkactl tiered leftovers --include orphan-copy`.",
+            **place_of(partition),
+            **evidence,
+        )
+    if running:
+        yield note(
+            "copy-in-progress",
+            subject_of(partition),
+            f"{counted(len(running), 'segment')} in COPY_SEGMENT_STARTED: the copy may be running",
+            **place_of(partition),
+            **segment_evidence(case, running),
+        )
+
+
+def orphan_reason(partition: PartitionCase, segment: Segment) -> str | None:
+    """Why a copy that has not ended is an orphan, None where it may be running."""
+    case = partition.case
+    certain = certain_orphan(partition, segment)
+    if certain is not None:
+        return certain
+    age = None if case.now_ms is None else case.now_ms - segment.event_timestamp_ms
+    return "older-than-copy-timeout" if age is not None and age > case.choices.copy_timeout_ms else None
+
+
+def certain_orphan(partition: PartitionCase, segment: Segment) -> str | None:
+    """What proves that the copy does not run any more; None where nothing does."""
+    if segment.copied_again:
+        return "copied-again"
+    if partition.case.view.alive(segment.broker_id) is False:
+        return "copier-down"
+    if partition.leader is not None and partition.leader != segment.broker_id:
+        return "copier-not-leader"
+    if partition.log_end is not None and segment.start_offset >= partition.log_end:
+        return "after-log-end"
+    return None
+
+
+# --- complete segments ----------------------------------------------------------------------------------------------
+
+
+def _copied(partition: PartitionCase) -> Iterator[Finding]:
+    complete = [segment for segment in partition.segments if segment.state is COPIED]
+    case, place, subject = partition.case, place_of(partition), subject_of(partition)
+    dropped = [segment for segment in complete if segment.epoch_index == "none"]
+    if dropped:
+        yield warning(
+            "dropped-from-epoch-index",
+            subject,
+            f"{counted(len(dropped), 'segment')} are complete and in the index of no leader epoch: retention never "
+            "sees them, and they go only with the topic",
+            "Leave them. They cost storage until the topic is deleted.",
+            **place,
+            **segment_evidence(case, dropped),
+        )
+    start = partition.log_start
+    below = below_log_start(partition)
+    outside = [
+        segment
+        for segment in complete
+        if not partition.in_lineage(segment) and (start is None or segment.end_offset >= start)
+    ]
+    if outside:
+        text = f"{counted(len(outside), 'segment')} belong to no leader epoch of the leader's log: retention takes them"
+        yield note("out-of-lineage", subject, text, **place, **segment_evidence(case, outside))
+    taken = [segment for segment in complete if segment.epoch_index == "unreferenced"]
+    if taken:
+        text = f"{counted(len(taken), 'segment')} were copied again by a later leader: retention takes them"
+        yield note("superseded", subject, text, **place, **segment_evidence(case, taken))
+    if below:
+        text = f"{counted(len(below), 'segment')} lie below the log start {start} and wait for deletion"
+        yield note("below-log-start", subject, text, **place, **segment_evidence(case, below))

@@ -1,0 +1,74 @@
+"""The objects of a store, joined with segments by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kafkactl.frozen import frozen
+from kafkactl.tiered.layouts import Layout, ObjectName, guessed
+
+_SAMPLED = 10_000
+
+
+class StoredObject(NamedTuple):
+    """An object: bytes, and when it was written, None where the listing does not say."""
+
+    key: str
+    size: int
+    mtime_ms: int | None
+
+
+@frozen
+class Listing:
+    """The objects of a store. `time_ms` is when the listing was made, None where it does not say."""
+
+    path: str
+    format: str
+    objects: tuple[StoredObject, ...]
+    time_ms: int | None = None
+
+
+class Bucket:
+    """A listing by segment ids. `layout` is None where no key names a segment."""
+
+    def __init__(self, listing: Listing, layout: Layout | None) -> None:
+        self.listing = listing
+        self.layout = layout or guessed([found.key for found in listing.objects[:_SAMPLED]])
+        self.segments: dict[bytes, list[tuple[ObjectName, StoredObject]]] = {}
+        self.unnamed: list[StoredObject] = []
+        for found in listing.objects:
+            name = None if self.layout is None else self.layout.parse(found.key)
+            if name is None:
+                self.unnamed.append(found)
+            else:
+                self.segments.setdefault(name.segment_id, []).append((name, found))
+
+    @property
+    def time_ms(self) -> int | None:
+        """When the listing was made."""
+        return self.listing.time_ms
+
+    def count(self, segment_id: bytes) -> int:
+        """How many objects a segment has."""
+        return len(self.segments.get(segment_id, ()))
+
+    def sizes(self, segment_id: bytes) -> dict[str, int]:
+        """The objects of a segment: bytes by suffix."""
+        return {name.suffix: found.size for name, found in self.segments.get(segment_id, ())}
+
+    def of(self, segment_ids: Iterable[bytes]) -> Iterator[tuple[bytes, StoredObject]]:
+        """Every object of these segments."""
+        for segment_id in segment_ids:
+            for _, found in self.segments.get(segment_id, ()):
+                yield segment_id, found
+
+    def to_dict(self) -> dict[str, object]:
+        """What an answer says about it."""
+        return {
+            "path": self.listing.path,
+            "format": self.listing.format,
+            "layout": None if self.layout is None else self.layout.name,
+            "objects": len(self.listing.objects),
+            "bytes": sum(found.size for found in self.listing.objects),
+        }

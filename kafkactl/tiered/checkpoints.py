@@ -1,0 +1,52 @@
+"""The small text files beside a broker's logs: leader epochs of a partition, offsets of all partitions.
+
+Line 1 is the version 0, line 2 the number of entries, then one entry a line. Sources: `CheckpointFile.java`,
+`LeaderEpochCheckpointFile.java`, `OffsetCheckpointFile.java`. Raises InputDecodeError `invalid-checkpoint-file`.
+"""
+
+from __future__ import annotations
+
+from kafkactl.errors import InputDecodeError
+
+
+def parse_leader_epochs(data: bytes, *, file: str) -> tuple[tuple[int, int], ...]:
+    """`leader-epoch-checkpoint`: (leader epoch, its first offset), ascending."""
+    entries = [_numbers(line, 2, file) for line in _entries(data, file)]
+    return tuple(sorted((epoch, start) for epoch, start in entries))
+
+
+def parse_offsets(data: bytes, *, file: str) -> dict[tuple[str, int], int]:
+    """`log-start-offset-checkpoint` and its like: offsets by topic and partition."""
+    found = {}
+    for line in _entries(data, file):
+        topic, _, rest = line.partition(" ")
+        partition, offset = _numbers(rest, 2, file)
+        found[topic, partition] = offset
+    return found
+
+
+def _entries(data: bytes, file: str) -> list[str]:
+    lines = data.decode("utf-8", "replace").split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    if len(lines) < 2 or lines[0].strip() != "0":
+        raise _invalid(file, "the first line is not the version 0")
+    (count,) = _numbers(lines[1], 1, file)
+    if len(lines) - 2 != count:
+        raise _invalid(file, f"{count} entries are announced, and {len(lines) - 2} are there")
+    return lines[2:]
+
+
+def _numbers(line: str, count: int, file: str) -> list[int]:
+    words = line.split()
+    try:
+        numbers = [int(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count:
+        raise _invalid(file, f"expected {count} numbers, found {line[:80]!r}")
+    return numbers
+
+
+def _invalid(file: str, what: str) -> InputDecodeError:
+    return InputDecodeError(what, id="invalid-checkpoint-file", offset=0, file=file)

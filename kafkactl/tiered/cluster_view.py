@@ -1,0 +1,146 @@
+"""What is known of a cluster beside its remote log metadata. Everything may be missing: None is unknown, not empty.
+
+These are the parts of an observation (`observation.py`); a broker's log directory, the cluster's metadata log and a
+live cluster give the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final
+
+from kafkactl.frozen import frozen
+from kafkactl.tiered.lineage import Lineage
+
+REMOTE_STORAGE_ENABLE: Final = "remote.storage.enable"
+COPY_DISABLE: Final = "remote.log.copy.disable"
+
+
+@frozen
+class Offsets:
+    """What a leader answers to ListOffsets; None where it was not asked or did not answer."""
+
+    earliest: int | None = None
+    latest: int | None = None
+    earliest_local: int | None = None
+    latest_tiered: int | None = None
+    earliest_pending_upload: int | None = None
+
+
+@frozen
+class ReplicaLog:
+    """The local log of one replica: leader epochs as (epoch, first offset), segments as (base offset, bytes).
+
+    `segments` None: not listed. `broker_id` None: a disk without a meta.properties.
+    """
+
+    broker_id: int | None
+    log_end_offset: int | None = None
+    leader_epochs: tuple[tuple[int, int], ...] = ()
+    segments: tuple[tuple[int, int], ...] | None = None
+
+    def lineage(self, log_end: int | None = None) -> Lineage | None:
+        """None where its leader epochs are not known."""
+        end = self.log_end_offset if log_end is None else log_end
+        return Lineage(self.leader_epochs, end) if self.leader_epochs else None
+
+    @property
+    def local_start(self) -> int | None:
+        """The base offset of its first segment."""
+        return min((base for base, _ in self.segments), default=None) if self.segments else None
+
+
+@frozen
+class PartitionView:
+    """A user partition. `leader` is -1 for none, None where it is not known."""
+
+    partition: int
+    leader: int | None = None
+    leader_epoch: int | None = None
+    replicas: tuple[int, ...] | None = None
+    isr: tuple[int, ...] | None = None
+    offsets: Offsets | None = None
+    replica_logs: tuple[ReplicaLog, ...] = ()
+
+
+@frozen
+class TopicView:
+    """A topic. `configs` are its own settings, None where they are not known."""
+
+    name: str
+    topic_id: bytes
+    configs: Mapping[str, str] | None = None
+    partitions: Mapping[int, PartitionView] = field(default_factory=dict)
+
+    @property
+    def is_tiered(self) -> bool | None:
+        """Whether it has `remote.storage.enable`; None where its settings are not known."""
+        return None if self.configs is None else self.configs.get(REMOTE_STORAGE_ENABLE, "false").lower() == "true"
+
+
+@frozen
+class BrokerView:
+    """A broker; `alive` None: not known."""
+
+    id: int
+    alive: bool | None = None
+    kafka_version: str | None = None
+
+
+@frozen
+class MetadataLogView:
+    """Leader and offsets of a metadata partition, as the cluster gave them."""
+
+    partition: int
+    leader: int | None = None
+    log_start_offset: int | None = None
+    end_offset: int | None = None
+
+
+@frozen
+class MetadataTopicView:
+    """The topic `__remote_log_metadata`. `configured_partitions` is what the brokers are configured with."""
+
+    name: str
+    topic_id: bytes | None = None
+    partitions: int | None = None
+    configured_partitions: int | None = None
+    configs: Mapping[str, str] | None = None
+    logs: Mapping[int, MetadataLogView] = field(default_factory=dict)
+
+
+@frozen
+class ClusterView:
+    """All of it. `topics` and `brokers` None: not known; else complete but for Kafka's own topics.
+
+    `disks` are replica logs found on disks, by user partition, whether or not the topic is known.
+    """
+
+    time_ms: int | None = None
+    cluster_id: str | None = None
+    metadata_topic: MetadataTopicView | None = None
+    topics: Mapping[bytes, TopicView] | None = None
+    brokers: Mapping[int, BrokerView] | None = None
+    disks: Mapping[tuple[bytes, int], tuple[ReplicaLog, ...]] = field(default_factory=dict)
+
+    def exists(self, topic_id: bytes) -> bool | None:
+        """Whether the topic exists; None where the topics are not known."""
+        return None if self.topics is None else topic_id in self.topics
+
+    def partition(self, topic_id: bytes, partition: int) -> PartitionView | None:
+        """A user partition as the cluster knows it."""
+        topic = None if self.topics is None else self.topics.get(topic_id)
+        return None if topic is None else topic.partitions.get(partition)
+
+    def replica_logs(self, topic_id: bytes, partition: int) -> tuple[ReplicaLog, ...]:
+        """Its replicas' logs, those of disks before those that the cluster gave."""
+        known = self.partition(topic_id, partition)
+        return (*self.disks.get((topic_id, partition), ()), *(() if known is None else known.replica_logs))
+
+    def alive(self, broker_id: int) -> bool | None:
+        """False for a broker that is fenced, down or not registered; None where it is not known."""
+        if self.brokers is None:
+            return None
+        broker = self.brokers.get(broker_id)
+        return False if broker is None else broker.alive

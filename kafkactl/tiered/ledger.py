@@ -1,0 +1,229 @@
+"""All records of `__remote_log_metadata` folded: the user partitions they lead to, and the records that harm brokers.
+
+Records of a user partition lie in one metadata partition, whose order is theirs, unless the number of metadata
+partitions was changed. Then they lie in several, which have no order among each other; such records are folded again,
+merged by their timestamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeGuard
+
+from kafkactl.errors import DecodeError
+from kafkactl.frozen import frozen
+from kafkactl.tiered.partition_log import (
+    AFTER_DELETE,
+    FORGOTTEN_BY_LOG_START,
+    POISON,
+    PartitionLog,
+)
+from kafkactl.tiered.reading import Passed, PlacedRecord, Read, Unread
+from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, UpdateRecord
+from kafkactl.tiered.states import COPYING, DELETED, PartitionDeleteState
+
+UNDECODABLE: Final = "undecodable"
+BASE_NOT_STARTED: Final = "base-record-not-started"
+MOST_POISON = 10_000  # that are kept with their places
+
+
+@frozen
+class MetadataLog:
+    """A metadata partition as it is read: `log_start` is where brokers begin, `end_offset` what was known of its end.
+
+    `read` opens it and gives its records in order, from `read_from` on if none is missing: files may still have what
+    lies below the start. `expected_end` is None where the end is not known from elsewhere.
+    """
+
+    partition: int
+    paths: tuple[str, ...]
+    log_start: int
+    read: Callable[[], Iterator[Read]]
+    read_from: int = 0
+    expected_end: int | None = None
+
+
+class Poison(NamedTuple):
+    """A record at which metadata consumers end. `key` is None where it could not be decoded."""
+
+    metadata_partition: int
+    offset: int
+    why: str
+    error: DecodeError | None
+    topic: str | None
+    key: PartitionKey | None
+
+
+class PartitionDelete(NamedTuple):
+    """A DELETE_PARTITION_FINISHED record, and how many segments brokers forgot by it."""
+
+    metadata_partition: int
+    offset: int
+    topic: str
+    key: PartitionKey
+    segments: int
+
+
+class LogFacts:
+    """What was met of one metadata partition."""
+
+    __slots__ = ("end_offset", "log", "missing", "newest_ms", "records", "unread")
+
+    def __init__(self, log: MetadataLog) -> None:
+        self.log = log
+        self.records = 0
+        self.end_offset = log.read_from
+        self.newest_ms = -1
+        self.unread: list[Unread] = []
+        self.missing: list[tuple[int, int]] = []  # from an offset up to, and without, another
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing that is known to be in the log is missing from what was read."""
+        short = self.log.expected_end is not None and self.end_offset < self.log.expected_end
+        return not short and not self.missing and all(part.is_tail for part in self.unread)
+
+    def reach(self, first: int, end: int) -> None:
+        """Offsets from `first` up to `end` were met."""
+        if first > self.end_offset:
+            self.missing.append((self.end_offset, first))
+        self.end_offset = max(self.end_offset, end)
+
+
+class Ledger:
+    """The fold. `watched` are segment ids of which is noted that a record named them, and whether they are deleted.
+
+    With `keep_deleted` DELETE_SEGMENT_FINISHED segments are kept; without, memory follows the living ones.
+    """
+
+    def __init__(self, *, keep_deleted: bool = False, watched: frozenset[bytes] = frozenset()) -> None:
+        self.partitions: dict[PartitionKey, PartitionLog] = {}
+        self.logs: dict[int, LogFacts] = {}
+        self.poison: list[Poison] = []
+        self.poison_count = 0
+        self.partition_deletes: list[PartitionDelete] = []
+        self.named: set[bytes] = set()
+        self.deleted_at: dict[bytes, tuple[PartitionKey, str, int]] = {}
+        self.scattered: set[PartitionKey] = set()
+        self._keep_deleted = keep_deleted
+        self._watched = watched
+        self._ended: set[tuple[int, PartitionKey]] = set()
+
+    def take(self, log: MetadataLog, placed: PlacedRecord) -> str | None:
+        """Fold one record; why it is not applied, None where it is."""
+        record = placed.record
+        if record is None:
+            self._poisoned(Poison(log.partition, placed.offset, UNDECODABLE, placed.error, None, None))
+            return POISON
+        partition = self._partition(record.topic, record.key)
+        partition.count(record.topic, log.partition)
+        if len(partition.records_in) > 1:
+            self.scattered.add(record.key)
+        if not isinstance(record, PartitionDeleteRecord):
+            self._watch(record)
+        if (log.partition, record.key) in self._ended:
+            self._poisoned(Poison(log.partition, placed.offset, AFTER_DELETE, None, record.topic, record.key))
+            return AFTER_DELETE
+        if isinstance(record, PartitionDeleteRecord):
+            self._partition_delete(log, placed.offset, record, partition)
+            return None
+        if isinstance(record, UpdateRecord):
+            return partition.update(record, log.partition, placed.offset)
+        if record.state is not COPYING:
+            self._poisoned(Poison(log.partition, placed.offset, BASE_NOT_STARTED, None, record.topic, record.key))
+            return POISON
+        return partition.add(record, log.partition, placed.offset)
+
+    def _partition(self, topic: str, key: PartitionKey) -> PartitionLog:
+        partition = self.partitions.get(key)
+        if partition is None:
+            partition = self.partitions[key] = PartitionLog(topic, key, keep_deleted=self._keep_deleted)
+        return partition
+
+    def _partition_delete(
+        self, log: MetadataLog, offset: int, record: PartitionDeleteRecord, partition: PartitionLog
+    ) -> None:
+        if record.state is not PartitionDeleteState.DELETE_PARTITION_FINISHED:
+            return
+        count = partition.forget()
+        self._ended.add((log.partition, record.key))
+        self.partition_deletes.append(PartitionDelete(log.partition, offset, record.topic, record.key, count))
+
+    def _poisoned(self, poison: Poison) -> None:
+        self.poison_count += 1
+        if len(self.poison) < MOST_POISON:
+            self.poison.append(poison)
+
+    def _watch(self, record: BaseRecord | UpdateRecord) -> None:
+        if record.segment_id in self._watched:
+            self.named.add(record.segment_id)
+            if record.state is DELETED:
+                self.deleted_at[record.segment_id] = (record.key, record.topic, record.event_timestamp_ms)
+
+    def drop(self, keys: set[PartitionKey]) -> None:
+        """Forget what some user partitions came to, so that they can be folded again."""
+        for key in keys:
+            self.partitions.pop(key, None)
+        self.poison = [poison for poison in self.poison if poison.key not in keys]
+        self.partition_deletes = [found for found in self.partition_deletes if found.key not in keys]
+        self._ended = {(at, key) for at, key in self._ended if key not in keys}
+
+    def lost_with_log_start(self) -> None:
+        """Mark the segments whose base record lies below the start of its metadata partition."""
+        starts = {at: facts.log.log_start for at, facts in self.logs.items() if facts.log.log_start > 0}
+        if not starts:
+            return
+        for partition in self.partitions.values():
+            for segment in partition.table.values():
+                if segment.first_record < starts.get(segment.metadata_partition, 0):
+                    segment.forgotten_by = FORGOTTEN_BY_LOG_START
+
+    @property
+    def newest_ms(self) -> int | None:
+        """The newest timestamp of any record; None without one."""
+        newest = max((facts.newest_ms for facts in self.logs.values()), default=-1)
+        return newest if newest >= 0 else None
+
+
+def fold(logs: Sequence[MetadataLog], *, keep_deleted: bool = False, watched: frozenset[bytes] = frozenset()) -> Ledger:
+    """Everything that the logs say. Each is read once, and once more where records of a partition are scattered."""
+    ledger = Ledger(keep_deleted=keep_deleted, watched=watched)
+    for log in logs:
+        facts = ledger.logs[log.partition] = LogFacts(log)
+        for found in log.read():
+            if is_record(found, facts):
+                ledger.take(log, found)
+    if ledger.scattered:
+        scattered = set(ledger.scattered)
+        ledger.drop(scattered)
+        for log, placed in merged(logs, scattered):
+            ledger.take(log, placed)
+    ledger.lost_with_log_start()
+    return ledger
+
+
+def is_record(found: Read, facts: LogFacts) -> TypeGuard[PlacedRecord]:
+    """Count what was read of a log; True for a record."""
+    if isinstance(found, Unread):
+        facts.unread.append(found)
+        return False
+    facts.reach(found.first_offset if isinstance(found, Passed) else found.offset, found.end_offset)
+    if isinstance(found, Passed):
+        return False
+    facts.records += 1
+    facts.newest_ms = max(facts.newest_ms, found.timestamp_ms)
+    return True
+
+
+def merged(logs: Iterable[MetadataLog], keys: set[PartitionKey]) -> list[tuple[MetadataLog, PlacedRecord]]:
+    """The records of some user partitions from all logs, by time; those of one log keep their order."""
+    found: list[tuple[int, int, int, MetadataLog, PlacedRecord]] = []
+    for log in logs:
+        newest = -1
+        for placed in log.read():
+            if isinstance(placed, PlacedRecord) and placed.record is not None:
+                newest = max(newest, placed.timestamp_ms)
+                if placed.record.key in keys:
+                    found.append((newest, log.partition, placed.offset, log, placed))
+    found.sort(key=lambda entry: entry[:3])
+    return [(log, placed) for *_, log, placed in found]

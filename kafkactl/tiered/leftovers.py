@@ -1,0 +1,147 @@
+"""The objects that no broker will read or delete any more: a list to delete by.
+
+In doubt an object is not in the list: nothing of an id that a living topic still has, in whatever state, nothing of
+segments that brokers have forgotten (their data can still be saved), and no file that is not named like a segment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from kafkactl.findings import Finding, blocker, note
+from kafkactl.frozen import frozen
+from kafkactl.tiered.audit.case import AuditCase
+from kafkactl.tiered.audit.findings import in_order
+from kafkactl.tiered.audit.metadata_findings import metadata_findings
+from kafkactl.tiered.audit.object_findings import (
+    AFTER_DELETE_FINISHED,
+    UNKNOWN_OBJECT,
+    deleted_objects,
+    is_foreign,
+    known_ids,
+    unknown_objects,
+)
+from kafkactl.tiered.audit.segment_findings import certain_orphan
+from kafkactl.tiered.bucket import Bucket, StoredObject
+from kafkactl.tiered.states import COPYING
+from kafkactl.values import Uuid
+
+DELETED_TOPIC: Final = "leftover-of-deleted-topic"
+ORPHAN: Final = "orphan-copy"
+# With one of these some records were not read: an object that seems to be left over may be in use.
+_REFUSING: Final = frozenset(
+    {
+        "damaged-metadata-log",
+        "diverged-metadata-replicas",
+        "metadata-log-start-moved",
+        "metadata-view-incomplete",
+        "unread-metadata-batch",
+    }
+)
+
+
+class Leftover(NamedTuple):
+    """An object that may go, and why."""
+
+    found: StoredObject
+    segment_id: bytes
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in an answer."""
+        return {
+            "key": self.found.key,
+            "bytes": self.found.size,
+            "segment_id": str(Uuid(self.segment_id)),
+            "reason": self.reason,
+        }
+
+
+@frozen
+class Leftovers:
+    """The list; empty where it is refused. `skipped` counts objects that are left out for their age, `undated` those
+    in the list whose age is not known."""
+
+    refused: bool
+    objects: tuple[Leftover, ...]
+    findings: tuple[Finding, ...]
+    skipped: int = 0
+    undated: int = 0
+
+
+def leftovers(case: AuditCase, bucket: Bucket, *, older_than_ms: int, include_orphans: bool = False) -> Leftovers:
+    """What may be deleted, objects younger than `older_than_ms` left out; of an age that is not known nothing is."""
+    reasons = list(_reasons_to_refuse(case, bucket))
+    if reasons:
+        return Leftovers(refused=True, objects=(), findings=tuple(in_order(reasons)))
+    found, skipped, undated = [], 0, 0
+    for leftover in _candidates(case, bucket, include_orphans=include_orphans):
+        mtime = leftover.found.mtime_ms
+        if mtime is None:
+            undated += 1
+        elif case.now_ms is None or case.now_ms - mtime < older_than_ms:
+            skipped += 1
+            continue
+        found.append(leftover)
+    findings = []
+    if undated:
+        text = f"the listing has no time for {undated} of the objects: they are in the list whatever their age"
+        findings.append(note("object-age-unknown", bucket.listing.path, text))
+    found.sort(key=lambda leftover: leftover.found.key)
+    return Leftovers(refused=False, objects=tuple(found), findings=tuple(findings), skipped=skipped, undated=undated)
+
+
+def _reasons_to_refuse(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
+    for finding in metadata_findings(case):
+        undecodable = finding.id == "poison-record" and finding.evidence.get("why") == "undecodable"
+        if finding.id in _REFUSING or undecodable:
+            yield finding
+    if is_foreign(case, bucket) or not case.ledger.partitions:
+        yield blocker(
+            "listing-of-another-store",
+            bucket.listing.path,
+            "the metadata topic names no segment and no topic of the listing: all of it would seem to be left over",
+            "Give the metadata partitions and the listing of one cluster.",
+        )
+    if case.view.topics is None:
+        yield blocker(
+            "topics-unknown",
+            "the cluster",
+            "which topics exist is not known, so that leftovers of deleted ones cannot be told from living ones",
+            "Give --metadata, --observation or --from-cluster.",
+        )
+
+
+def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> Iterator[Leftover]:
+    living = _ids_of_living_topics(case)
+    gone = {
+        segment.segment_id
+        for partition in case.partitions
+        if partition.exists is False
+        for segment in partition.log.segments()
+    }
+    for segment_id, found in bucket.of(sorted(gone - living)):
+        yield Leftover(found, segment_id, DELETED_TOPIC)
+    for segment_id, found in deleted_objects(case, bucket, known_ids(case)):
+        yield Leftover(found, segment_id, AFTER_DELETE_FINISHED)
+    unknown, _ = unknown_objects(case, bucket)
+    for of, found in unknown:
+        if of is not None:
+            yield Leftover(found, of, UNKNOWN_OBJECT)
+    if include_orphans:
+        for partition in case.living():
+            for segment in partition.segments:
+                if segment.state is COPYING and certain_orphan(partition, segment) is not None:
+                    for segment_id, found in bucket.of([segment.segment_id]):
+                        yield Leftover(found, segment_id, ORPHAN)
+
+
+def _ids_of_living_topics(case: AuditCase) -> set[bytes]:
+    return {segment.segment_id for partition in case.living() for segment in partition.log.segments()}
+
+
+def by_reason(objects: tuple[Leftover, ...]) -> dict[str, int]:
+    """How many objects there are for each reason."""
+    return dict(sorted(Counter(leftover.reason for leftover in objects).items()))

@@ -1,0 +1,193 @@
+"""Listings of an object store as text: lines, JSON lines, one JSON document, CSV. Recognized by content.
+
+Raises InputError `invalid-listing` with the place of what cannot be read, and `truncated-listing`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from kafkactl.errors import InputError
+from kafkactl.tiered.bucket import StoredObject
+
+# What `aws s3 ls --recursive` prints: date, time, size, key; behind the last object it may print sums.
+_AWS_LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s+(\d+)\s(.+)")
+_SUMS: Final = re.compile(r"\s*Total (Objects|Size):.*")
+_MILLISECONDS: Final = re.compile(r"\d{12,}")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT?\S*")
+_KEYS, _SIZES = ("key", "Key", "Path"), ("size", "Size")
+_TIMES = ("mtime_ms", "last_modified", "LastModified", "ModTime")
+_MORE = ("IsTruncated", "NextToken", "NextContinuationToken")
+_ENCODED: Final = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+_NEXT_STEP: Final = "A listing has lines `key size [time]`, JSON with key and size, or is an S3 Inventory."
+
+
+def parse_listing(text: str, *, file: str) -> Iterator[StoredObject]:
+    """The objects that a listing names; entries of folders are left out."""
+    head = text.lstrip("\ufeff \t\r\n")[:1]
+    entries = _json_entries(text, file) if head in ("{", "[") else _line_entries(text, file)
+    return (found for found in entries if not _is_folder(found))
+
+
+def _is_folder(found: StoredObject) -> bool:
+    return found.key.endswith("/") and found.size <= 0
+
+
+# --- lines ----------------------------------------------------------------------------------------------------------
+
+
+def _line_entries(text: str, file: str) -> Iterator[StoredObject]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not _SUMS.fullmatch(line):
+            found = _line(line)
+            if found is None:
+                raise invalid(file, f"line {number}", f"no size in {line[:80]!r}")
+            yield found
+
+
+def _line(line: str) -> StoredObject | None:
+    aws = _AWS_LINE.fullmatch(line.rstrip("\r"))
+    if aws is not None:
+        return StoredObject(aws[3], int(aws[2]), time_of(aws[1]))
+    parts = line.strip().rsplit(maxsplit=2)
+    if len(parts) == 3 and _is_size(parts[1]):
+        time_ms = time_of(parts[2]) if _MILLISECONDS.fullmatch(parts[2]) or _TIME.fullmatch(parts[2]) else None
+        if time_ms is not None:
+            return StoredObject(parts[0], int(parts[1]), time_ms)
+    parts = line.strip().rsplit(maxsplit=1)
+    return StoredObject(parts[0], int(parts[1]), None) if len(parts) == 2 and _is_size(parts[1]) else None
+
+
+def _is_size(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 19
+
+
+def time_of(value: object) -> int | None:
+    """Milliseconds since the epoch of a time as listings write it; without a zone it is UTC. None for anything else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        return None
+    if value.isascii() and value.isdecimal() and len(value) <= 19:
+        return int(value)
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def _json_entries(text: str, file: str) -> Iterator[StoredObject]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        if text.lstrip().startswith("["):
+            raise InputError(
+                f"{file} ends before its JSON does, or is not valid JSON: {error}",
+                id="truncated-listing",
+                next_step="Make the listing again, and wait until it is written.",
+            ) from error
+        yield from _json_lines(text, file)
+        return
+    yield from _document(document, file)
+
+
+def _document(document: Any, file: str) -> Iterator[StoredObject]:
+    if isinstance(document, dict) and any(document.get(name) for name in _MORE):
+        raise InputError(
+            f"{file} is the first part of a listing: it says that more objects follow",
+            id="truncated-listing",
+            next_step="List all objects, for example with `aws s3api list-objects-v2` and no --max-items.",
+        )
+    entries = document.get("Contents", [document]) if isinstance(document, dict) else document
+    if not isinstance(entries, list):
+        raise invalid(file, "the document", "expected objects")
+    for at, entry in enumerate(entries):
+        found = _entry(entry)
+        if found is None:
+            raise invalid(file, f"object {at}", "no key or size")
+        if not (isinstance(entry, dict) and entry.get("IsDir") is True):
+            yield found
+
+
+def _json_lines(text: str, file: str) -> Iterator[StoredObject]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found = _entry(json.loads(line))
+        except json.JSONDecodeError as error:
+            raise invalid(file, f"line {number}", str(error)) from error
+        if found is None:
+            raise invalid(file, f"line {number}", "no key or size")
+        yield found
+
+
+def _entry(entry: Any) -> StoredObject | None:
+    if not isinstance(entry, dict):
+        return None
+    key, size = _first(entry, _KEYS), _first(entry, _SIZES)
+    if not isinstance(key, str) or not isinstance(size, int) or isinstance(size, bool):
+        return None
+    return StoredObject(key, size, time_of(_first(entry, _TIMES)))
+
+
+def _first(entry: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((entry[name] for name in names if entry.get(name) is not None), None)
+
+
+# --- rows of an inventory -------------------------------------------------------------------------------------------
+
+
+def csv_rows(text: str, columns: Sequence[str], *, file: str) -> Iterator[Mapping[str, str]]:
+    """The rows of a CSV file without a header."""
+    for number, row in enumerate(csv.reader(io.StringIO(text)), 1):
+        if row and len(row) != len(columns):
+            raise invalid(file, f"row {number}", f"{len(row)} values, and {len(columns)} columns are named")
+        if row:
+            yield dict(zip(columns, row, strict=True))
+
+
+def inventory_object(row: Mapping[str, Any], *, encoded: bool, file: str) -> StoredObject | None:
+    """The object of one row; None for an older version or a delete marker.
+
+    `encoded`: keys are URL-encoded, as in CSV. Column names are compared without case and signs: an inventory writes
+    `LastModifiedDate` in CSV and `last_modified_date` in Parquet.
+    """
+    fields = {name.lower().replace("_", "").replace(" ", ""): value for name, value in row.items()}
+    if not _true(fields.get("islatest"), default=True) or _true(fields.get("isdeletemarker"), default=False):
+        return None
+    key, size = fields.get("key"), fields.get("size")
+    if not isinstance(key, str) or size is None or not str(size).isdecimal():
+        raise invalid(file, "a row", "no key or size")
+    time = fields.get("lastmodifieddate", fields.get("lastmodified"))
+    time_ms = time_of(time.isoformat()) if isinstance(time, datetime) else time_of(time)
+    found = StoredObject(_decoded(key) if encoded else key, int(size), time_ms)
+    return None if _is_folder(found) else found
+
+
+def _decoded(key: str) -> str:
+    """A key without URL encoding: `+` is a blank, `%2F` a byte of its UTF-8."""
+    blanks = key.replace("+", " ").encode()
+    plain = _ENCODED.sub(lambda found: bytes.fromhex(found[0].decode().replace("%", "")), blanks)
+    return plain.decode("utf-8", "replace")
+
+
+def _true(value: object, *, default: bool) -> bool:
+    if value is None or value == "":
+        return default
+    return value if isinstance(value, bool) else str(value).lower() == "true"
+
+
+def invalid(file: str, place: str, what: str) -> InputError:
+    """A listing that cannot be read."""
+    return InputError(f"{file}, {place}: {what}", id="invalid-listing", next_step=_NEXT_STEP)

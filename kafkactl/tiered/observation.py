@@ -1,0 +1,200 @@
+"""observation.json: what `kafkactl tiered observe` saves beside the logs, as a value and as JSON.
+
+Fields of other names are ignored, missing ones are unknown. Raises InputError `invalid-observation` with the path of
+the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from kafkactl.errors import InputError
+from kafkactl.tiered.cluster_view import (
+    BrokerView,
+    ClusterView,
+    MetadataLogView,
+    MetadataTopicView,
+    Offsets,
+    PartitionView,
+    ReplicaLog,
+    TopicView,
+)
+from kafkactl.tiered.states import REMOTE_LOG_METADATA
+from kafkactl.values import Uuid
+
+KIND: Final = "tiered.observation"
+SCHEMA_VERSION: Final = 1
+Value = TypeVar("Value")
+
+
+def parse_observation(document: object, *, file: str) -> ClusterView:
+    """The view that an observation.json holds."""
+    top = _Fields(document, file, "")
+    kind, version = top.text("kind"), top.number("schema_version")
+    if kind != KIND or version != SCHEMA_VERSION:
+        found = f"{kind!r}, version {version}"
+        raise _invalid(file, "kind", f"expected {KIND!r} of schema_version {SCHEMA_VERSION}, found {found}")
+    topics = top.listed("topics", _topic)
+    brokers = top.listed("brokers", _broker)
+    return ClusterView(
+        time_ms=top.number("time_ms"),
+        cluster_id=top.text("cluster_id"),
+        metadata_topic=top.part("metadata_topic", _metadata_topic),
+        topics=None if topics is None else {topic.topic_id: topic for topic in topics},
+        brokers=None if brokers is None else {broker.id: broker for broker in brokers},
+    )
+
+
+def _metadata_topic(fields: _Fields) -> MetadataTopicView:
+    logs = fields.listed("logs", _metadata_log) or []
+    return MetadataTopicView(
+        name=fields.text("name") or REMOTE_LOG_METADATA,
+        topic_id=fields.uuid("topic_id"),
+        partitions=fields.number("partitions"),
+        configured_partitions=fields.number("configured_partitions"),
+        configs=fields.texts("configs"),
+        logs={log.partition: log for log in logs},
+    )
+
+
+def _metadata_log(fields: _Fields) -> MetadataLogView:
+    return MetadataLogView(
+        partition=fields.needed("partition"),
+        leader=fields.number("leader"),
+        log_start_offset=fields.number("log_start_offset"),
+        end_offset=fields.number("end_offset"),
+    )
+
+
+def _broker(fields: _Fields) -> BrokerView:
+    return BrokerView(id=fields.needed("id"), alive=fields.flag("alive"), kafka_version=fields.text("kafka_version"))
+
+
+def _topic(fields: _Fields) -> TopicView:
+    topic_id, name = fields.uuid("topic_id"), fields.text("name")
+    if topic_id is None or name is None:
+        raise fields.invalid("topic_id" if topic_id is None else "name", "missing")
+    partitions = fields.listed("partitions", _partition) or []
+    return TopicView(
+        name=name,
+        topic_id=topic_id,
+        configs=fields.texts("configs"),
+        partitions={partition.partition: partition for partition in partitions},
+    )
+
+
+def _partition(fields: _Fields) -> PartitionView:
+    return PartitionView(
+        partition=fields.needed("partition"),
+        leader=fields.number("leader"),
+        leader_epoch=fields.number("leader_epoch"),
+        replicas=fields.numbers("replicas"),
+        isr=fields.numbers("isr"),
+        offsets=fields.part("offsets", _offsets),
+        replica_logs=tuple(fields.listed("replica_logs", _replica_log) or ()),
+    )
+
+
+def _offsets(fields: _Fields) -> Offsets:
+    return Offsets(
+        earliest=fields.offset("earliest"),
+        latest=fields.offset("latest"),
+        earliest_local=fields.offset("earliest_local"),
+        latest_tiered=fields.offset("latest_tiered"),
+        earliest_pending_upload=fields.offset("earliest_pending_upload"),
+    )
+
+
+def _replica_log(fields: _Fields) -> ReplicaLog:
+    epochs = fields.listed("leader_epochs", lambda entry: (entry.needed("leader_epoch"), entry.needed("start_offset")))
+    segments = fields.listed("segments", lambda entry: (entry.needed("base_offset"), entry.number("bytes") or 0))
+    return ReplicaLog(
+        broker_id=fields.number("broker_id"),
+        log_end_offset=fields.number("log_end_offset"),
+        leader_epochs=tuple(sorted(epochs or ())),
+        segments=None if segments is None else tuple(sorted(segments)),
+    )
+
+
+class _Fields:
+    """One JSON object: its fields by type."""
+
+    def __init__(self, value: object, file: str, path: str) -> None:
+        self._file, self._path = file, path
+        if not isinstance(value, dict):
+            raise _invalid(file, path or "the document", "expected an object")
+        self._fields: Mapping[str, Any] = value
+
+    def invalid(self, name: str, what: str) -> InputError:
+        """An error about a field."""
+        return _invalid(self._file, f"{self._path}{name}", what)
+
+    def _typed(self, name: str, kind: type[Value], what: str) -> Value | None:
+        value = self._fields.get(name)
+        if value is None or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))):
+            return value
+        raise self.invalid(name, f"expected {what}")
+
+    def text(self, name: str) -> str | None:
+        """A text or null."""
+        return self._typed(name, str, "a text")
+
+    def flag(self, name: str) -> bool | None:
+        """true, false or null."""
+        return self._typed(name, bool, "true or false")
+
+    def number(self, name: str) -> int | None:
+        """An integer or null."""
+        return self._typed(name, int, "an integer")
+
+    def needed(self, name: str) -> int:
+        """An integer."""
+        value = self.number(name)
+        if value is None:
+            raise self.invalid(name, "missing")
+        return value
+
+    def uuid(self, name: str) -> bytes | None:
+        """The 16 bytes of an id, or null."""
+        text = self.text(name)
+        try:
+            return None if text is None else Uuid.parse(text).raw
+        except InputError as error:
+            raise self.invalid(name, error.message) from error
+
+    def texts(self, name: str) -> dict[str, str] | None:
+        """An object of texts; settings that are null are left out."""
+        found = self._typed(name, dict, "an object")
+        return None if found is None else {str(key): str(value) for key, value in found.items() if value is not None}
+
+    def numbers(self, name: str) -> tuple[int, ...] | None:
+        """A list of integers, or null."""
+        found = self._typed(name, list, "a list")
+        if found is not None and not all(isinstance(number, int) for number in found):
+            raise self.invalid(name, "expected a list of integers")
+        return None if found is None else tuple(found)
+
+    def offset(self, name: str) -> int | None:
+        """The `offset` of an object, or null."""
+        return self.part(name, lambda fields: fields.number("offset"))
+
+    def part(self, name: str, make: Callable[[_Fields], Value]) -> Value | None:
+        """An object, or null."""
+        value = self._fields.get(name)
+        return None if value is None else make(_Fields(value, self._file, f"{self._path}{name}."))
+
+    def listed(self, name: str, make: Callable[[_Fields], Value]) -> list[Value] | None:
+        """A list of objects, or null."""
+        found = self._typed(name, list, "a list")
+        if found is None:
+            return None
+        return [make(_Fields(entry, self._file, f"{self._path}{name}[{at}].")) for at, entry in enumerate(found)]
+
+
+def _invalid(file: str, path: str, what: str) -> InputError:
+    return InputError(
+        f"{file}: {path}: {what}",
+        id="invalid-observation",
+        next_step="Take an observation with `kafkactl tiered observe`, or correct the file.",
+    )

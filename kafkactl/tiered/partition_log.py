@@ -1,0 +1,165 @@
+"""One user partition: its segments, its epoch index, and which of its records a broker drops.
+
+Source: `RemoteLogMetadataCache.java` and `RemotePartitionMetadataStore.java`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kafkactl.tiered.epoch_index import EpochState, Segment
+from kafkactl.tiered.records import BaseRecord, PartitionKey, UpdateRecord
+from kafkactl.tiered.states import COPIED, COPYING, DELETED, DELETING, SegmentState, is_legal
+
+ILLEGAL: Final = "illegal-transition"
+WITHOUT_BASE: Final = "update-without-base"
+POISON: Final = "poison-record"
+AFTER_DELETE: Final = "after-partition-delete"
+FORGOTTEN_BY_DELETE: Final = "partition-delete-record"
+FORGOTTEN_BY_LOG_START: Final = "metadata-log-start"
+
+MOST_DROPS = 1000  # that are kept of one partition, with their places
+
+
+class Drop(NamedTuple):
+    """A record that brokers drop. `before` is the state that the segment had, None without a base record."""
+
+    why: str
+    metadata_partition: int
+    offset: int
+    segment_id: bytes
+    before: SegmentState | None
+    after: SegmentState
+
+
+class PartitionLog:
+    """What the records of one user partition come to.
+
+    `records_in` counts them by metadata partition, `deleted` has the ids that are DELETE_SEGMENT_FINISHED where they
+    are kept. `forgotten` are the segments that a partition-delete record made brokers forget.
+    """
+
+    __slots__ = (
+        "_copies",
+        "deleted",
+        "drop_counts",
+        "drops",
+        "epochs",
+        "forgotten",
+        "key",
+        "records_in",
+        "table",
+        "topic",
+    )
+
+    def __init__(self, topic: str, key: PartitionKey, *, keep_deleted: bool) -> None:
+        self.topic = topic
+        self.key = key
+        self.table: dict[bytes, Segment] = {}
+        self.epochs: dict[int, EpochState] = {}
+        self.forgotten: list[Segment] = []
+        self.deleted: dict[bytes, Segment] | None = {} if keep_deleted else None
+        self.records_in: dict[int, int] = {}
+        self.drops: list[Drop] = []
+        self.drop_counts: dict[str, int] = {}
+        self._copies: dict[int, list[Segment]] = {}  # COPY_SEGMENT_STARTED by start offset
+
+    def segments(self) -> Iterator[Segment]:
+        """All that are not DELETE_SEGMENT_FINISHED, the forgotten ones included."""
+        yield from self.table.values()
+        yield from self.forgotten
+
+    def count(self, topic: str, metadata_partition: int) -> None:
+        """A record of this partition was met."""
+        self.topic = topic
+        self.records_in[metadata_partition] = self.records_in.get(metadata_partition, 0) + 1
+
+    def add(self, record: BaseRecord, metadata_partition: int, offset: int) -> str | None:
+        """A base record in state COPY_SEGMENT_STARTED; why brokers drop it, None where they do not."""
+        segment = self.table.get(record.segment_id)
+        before = None if segment is None else segment.state
+        if not is_legal(before, record.state):
+            return self._drop(ILLEGAL, metadata_partition, offset, record, before)
+        if segment is None:
+            for earlier in self._copies.get(record.start_offset, ()):
+                earlier.copied_again = True
+            segment = self.table[record.segment_id] = Segment(record, metadata_partition, offset)
+            if self.deleted:
+                self.deleted.pop(record.segment_id, None)
+        else:
+            self._copy_over(segment)
+            segment.describe(record)
+        self._copies.setdefault(record.start_offset, []).append(segment)
+        for epoch, _ in record.leader_epochs:
+            self._epoch(epoch).copy_started(segment)
+        _counted(segment, offset)
+        return None
+
+    def update(self, record: UpdateRecord, metadata_partition: int, offset: int) -> str | None:
+        """A later record of a segment; why brokers drop it, None where they do not."""
+        segment = self.table.get(record.segment_id)
+        if segment is None:
+            return self._drop(WITHOUT_BASE, metadata_partition, offset, record, None)
+        if not is_legal(segment.state, record.state):
+            return self._drop(ILLEGAL, metadata_partition, offset, record, segment.state)
+        if segment.state is COPYING and record.state is not COPYING:
+            self._copy_over(segment)
+        segment.update(record)
+        _counted(segment, offset)
+        if record.state is COPIED:
+            for epoch, start in segment.leader_epochs:
+                self._epoch(epoch).copy_finished(start, segment.end_in(epoch), segment)
+        elif record.state is DELETING:
+            segment.delete_starts += 1
+            for epoch, start in segment.leader_epochs:
+                self._epoch(epoch).delete_started(start, segment)
+        elif record.state is DELETED:
+            for epoch, _ in segment.leader_epochs:
+                self._epoch(epoch).delete_finished(segment)
+            del self.table[record.segment_id]
+            if self.deleted is not None:
+                self.deleted[record.segment_id] = segment
+        return None
+
+    def forget(self) -> int:
+        """DELETE_PARTITION_FINISHED: brokers drop everything that they know. Returns how many segments that is."""
+        for state in self.epochs.values():
+            state.clear()
+        self.epochs = {}
+        count = len(self.table)
+        for segment in self.table.values():
+            segment.forgotten_by = FORGOTTEN_BY_DELETE
+            self.forgotten.append(segment)
+        self.table, self._copies = {}, {}
+        return count
+
+    def _epoch(self, epoch: int) -> EpochState:
+        state = self.epochs.get(epoch)
+        if state is None:
+            state = self.epochs[epoch] = EpochState()
+        return state
+
+    def _copy_over(self, segment: Segment) -> None:
+        copies = self._copies[segment.start_offset]
+        copies.remove(segment)
+        if not copies:
+            del self._copies[segment.start_offset]
+
+    def _drop(
+        self,
+        why: str,
+        metadata_partition: int,
+        offset: int,
+        record: BaseRecord | UpdateRecord,
+        before: SegmentState | None,
+    ) -> str:
+        self.drop_counts[why] = self.drop_counts.get(why, 0) + 1
+        if len(self.drops) < MOST_DROPS:
+            self.drops.append(Drop(why, metadata_partition, offset, record.segment_id, before, record.state))
+        return why
+
+
+def _counted(segment: Segment, offset: int) -> None:
+    segment.records += 1
+    segment.last_record = offset
