@@ -58,5 +58,28 @@ def declined(answer: Mapping[str, Any], refusal: Finding) -> dict[str, Any]:
     return {**answer, "outcome": Outcome.REFUSED.value, "findings": [*answer["findings"], refusal.to_dict()]}
 
 
+def confirm_count(what: str, count: int, *, given: int | None, option: str, subject: str) -> Finding | None:
+    """Have a number typed, or given by `option`: how much is given up. `--yes` does not answer this."""
+    if given is None and not sys.stdin.isatty():
+        return _refusal(
+            "confirmation-missing",
+            subject,
+            f"This gives up {count} {what}, and there is no terminal to ask at.",
+            f"Give {option} {count} if the list in the plan is acceptable; --yes is not enough.",
+        )
+    if given is None:
+        with paused():
+            typed = output.answer_to((f"This gives up {count} {what}.", "Type the number to go ahead"))
+        given = int(typed) if typed.strip().isascii() and typed.strip().isdigit() else -1
+    if given == count:
+        return None
+    return _refusal(
+        "confirmation-mismatch",
+        subject,
+        f"The number given to confirm is {given}, the plan gives up {count} {what}.",
+        "Read the list in the plan, then give its number.",
+    )
+
+
 def _refusal(id: str, subject: str, message: str, next_step: str) -> Finding:
     return Finding(id=id, severity=Severity.BLOCKER, subject=subject, message=message, next_step=next_step)

@@ -19,6 +19,9 @@ VERBS = {
         "kafkactl.commands.quorum.reassign", "command", "Change the voters, one at a time, in the safest order."
     ),
     "convert": Entry("kafkactl.commands.quorum.convert", "command", "Make a static quorum dynamic, permanently."),
+    "recover": Entry(
+        "kafkactl.commands.quorum.recover.run", "command", "Start again from what is left of a lost majority."
+    ),
 }
 
 

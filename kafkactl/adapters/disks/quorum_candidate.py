@@ -39,7 +39,8 @@ def read_candidate(file: str) -> Candidate:
     Raises InputError `not-a-controller`, `controller-not-formatted`, `input-file-unreadable`, those of
     `read_node_config`, and DecodeError for a meta.properties that no node would read.
     """
-    config = _read(read_input(Path(file), "the controller's configuration", InputKind.NODE_CONFIG), file)
+    data = read_input(Path(file), "the controller's configuration", InputKind.NODE_CONFIG)
+    config = read_controller_config(data, file)
     if "controller" not in config.roles or not config.controller_endpoints:
         raise InputError(
             f"{file} is not the configuration of a controller: process.roles is {','.join(config.roles) or 'not set'}",
@@ -65,8 +66,11 @@ def read_candidate(file: str) -> Candidate:
     )
 
 
-def _read(data: bytes, file: str) -> NodeConfig:
-    """The file as the newest release reads it, or the next older one that does; the newest one's error otherwise."""
+def read_controller_config(data: bytes, file: str) -> NodeConfig:
+    """The file as the newest release reads it, or the next older one that does.
+
+    Raises ConfigError, the newest release's.
+    """
     first: ConfigError | None = None
     for release in reversed(known_releases()):
         if _version(release) < _FIRST_WITH_VOTERS:

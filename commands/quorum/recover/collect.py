@@ -1,0 +1,52 @@
+"""`kafkactl quorum recover collect`: a copy of a log directory that is enough for a recovery on another host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "collect",
+    examples=("kafkactl quorum recover collect /mnt/b11 --to b11.tar",),
+    codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE),
+    timeout="1h",
+)
+@click.argument("directory", metavar="DIR", type=click.Path())
+@click.option("--to", required=True, metavar="FILE.tar", help="The copy; a file that exists is never replaced.")
+def command(*, directory: str, to: str) -> None:
+    """Copy what a recovery needs of the log directory DIR into a tar file, readable by its owner only.
+
+    The metadata log is copied whole, with meta.properties and quorum-state; of each partition its
+    id, its leader epochs and where its log ends. No record of a topic is in it, but credentials of
+    users are. Unpack it on the host that recovers, and name the folder with --log-dir.
+    """
+    from kafkactl.adapters.disks.directories import observe_directory
+    from kafkactl.adapters.recover.collect import collect
+    from kafkactl.findings import warning
+
+    held = collect(directory, to)
+    findings = []
+    if observe_directory(directory).locked_by_process:
+        findings.append(
+            warning(
+                "copy-of-running-node",
+                f"directory {directory}",
+                f"a node runs on {directory}: the copy has what was written until now",
+                "For a controller stop the node first. A running broker's copy is good for --brokers-run only.",
+            )
+        )
+    emit("quorum.recover-collect", {"directory": directory, "to": to, **held, "findings": findings}, render=_show)
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    page.heading(f"Copied to {answer['to']}", "good")
+    page.fields((("files", answer["files"]), ("bytes", answer["bytes"]), ("partitions", answer["partitions"])))
+    page.findings(answer["findings"])

@@ -1,0 +1,155 @@
+"""`kafkactl quorum recover`: one new directory from which a quorum that lost its majority starts again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.leaf_group import LeafGroup
+from kafkactl.commands.framework.options import common_options, confirm_option
+from kafkactl.commands.quorum.recover import VERBS
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding, Outcome
+    from kafkactl.operations.quorum_recover import Asked, Planned
+
+KIND = "quorum.recover"
+Function = TypeVar("Function", bound=Callable[..., Any])
+CODES = (
+    exit_codes.DONE,
+    exit_codes.FAILED,
+    exit_codes.USAGE,
+    exit_codes.REFUSED,
+    exit_codes.PARTLY_DONE,
+    exit_codes.UNKNOWN,
+)
+FLAGS = {
+    "--adopt": "Take partitions into the image that only brokers' folders know.",
+    "--return-strays": "With --adopt: also those that a broker has renamed to -stray; the steps rename them back.",
+    "--drop-empty": "Leave out topics without a folder on any disk: they were deleted after the image.",
+    "--brokers-run": "Let brokers go on running, where their folders prove that nothing is missing.",
+    "--without-broker-disks": "Go on although directories of registered brokers are not shown.",
+    "--accept-loss": "Give up what better disks, damage or a diverging tail have; needs --confirm-loss.",
+    "--accept-strays": "Let partition folders become stray; needs --confirm-loss.",
+    "--accept-empty": "Let deleted topics come back empty.",
+    "--accept-retention": "Go on although the image's retention would delete data that is on disk now.",
+}
+
+
+def _flags(function: Function) -> Function:
+    """One flag for each row of FLAGS."""
+    for name, text in reversed(FLAGS.items()):
+        function = click.option(name, is_flag=True, help=text)(function)
+    return function
+
+
+@click.command(
+    "recover",
+    cls=LeafGroup,
+    entries=VERBS,
+    examples=(
+        "kafkactl quorum recover --log-dir /mnt/c2 --log-dir /mnt/b11 --lost 1 --lost 3 --out /disk/recovered --plan",
+        "kafkactl quorum recover --log-dir /mnt/c2 --log-dir /mnt/b11 --lost 1 --lost 3 --out /disk/recovered"
+        " --confirm CLUSTER_ID",
+        "kafkactl quorum recover verify /disk/recovered.recovery.json --bootstrap-controller c2:9093",
+    ),
+    codes=CODES,
+)
+@click.option(
+    "--log-dir", "log_dirs", multiple=True, metavar="DIR",
+    help="A log directory of a controller or broker, or a copy of one; show every one that is left.",
+)  # fmt: skip
+@click.option(
+    "--broker-log-dir", "broker_log_dirs", multiple=True, metavar="DIR",
+    help="A broker's log directory without a metadata log: only its partition folders count.",
+)  # fmt: skip
+@click.option("--out", metavar="DIR", help="The new directory; nothing is ever written into an existing one.")
+@click.option("--from", "source", metavar="DIR", help="Recover from this one of them. [default: the best]")
+@click.option("--node-id", type=click.IntRange(min=0), metavar="N", help="The id of the recovered controller.")
+@click.option("--listener", metavar="NAME://HOST:PORT", help="Where the recovered controller listens.")
+@click.option("--config", metavar="FILE", help="Its server.properties: node id, listener, static voters.")
+@click.option("--lost", multiple=True, metavar="ID", help="A voter whose disk is gone; repeatable, or 1,3.")
+@_flags
+@click.option(
+    "--raise-epoch", type=click.IntRange(1, 2**30), default=1_000_000, show_default=True,
+    help="How far the epoch is raised above every epoch seen.",
+)  # fmt: skip
+@click.option(
+    "--raise-offset", type=click.IntRange(1, 2**40), default=1_000_000, show_default=True,
+    help="How far the offset is raised above every offset seen.",
+)  # fmt: skip
+@click.option("--plan", "--dry-run", "dry_run", is_flag=True, help="Show the plan, and write nothing.")
+@click.option("--confirm-loss", type=click.IntRange(min=0), metavar="N", help="How much is given up, as the plan says.")
+@click.option("--yes", is_flag=True, expose_value=False, help="Is not enough here: --confirm is needed.")
+@click.option(
+    "--bootstrap-controller", metavar="HOST:PORT,…",
+    help="Also ask here whether an old controller answers; the addresses of the old voters are always asked.",
+)  # fmt: skip
+@click.option("--command-config", metavar="FILE", help="Client properties for asking them: security, login.")
+@confirm_option
+@common_options("1h", "table")
+def command(
+    *,
+    dry_run: bool,
+    confirm: str | None,
+    confirm_loss: int | None,
+    bootstrap_controller: str | None,
+    command_config: str | None,
+    **given: Any,
+) -> None:
+    """Recover a metadata quorum that lost its majority, into one new directory.
+
+    Every directory is read and none is written into. The best copy of the metadata log, a
+    controller's or a broker's, becomes one snapshot above everything that any disk has seen, whose
+    only voter is the recovered controller. What is lost is listed before, entity by entity, and
+    whatever is not accepted refuses. Start with --plan; docs/quorum-recovery.md is the runbook.
+    """
+    from kafkactl.commands.quorum.recover.asked import asked_of, probe_of
+    from kafkactl.findings import Outcome
+    from kafkactl.operations import quorum_recover
+
+    asked = asked_of(**given)
+    planned = quorum_recover.plan(asked, now_ms=_now_ms(), probe=probe_of(bootstrap_controller, command_config))
+    if dry_run or planned.outcome is not Outcome.PLANNED:
+        _emit(planned, planned.outcome)
+    no = _confirmed(asked, planned, confirm, confirm_loss)
+    if no is not None:
+        _emit(planned, Outcome.REFUSED, [no])
+    written = quorum_recover.apply(planned)
+    _emit(planned, written.outcome, list(written.findings))
+
+
+def _now_ms() -> int:
+    import time
+
+    return int(time.time() * 1000)
+
+
+def _confirmed(asked: Asked, planned: Planned, confirm: str | None, confirm_loss: int | None) -> Finding | None:
+    """The cluster's id, and where something is given up, how much. The plan is shown before a question."""
+    from kafkactl.commands.framework.confirmation import confirm_cluster_id, confirm_count
+    from kafkactl.commands.quorum.recover.page import tell_plan
+
+    accepts = asked.overrides.accept_loss or asked.overrides.accept_strays
+    if confirm is None or (accepts and confirm_loss is None):
+        tell_plan(planned.answer())
+    where = planned.plan.request.target.directory
+    question = f"The quorum is recovered into {where}; the old voters must never start again."
+    no = confirm_cluster_id(question, str(planned.plan.cluster_id), confirm=confirm, subject="quorum")
+    if no is None and accepts:
+        losses = planned.plan.losses
+        what = "partitions" if losses.partition_count else "records"
+        no = confirm_count(what, losses.count, given=confirm_loss, option="--confirm-loss", subject="quorum")
+    return no
+
+
+def _emit(planned: Planned, outcome: Outcome, more: list[Finding] | None = None) -> NoReturn:
+    from kafkactl.commands.quorum.recover.page import show
+    from kafkactl.commands.rendering.output import emit
+
+    answer = planned.answer(outcome)
+    answer["findings"] = [*answer["findings"], *(one.to_dict() for one in more or ())]
+    emit(KIND, answer, render=show, exit_code=outcome.exit_code)

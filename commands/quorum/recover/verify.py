@@ -1,0 +1,82 @@
+"""`kafkactl quorum recover verify`: is the recovered directory as planned, and the cluster whole that runs on it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+
+
+@leaf_command(
+    "verify",
+    examples=(
+        "kafkactl quorum recover verify /disk/recovered.recovery.json",
+        "kafkactl quorum recover verify /disk/recovered.recovery.json --bootstrap-controller c2:9093"
+        " --log-dir /mnt/b11",
+    ),
+    codes=exit_codes.READING,
+    timeout="10m",
+)
+@click.argument("plan", metavar="PLAN", type=click.Path())
+@click.option(
+    "--log-dir", "log_dirs", multiple=True, metavar="DIR",
+    help="A broker's log directory: look for folders that were renamed to -stray; repeatable.",
+)  # fmt: skip
+@connection_options
+def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArguments) -> None:
+    """Check a recovery against its PLAN, which was written beside the new directory.
+
+    The directory is read back: until a node has run on it, every byte and the image are the
+    planned ones. With --bootstrap-controller the cluster is asked: the recovered controller leads
+    in an epoch above the snapshot's, brokers are registered, and every partition has a leader.
+    Exit code 7 if something is wrong, 6 if nothing could be checked.
+    """
+    from contextlib import ExitStack
+
+    from kafkactl.findings import blockers
+    from kafkactl.operations import quorum_recovered
+
+    with ExitStack() as stack:
+        client = None
+        if any(connection[:2]) or connection.context:
+            client = stack.enter_context(open_client(connection))
+        checked = quorum_recovered.verify(plan, log_dirs, client)
+    code = exit_codes.DONE if checked.learned else exit_codes.UNKNOWN
+    emit(
+        "quorum.recover-verify",
+        checked.to_dict(),
+        render=_show,
+        exit_code=exit_codes.PROBLEMS_FOUND if blockers(checked.findings) else code,
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    wrong = sum(one["severity"] == "blocker" for one in answer["findings"])
+    if wrong:
+        page.heading("The recovery is not as planned", "bad")
+    elif not answer["checked"]:
+        page.heading("Nothing was checked", "warn")
+    else:
+        page.heading("As planned, as far as it was checked", "good")
+    page.fields(
+        (
+            ("checked", ", ".join(answer["checked"]) or None),
+            ("leader", answer["leader_id"]),
+            ("epoch", answer["leader_epoch"]),
+            ("voters", ", ".join(map(str, answer["voters"])) or None),
+            ("brokers", _brokers(answer["brokers"])),
+            ("partitions without leader", len(answer["partitions_without_leader"]) or None),
+        )
+    )
+    page.findings(answer["findings"])
+
+
+def _brokers(brokers: list[Mapping[str, Any]]) -> str | None:
+    return ", ".join(f"{one['id']}{' (fenced)' if one['fenced'] else ''}" for one in brokers) or None

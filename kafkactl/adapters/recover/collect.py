@@ -1,0 +1,117 @@
+"""A copy of a log directory with what a recovery needs of it: the metadata log whole, of partitions the small files.
+
+One tar file, made whole or not at all, readable by its owner only (the log holds credentials). The segments of
+partitions are left out; a manifest says where they end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tarfile
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.adapters.files.input_files import open_regular
+from kafkactl.adapters.files.whole_file import sync_folder
+from kafkactl.adapters.recover.partitions import MANIFEST, log_ends
+from kafkactl.errors import FailedError, InputError
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.recover.folders import parse_folder_name
+from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+
+_OF_A_PARTITION: Final = (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
+_NO_NEED: Final = (".index", ".timeindex", ".snapshot")
+
+
+def collect(directory: str, to: str) -> dict[str, Any]:
+    """Write the copy; what is in it: files, bytes, partitions. Raises InputError `log-dir-unreadable`,
+    `collected-file-exists`, FailedError `copy-not-written`."""
+    if os.path.lexists(to):
+        raise InputError(
+            f"{to} exists already",
+            id="collected-file-exists",
+            next_step="Name another file: a copy that was made before may be the only one.",
+        )
+    try:
+        names = _names(directory)
+    except OSError as error:
+        raise InputError(
+            f"{directory} cannot be read as a log directory: {error.strerror or error}",
+            id="log-dir-unreadable",
+            next_step="Name a log directory, as a user who may read it.",
+        ) from error
+    try:
+        return _written(Path(directory), names, Path(to))
+    except OSError as error:
+        raise FailedError(
+            f"the copy of {directory} could not be written to {to}: {error.strerror or error}",
+            id="copy-not-written",
+            next_step="Nothing was left behind. Make room, or name another place.",
+        ) from error
+
+
+def _names(directory: str) -> list[str]:
+    """What is copied, relative to the directory. Raises OSError."""
+    found = []
+    for name in sorted(os.listdir(directory)):  # noqa: PTH208  # names, not paths
+        path = Path(directory, name)
+        if name == META_PROPERTIES:
+            found.append(name)
+        elif name == METADATA_LOG and path.is_dir():
+            inside = sorted(os.listdir(path))  # noqa: PTH208
+            found += [f"{name}/{one}" for one in inside if not one.endswith(_NO_NEED) and (path / one).is_file()]
+        elif parse_folder_name(name) is not None and path.is_dir():
+            found += [f"{name}/{one}" for one in _OF_A_PARTITION if (path / one).is_file()]
+    return found
+
+
+def _written(directory: Path, names: list[str], to: Path) -> dict[str, Any]:
+    staged = to.with_name(f".{to.name}.tmp")
+    folders = [name for name in sorted(os.listdir(directory)) if _is_partition(directory, name)]  # noqa: PTH208
+    held = {"folders": {name: log_ends(str(directory / name)).to_dict() for name in folders}}
+    try:
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as opened:
+            with tarfile.open(fileobj=opened, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                for name in folders:
+                    _folder(tar, name)
+                sizes = [_file(tar, directory, name) for name in names]
+                _bytes(tar, MANIFEST, json.dumps(held, indent=1).encode())
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.link(staged, to)
+        sync_folder(to.parent)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            staged.unlink()
+    return {"files": len(names), "bytes": sum(sizes), "partitions": len(folders)}
+
+
+def _is_partition(directory: Path, name: str) -> bool:
+    return parse_folder_name(name) is not None and (directory / name).is_dir()
+
+
+def _folder(tar: tarfile.TarFile, name: str) -> None:
+    info = tarfile.TarInfo(name)
+    info.type, info.mode = tarfile.DIRTYPE, 0o700
+    tar.addfile(info)
+
+
+def _file(tar: tarfile.TarFile, directory: Path, name: str) -> int:
+    """As long as it was when it was opened: a running node may append to it."""
+    with os.fdopen(open_regular(directory / name), "rb") as opened:
+        found = os.fstat(opened.fileno())
+        info = tarfile.TarInfo(name)
+        info.size, info.mtime, info.mode = found.st_size, int(found.st_mtime), 0o600
+        tar.addfile(info, opened)
+        return found.st_size
+
+
+def _bytes(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(data), 0o600
+    tar.addfile(info, io.BytesIO(data))

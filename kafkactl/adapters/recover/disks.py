@@ -1,0 +1,194 @@
+"""Log directories read for a recovery: identity, lock, metadata log, partition folders. Nothing here writes.
+
+The metadata log is read whole, twice: once for what is wrong with it and how it compares with others, once for the
+image of the disks that need one. What a disk lacks is a value; only a path that cannot be looked at is an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from kafkactl.adapters.disks.directories import observe_directory
+from kafkactl.adapters.files.input_files import open_regular
+from kafkactl.adapters.logs.check import read_node_log
+from kafkactl.adapters.logs.image import LoadedImage, Point, load_image
+from kafkactl.adapters.logs.metadata_log import scan_checkpoint_file
+from kafkactl.adapters.logs.source import open_source
+from kafkactl.adapters.recover.partitions import read_folders
+from kafkactl.errors import DecodeError, InputError
+from kafkactl.findings import Finding, warning
+from kafkactl.frozen import changed
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
+from kafkactl.recover.candidate import Candidate, Snapshot, candidate_of
+from kafkactl.recover.seen import DiskImage, DiskSeen, SourceFile
+from kafkactl.storage.log_check import NodeLog, snapshot_problem
+from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
+from kafkactl.storage.model import QUORUM_STATE, DirectoryState, FileRead, ObservedDirectory
+
+_READ_BYTES: Final = 4 * 1024 * 1024
+_OF_THE_LOG: Final = (".log", ".checkpoint")
+
+
+def read_disk(path: str) -> DiskSeen:
+    """One log directory; a path may also be `__cluster_metadata-0` itself.
+
+    Raises InputError `log-dir-unreadable` for a path that is no directory, or one that holds nothing of Kafka's.
+    """
+    directory = str(Path(path).parent) if Path(path).name == METADATA_LOG else path
+    observed = observe_directory(directory)
+    if observed.state is not DirectoryState.DIRECTORY:
+        raise _unreadable(path, observed.error or "there is nothing at this path")
+    findings: list[Finding] = []
+    meta = _meta(observed, findings)
+    state = _quorum_state(observed, findings)
+    node_id = None if meta is None else meta.stored_id
+    directory_id = None if meta is None else meta.directory_id
+    folders = tuple(read_folders(directory, broker=node_id, directory_id=directory_id))
+    has_log = observed.metadata_log is not None
+    if not has_log and not folders and meta is None:
+        raise _unreadable(path, "it holds neither meta.properties nor a metadata log nor partitions")
+    log = _log(directory) if has_log else None
+    snapshots = _snapshots(directory, log) if log is not None else []
+    return DiskSeen(
+        path=path,
+        cluster_id=(meta.cluster_id if meta else None) or (state.cluster_id if state else None) or None,
+        node_id=node_id,
+        directory_id=directory_id,
+        has_meta_properties=meta is not None,
+        lock_holder=(observed.lock_holder_pid or 0) if observed.locked_by_process else None,
+        quorum_state=state,
+        log=log,
+        candidate=None if log is None else candidate_of(changed(log, path=path), snapshots),
+        folders=folders,
+        files=tuple(_files(directory)) if log is not None else (),
+        findings=tuple(findings),
+    )
+
+
+def _unreadable(path: str, why: str) -> InputError:
+    return InputError(
+        f"{path} cannot be read as a log directory: {why}",
+        id="log-dir-unreadable",
+        next_step="Name a log directory of a controller or broker, or a copy of one, as a user who may read it.",
+    )
+
+
+# --- small files ----------------------------------------------------------------------------------------------------
+
+
+def _meta(observed: ObservedDirectory, findings: list[Finding]) -> MetaProperties | None:
+    file = observed.meta_properties
+    if file is None or file.content is None:
+        findings.append(_not_read(f"{observed.path}/meta.properties", "who this disk belongs to", file))
+        return None
+    try:
+        return parse_meta_properties(file.content, file=file.path)
+    except DecodeError as error:
+        findings.append(_not_read(file.path, "who this disk belongs to", error.reason))
+        return None
+
+
+def _quorum_state(observed: ObservedDirectory, findings: list[Finding]) -> QuorumStateFile | None:
+    file = observed.metadata_files.get(QUORUM_STATE)
+    if file is None:
+        return None
+    try:
+        return decode_quorum_state(file.content or b"", file=file.path)
+    except DecodeError as error:
+        findings.append(_not_read(file.path, "which epochs this node has seen", file.error or error.reason))
+        return None
+
+
+def _not_read(path: str, what: str, why: FileRead | str | None) -> Finding:
+    words = why if isinstance(why, str) else "the file is missing" if why is None else why.error
+    return warning(
+        "disk-not-read",
+        path,
+        f"{path}: {what} is not known: {words}",
+        "Copy meta.properties and quorum-state of the log directory with the log, as a user who may read them.",
+    )
+
+
+# --- the metadata log -----------------------------------------------------------------------------------------------
+
+
+def _log(directory: str) -> NodeLog | None:
+    """None for a folder without a segment and without a checkpoint: a disk that never had a log."""
+    try:
+        return read_node_log(directory)
+    except InputError as error:
+        if error.id in ("no-metadata-log", "empty-folder"):
+            return None
+        raise
+
+
+def _snapshots(directory: str, log: NodeLog) -> list[Snapshot]:
+    """The snapshots, newest first, read down to the first that is sound; those before it need no look."""
+    found = []
+    for one in sorted(log.facts.snapshots, key=lambda one: (one.offset, one.epoch), reverse=True):
+        if one.offset == 0:
+            continue
+        facts = one
+        if facts.contents is None and facts.error is None:
+            (facts,) = scan_checkpoint_file(str(Path(directory, METADATA_LOG, one.name))).snapshots
+        problem = snapshot_problem(facts)
+        found.append(Snapshot(name=one.name, offset=one.offset, epoch=one.epoch, problem=problem))
+        if problem is None:
+            break
+    return found
+
+
+def _files(directory: str) -> Iterator[SourceFile]:
+    """What of the log a plan rests on, with checksums."""
+    folder = Path(directory, METADATA_LOG)
+    for name in sorted(os.listdir(folder)):  # noqa: PTH208  # names, not paths
+        path = folder / name
+        if path.is_file() and (name.endswith(_OF_THE_LOG) or name == QUORUM_STATE):
+            yield checksum(str(path))
+
+
+def checksum(path: str) -> SourceFile:
+    """Size and SHA-256 of a file, read in pieces. Raises InputError `log-dir-unreadable`."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        with os.fdopen(open_regular(path), "rb", buffering=0) as opened:
+            while piece := opened.read(_READ_BYTES):
+                digest.update(piece)
+                size += len(piece)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    return SourceFile(path=path, size=size, sha256=digest.hexdigest())
+
+
+# --- images ---------------------------------------------------------------------------------------------------------
+
+
+def read_image(disk: DiskSeen, *, end_offset: int | None = None) -> DiskImage:
+    """The image of what counts on a disk, or of what lies below an offset of it."""
+    assert disk.candidate is not None, "only such disks have an image"
+    loaded = _loaded(disk, disk.candidate, disk.candidate.end_offset if end_offset is None else end_offset)
+    return DiskImage(
+        path=disk.path,
+        image=loaded.image,
+        timestamp_ms=-1 if loaded.position is None else loaded.position.timestamp_ms,
+        findings=loaded.findings,
+    )
+
+
+def _loaded(disk: DiskSeen, counts: Candidate, end_offset: int) -> LoadedImage:
+    """From the snapshot that the candidate begins with (an earlier end needs the log from 0, or an earlier one)."""
+    source = open_source(disk.path)
+    wanted = [one for one in source.checkpoints if one.base_offset == 0 or Path(one.name).name == counts.snapshot]
+    if end_offset < counts.snapshot_offset:
+        wanted = list(source.checkpoints)
+    return load_image(changed(source, checkpoints=tuple(wanted)), Point(offset=end_offset - 1))
+
+
+def read_images(disks: Sequence[DiskSeen]) -> dict[str, DiskImage]:
+    """The image of each of these disks, by path."""
+    return {disk.path: read_image(disk) for disk in disks}

@@ -1,0 +1,152 @@
+"""Partition folders of a log directory: whose they are and how far they reach, from small files and batch headers.
+
+Only headers of two segments of each folder are read, the oldest and the last; nothing is written, and what cannot be
+read is None. A copy made by `collect` has no segments: its manifest says what they held.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
+from kafkactl.frozen import frozen
+from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch, parse_topic_id
+from kafkactl.recover.seen import PartitionFolder
+from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from kafkactl.values import Uuid
+
+MANIFEST: Final = "kafkactl-collected.json"
+_HEADER: Final = struct.Struct(">qi4xB6xi8xq")  # base offset, length, magic, last offset delta, largest timestamp
+_LENGTH_END: Final = 12
+_SMALLEST: Final = 49
+_READ_BYTES: Final = 1024 * 1024
+
+
+def read_folders(path: str, *, broker: int | None, directory_id: Uuid | None) -> Iterator[PartitionFolder]:
+    """The partition folders in a log directory, by name. Raises nothing for what is in them."""
+    collected = _manifest(path)
+    for name in sorted(os.listdir(path)):  # noqa: PTH208  # names, not paths
+        parsed = parse_folder_name(name)
+        folder = Path(path, name)
+        if parsed is None or not folder.is_dir():
+            continue
+        ends = _ends(folder) or _collected(collected.get(name))
+        yield PartitionFolder(
+            disk=path,
+            broker=broker,
+            directory_id=directory_id,
+            name=name,
+            kind=parsed.kind,
+            topic=parsed.topic,
+            partition=parsed.partition,
+            topic_id=parse_topic_id(_small(folder / PARTITION_METADATA)),
+            leader_epoch=parse_largest_epoch(_small(folder / LEADER_EPOCH_CHECKPOINT)),
+            log_end_offset=ends.log_end_offset,
+            size_bytes=ends.size_bytes,
+            oldest_timestamp_ms=ends.oldest_timestamp_ms,
+            oldest_bytes=ends.oldest_bytes,
+        )
+
+
+@frozen
+class LogEnds:
+    """What the segments of a partition say."""
+
+    log_end_offset: int | None = None
+    size_bytes: int = 0
+    oldest_timestamp_ms: int | None = None
+    oldest_bytes: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the manifest of a copy."""
+        return {
+            "log_end_offset": self.log_end_offset,
+            "size_bytes": self.size_bytes,
+            "oldest_timestamp_ms": self.oldest_timestamp_ms,
+            "oldest_bytes": self.oldest_bytes,
+        }
+
+
+def log_ends(folder: str) -> LogEnds:
+    """What the segments of a partition's folder say; all None and 0 where it has none."""
+    return _ends(Path(folder)) or LogEnds()
+
+
+def _ends(folder: Path) -> LogEnds | None:
+    segments = sorted(folder.glob("[0-9]" * 20 + ".log"))
+    if not segments:
+        return None
+    sizes = [_size(one) for one in segments]
+    end, _ = _walked(segments[-1])
+    _, oldest = _walked(segments[0])
+    return LogEnds(
+        log_end_offset=int(segments[-1].stem) if end is None else end,
+        size_bytes=sum(sizes),
+        oldest_timestamp_ms=oldest,
+        oldest_bytes=sizes[0],
+    )
+
+
+def _walked(segment: Path) -> tuple[int | None, int | None]:
+    """One behind the last batch, and the largest timestamp; None where there is no batch. Bodies are passed over."""
+    end = largest = None
+    try:
+        with os.fdopen(open_regular(segment), "rb", buffering=0) as opened:
+            size, at = os.fstat(opened.fileno()).st_size, 0
+            while at + _HEADER.size <= size:
+                opened.seek(at)
+                head = opened.read(_HEADER.size)
+                if len(head) < _HEADER.size:
+                    break
+                base, length, magic, delta, timestamp = _HEADER.unpack(head)
+                if magic != 2 or length < _SMALLEST or at + _LENGTH_END + length > size:
+                    break
+                end = base + delta + 1
+                largest = timestamp if largest is None else max(largest, timestamp)
+                at += _LENGTH_END + length
+    except OSError:
+        return end, largest
+    return end, largest
+
+
+def _small(file: Path) -> bytes:
+    try:
+        return read_whole(file, InputKind.OF_LOG_DIRECTORY)
+    except OSError:
+        return b""
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+# --- copies ---------------------------------------------------------------------------------------------------------
+
+
+def _manifest(path: str) -> Mapping[str, Any]:
+    """What a copy says of the segments that it leaves out, by folder; nothing for a log directory."""
+    try:
+        held = json.loads(read_whole(Path(path, MANIFEST), InputKind.DOCUMENT))
+    except (OSError, ValueError):
+        return {}
+    folders = held.get("folders") if isinstance(held, dict) else None
+    return folders if isinstance(folders, dict) else {}
+
+
+def _collected(held: Any) -> LogEnds:
+    fields = held if isinstance(held, dict) else {}
+    numbers = {name: value for name, value in fields.items() if type(value) is int}
+    return LogEnds(
+        log_end_offset=numbers.get("log_end_offset"),
+        size_bytes=numbers.get("size_bytes", 0),
+        oldest_timestamp_ms=numbers.get("oldest_timestamp_ms"),
+        oldest_bytes=numbers.get("oldest_bytes", 0),
+    )

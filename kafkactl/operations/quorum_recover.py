@@ -1,0 +1,199 @@
+"""Recover a metadata quorum that lost its majority: read disks, plan, and write one new directory.
+
+`plan` reads and decides, `apply` writes what was planned. No directory that was read is ever written into.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafkactl.adapters.files.entropy import random_uuid
+from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.recover.apply import Place, Written, apply_recovery, entries_of, is_leftover, is_written
+from kafkactl.adapters.recover.disks import read_disk, read_image, read_images
+from kafkactl.findings import Outcome
+from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.image.model import EMPTY
+from kafkactl.metadata.log.lineage import divergence
+from kafkactl.recover.answer import KIND, KeptPlan, answer_of, plan_file_of, read_kept_plan
+from kafkactl.recover.losses import Compared, compared
+from kafkactl.recover.plan import RecoveryPlan, plan_recovery
+from kafkactl.recover.rank import choose_source, old_voters, ranked
+from kafkactl.recover.request import Overrides, Read, Request, Tail
+from kafkactl.recover.seen import Answering, DiskSeen, Target
+from kafkactl.values import Endpoint
+
+Probe = Callable[[Sequence[tuple[int | None, Endpoint]]], tuple[Answering, ...]]
+
+
+@frozen
+class Asked:
+    """A recovery as an operator asks for it; without ids and times, which are drawn or taken from an earlier plan."""
+
+    log_dirs: tuple[str, ...]
+    target: Target
+    source: str | None = None
+    lost: tuple[int, ...] = ()
+    overrides: Overrides
+    raise_epoch: int
+    raise_offset: int
+
+
+@frozen
+class Planned:
+    """A plan, and the state of the directory that it is for: `is_there` exactly as planned already."""
+
+    plan: RecoveryPlan
+    is_there: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """planned, refused, or nothing-to-do."""
+        return Outcome.NOTHING_TO_DO if self.is_there else self.plan.outcome
+
+    def answer(self, outcome: Outcome | None = None) -> dict[str, Any]:
+        """The object of `quorum.recover`."""
+        return answer_of(self.plan, outcome or self.outcome)
+
+
+def plan(asked: Asked, *, now_ms: int, probe: Probe) -> Planned:
+    """Read every directory and plan. `probe` asks the old voters' addresses whether a controller answers.
+
+    A plan that is kept beside the new directory gives its ids and times, so that the same disks and arguments give the
+    same bytes again. Raises InputError for directories that cannot be read, and as `choose_source`.
+    """
+    disks = tuple(read_disk(path) for path in dict.fromkeys(asked.log_dirs))
+    source = choose_source(disks, asked.source)
+    images = read_images(list({one.path: one for one in (source, ranked(disks)[0])}.values()))
+    newest = images[ranked(disks)[0].path].image
+    voters = old_voters(newest, disks, asked.target, asked.lost)
+    places: list[tuple[int | None, Endpoint]] = [(one.id, endpoint) for one in voters for endpoint in one.endpoints[:1]]
+    read = Read(
+        disks=disks,
+        images=images,
+        tails=tuple(_tails(disks, source)),
+        answering=probe(places),
+        target_entries=entries_of(asked.target.directory),
+        target_inside=_inside(asked.target.directory, disks),
+    )
+    kept = _kept(asked.target.directory)
+    if kept is not None:
+        again = _planned_again(asked, read, kept)
+        if again is not None:
+            return again
+    return Planned(plan=plan_recovery(_request(asked, now_ms=now_ms), read))
+
+
+def _request(asked: Asked, *, now_ms: int, kept: KeptPlan | None = None) -> Request:
+    return Request(
+        target=asked.target,
+        directory_id=random_uuid() if kept is None else kept.directory_id,
+        now_ms=now_ms if kept is None else kept.planned_at_ms,
+        source=asked.source,
+        lost=asked.lost,
+        overrides=asked.overrides,
+        raise_epoch=asked.raise_epoch,
+        raise_offset=asked.raise_offset,
+    )
+
+
+def _planned_again(asked: Asked, read: Read, kept: KeptPlan) -> Planned | None:
+    """The kept plan made again, where disks and arguments still give it; its leftovers do not count as content."""
+    made = plan_recovery(_request(asked, now_ms=0, kept=kept), changed(read, target_entries=None))
+    if made.result is None or answer_of(made, made.outcome)["plan_sha256"] != kept.plan_sha256:
+        return None
+    directory = asked.target.directory
+    if not read.target_entries:
+        return Planned(plan=made)
+    if is_written(directory, made.result):
+        return Planned(plan=made, is_there=True)
+    return Planned(plan=made) if is_leftover(directory, made.result) else None
+
+
+def _kept(directory: str) -> KeptPlan | None:
+    path = Path(plan_file_of(directory))
+    if not path.is_file():
+        return None
+    return read_kept_plan(read_input(path, "the plan of the recovery", InputKind.KEPT), file=str(path))
+
+
+def _inside(directory: str, disks: Sequence[DiskSeen]) -> str | None:
+    """The source directory in which the new one, or the plan beside it, would be written."""
+    target = Path(directory).resolve()
+    for disk in disks:
+        source = Path(disk.path).resolve()
+        if source in (target, *target.parents):
+            return disk.path
+    return None
+
+
+def _tails(disks: Sequence[DiskSeen], source: DiskSeen) -> Iterable[Tail]:
+    """The disks whose log is not the source's from some offset on that both have."""
+    committed = max((one.log.committed_offset for one in disks if one.log is not None), default=0)
+    for disk in disks:
+        if disk is source or disk.log is None or source.log is None or disk.candidate is None:
+            continue
+        if source.candidate is None:
+            continue
+        own = disk.log.index.until(disk.candidate.end_offset)
+        parted = divergence(own, source.log.index.until(source.candidate.end_offset))
+        if parted is None:
+            continue
+        changes = _changes(disk, parted.offset)
+        yield Tail(
+            path=disk.path,
+            parted=parted,
+            changes=changes,
+            change_count=_count(changes),
+            is_committed=parted.offset < committed,
+        )
+
+
+def _changes(disk: DiskSeen, offset: int) -> Compared:
+    """What a disk's records from an offset on change in its image; below its snapshot that cannot be told apart."""
+    assert disk.candidate is not None
+    known = offset > 0 and disk.candidate.snapshot_offset <= offset
+    before = read_image(disk, end_offset=offset).image if known else EMPTY
+    return compared(before, read_image(disk).image)
+
+
+def _count(changes: Compared) -> int:
+    fields = (
+        changes.topics_missing, changes.partitions_missing, changes.topics_removed, changes.configs, changes.acls,
+        changes.users, changes.quotas, changes.others,
+    )  # fmt: skip
+    return sum(map(len, fields))
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def apply(planned: Planned, files: Filesystem | None = None) -> Written:
+    """Write the plan and the new directory. Only for a plan whose outcome is `planned`."""
+    made = planned.plan.result
+    assert made is not None and planned.outcome is Outcome.PLANNED, "a refused plan is not applied"
+    return apply_recovery(made, kept_bytes(planned), _place(planned.plan), files or OsFilesystem())
+
+
+def kept_bytes(planned: Planned) -> bytes:
+    """The plan as it is kept beside the directory: the answer before anything was written."""
+    answer: Mapping[str, Any] = {"kind": KIND, "schema_version": 1, **planned.answer(Outcome.PLANNED)}
+    return (json.dumps(answer, indent=2, ensure_ascii=True) + "\n").encode()
+
+
+def _place(plan: RecoveryPlan) -> Place:
+    """The owner of the source's directory owns the new one, where this user may give it away."""
+    directory = plan.request.target.directory
+    found = Path(plan.source.path).stat()
+    is_root = os.geteuid() == 0
+    return Place(
+        directory=directory,
+        plan_file=plan_file_of(directory),
+        uid=found.st_uid if is_root else -1,
+        gid=found.st_gid if is_root else -1,
+    )

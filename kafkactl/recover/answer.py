@@ -1,0 +1,201 @@
+"""A recovery plan as the object that is printed and kept beside the new directory (`quorum.recover`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafkactl.errors import InputError
+from kafkactl.features.catalog.levels import metadata_version
+from kafkactl.findings import Outcome
+from kafkactl.frozen import frozen
+from kafkactl.quorum.majority import majority
+from kafkactl.recover.plan import RecoveryPlan
+from kafkactl.recover.rank import SHOWN, ranked, role_of
+from kafkactl.recover.seen import DiskSeen
+from kafkactl.recover.steps import Step, Way, steps_of
+from kafkactl.values import Uuid
+
+KIND: Final = "quorum.recover"
+PLAN_SUFFIX: Final = ".recovery.json"
+# What may differ between two looks at the same plan.
+_NOT_PLANNED: Final = frozenset({"outcome", "steps", "findings", "plan_sha256", "kind", "schema_version"})
+
+
+def plan_file_of(directory: str) -> str:
+    """Where the plan of a new directory is kept: beside it."""
+    return directory.rstrip("/") + PLAN_SUFFIX
+
+
+def answer_of(plan: RecoveryPlan, outcome: Outcome) -> dict[str, Any]:
+    """The answer; `outcome` is the plan's, or what became of it."""
+    level = plan.image.metadata_version
+    body: dict[str, Any] = {
+        "outcome": outcome.value,
+        "cluster_id": plan.cluster_id,
+        "mode": "dynamic" if plan.is_dynamic else "static",
+        "kraft_version": plan.image.kraft_version or 0,
+        "metadata_version": None if level is None else {"level": level, "name": _level_name(level)},
+        "disks": _disks(plan),
+        "voters_before": [one.to_dict() for one in plan.voters],
+        "majority": majority(len(plan.voters)),
+        "shown": sum(one.state == SHOWN for one in plan.voters),
+        "source": {
+            "path": plan.source.path,
+            "end_offset": plan.source.place[1],
+            "epoch": plan.source.place[0],
+            "committed_at_least": plan.committed_at_least,
+        },
+        "result": _result(plan),
+        "losses": plan.losses.to_dict(),
+        "repairs": plan.repairs.to_dict(),
+        "steps": [one.to_dict() for one in _steps(plan, outcome)],
+        "findings": [one.to_dict() for one in plan.findings],
+        "inputs": [
+            {"path": file.path, "size": file.size, "sha256": file.sha256}
+            for disk in plan.read.disks
+            for file in disk.files
+        ],
+    }
+    return {**body, "plan_sha256": plan_sha256(body)}
+
+
+def plan_sha256(answer: Mapping[str, Any]) -> str:
+    """The SHA-256 of what is planned: the same for equal disks, arguments, ids and times."""
+    planned = {name: value for name, value in answer.items() if name not in _NOT_PLANNED}
+    text = json.dumps(planned, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _level_name(level: int) -> str | None:
+    try:
+        return metadata_version(level).name
+    except KeyError:
+        return None
+
+
+def _disks(plan: RecoveryPlan) -> list[dict[str, Any]]:
+    order = ranked(plan.read.disks)
+    best = order[0].place[1]
+    ids = [one.id for one in plan.voters]
+    return [_disk(plan, disk, order, best, ids) for disk in plan.read.disks]
+
+
+def _disk(plan: RecoveryPlan, disk: DiskSeen, order: list[DiskSeen], best: int, ids: list[int]) -> dict[str, Any]:
+    found = disk.candidate
+    keys = {(one.id, one.directory_id) for one in plan.voters}
+    voter = disk.log is not None and ((disk.node_id, disk.directory_id) in keys or (disk.node_id, None) in keys)
+    snapshot = None if disk.log is None else disk.log.newest_snapshot
+    return {
+        "path": disk.path,
+        "node_id": disk.node_id,
+        "directory_id": None if disk.directory_id is None else str(disk.directory_id),
+        "role": role_of(disk, plan.image, ids),
+        "voter": voter,
+        "log_end_offset": None if found is None else found.end_offset,
+        "last_epoch": None if found is None else found.last_epoch,
+        "quorum_state_epoch": None if disk.quorum_state is None else disk.quorum_state.leader_epoch,
+        "snapshot": None if snapshot is None else {"offset": snapshot.offset, "epoch": snapshot.epoch},
+        "damaged": found is not None and found.damage is not None,
+        "damage": None if found is None else found.damage,
+        "behind": None if found is None else max(0, best - found.end_offset),
+        "rank": order.index(disk) + 1 if disk in order else None,
+        "partition_folders": len(disk.folders),
+    }
+
+
+def _result(plan: RecoveryPlan) -> dict[str, Any] | None:
+    made = plan.result
+    if made is None:
+        return None
+    return {
+        "node_id": made.node_id,
+        "directory_id": str(made.directory_id),
+        "endpoints": [{"listener": one.listener, "host": one.host, "port": one.port} for one in made.endpoints],
+        "directory": plan.request.target.directory,
+        "offset": made.offset,
+        "epoch": made.epoch,
+        "files": [
+            {"path": f"{plan.request.target.directory}/{one.name}", "size": one.size, "sha256": one.sha256}
+            for one in made.files
+        ],
+        "image_sha256": made.image_sha256,
+        "planned_at_ms": made.now_ms,
+    }
+
+
+def _steps(plan: RecoveryPlan, outcome: Outcome) -> tuple[Step, ...]:
+    """What people do; nothing where the recovery is refused."""
+    if plan.result is None:
+        return ()
+    directory = plan.request.target.directory
+    return steps_of(
+        Way(
+            read=plan.read,
+            voters=plan.voters,
+            brokers=tuple(sorted(plan.image.brokers)),
+            brokers_run=plan.request.overrides.brokers_run,
+            node_id=plan.result.node_id,
+            endpoints=plan.result.endpoints,
+            directory=directory,
+            plan_file=plan_file_of(directory),
+            is_dynamic=plan.is_dynamic,
+            adopted=plan.repairs.adopted,
+            written=outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO),
+        )
+    )
+
+
+# --- a plan that was kept -------------------------------------------------------------------------------------------
+
+
+@frozen
+class KeptPlan:
+    """What a kept plan says: what a later run has to agree with, and what `verify` compares."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: Uuid
+    directory: str
+    is_dynamic: bool
+    offset: int
+    epoch: int
+    files: tuple[tuple[str, int, str], ...]
+    image_sha256: str
+    planned_at_ms: int
+    plan_sha256: str
+
+
+def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
+    """A plan as `answer_of` makes it, from JSON. Raises InputError `not-a-recovery-plan`, `recovery-plan-edited`."""
+    try:
+        answer = json.loads(data)
+        made = answer["result"]
+        kept = KeptPlan(
+            cluster_id=str(answer["cluster_id"]),
+            node_id=int(made["node_id"]),
+            directory_id=Uuid.parse(made["directory_id"]),
+            directory=str(made["directory"]),
+            is_dynamic=answer["mode"] == "dynamic",
+            offset=int(made["offset"]),
+            epoch=int(made["epoch"]),
+            files=tuple((str(one["path"]), int(one["size"]), str(one["sha256"])) for one in made["files"]),
+            image_sha256=str(made["image_sha256"]),
+            planned_at_ms=int(made["planned_at_ms"]),
+            plan_sha256=str(answer["plan_sha256"]),
+        )
+    except (ValueError, KeyError, TypeError, RecursionError, InputError) as error:
+        raise InputError(
+            f"{file} is not the plan of a recovery",
+            id="not-a-recovery-plan",
+            next_step="Name the file that `kafkactl quorum recover` wrote beside the new directory, or its JSON.",
+        ) from error
+    if plan_sha256(answer) != kept.plan_sha256:
+        raise InputError(
+            f"{file} was changed after it was made: its checksum does not fit what it says",
+            id="recovery-plan-edited",
+            next_step="Plan again; a plan is changed by other arguments, not by hand.",
+        )
+    return kept

@@ -1,0 +1,412 @@
+"""What refuses a recovery, by cause; each with the option that lets it pass, where there is one.
+
+Every check is a function of one `Case`, and all are asked: an operator learns every reason at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from kafkactl.features.catalog.levels import metadata_version
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.metadata.dump.findings import GAP
+from kafkactl.metadata.image.model import Image
+from kafkactl.quorum.majority import majority
+from kafkactl.recover.folders import Adoption
+from kafkactl.recover.losses import Expiring, Losses
+from kafkactl.recover.rank import BROKER, LOST, SHOWN, UNKNOWN, OldVoter, ranked, role_of
+from kafkactl.recover.request import Read, Request
+from kafkactl.recover.seen import DiskSeen, FolderKind, all_folders
+from kafkactl.values import Uuid
+from kafkactl.wording import counted, first_few
+
+_MOST_OFFSET: Final = 2**63 - 1
+_MOST_EPOCH: Final = 2**31 - 1
+_COPY: Final = "Copies of directories have no lock: `kafkactl quorum recover collect` makes one."
+
+
+@frozen
+class Case:
+    """All that the checks look at. `recovered` is the image as it will be written, `image` that of the source."""
+
+    request: Request
+    read: Read
+    source: DiskSeen
+    image: Image
+    recovered: Image
+    voters: tuple[OldVoter, ...]
+    losses: Losses
+    adoption: Adoption
+    adopted: int
+    expiring: tuple[Expiring, ...]
+    node_id: int | None
+    has_endpoints: bool
+    offset: int
+    epoch: int
+    cluster_ids: tuple[str, ...]
+    brokers_missing: dict[int, list[Uuid]]
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the voter set is in the log."""
+        return self.recovered.voters is not None
+
+
+def check(case: Case) -> list[Finding]:
+    """Everything that refuses, or would without the option that was given."""
+    return [finding for one in CHECKS for finding in one(case)]
+
+
+def refusal(id: str, subject: str, message: str, step: str, *, allowed: bool = False, **evidence: Any) -> Finding:
+    """A blocker, or a warning where the operator allowed it."""
+    severity = Severity.WARNING if allowed else Severity.BLOCKER
+    return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=step)
+
+
+# --- who is left ----------------------------------------------------------------------------------------------------
+
+
+def _majority(case: Case) -> Iterator[Finding]:
+    sound = [one.id for one in case.voters if one.state == SHOWN and one.is_sound]
+    needed = majority(len(case.voters))
+    if not case.voters or len(sound) < needed:
+        return
+    repair = len(case.voters) == 1 and case.adopted > 0
+    yield refusal(
+        "quorum-has-majority",
+        "quorum",
+        f"the disks of voters {_ids(sound)} are sound: {len(sound)} of {len(case.voters)}, a majority is {needed}",
+        "The only voter is replaced to adopt partitions: keep it stopped from now on."
+        if repair
+        else "Start these controllers: they elect a leader, and nothing is lost. A recovery would only lose voters.",
+        allowed=repair,
+        sound=sound,
+        majority=needed,
+    )
+
+
+def _answering(case: Case) -> Iterator[Finding]:
+    for one in case.read.answering:
+        who = "a controller" if one.node_id is None else f"controller {one.node_id}"
+        yield refusal(
+            "old-voter-answers",
+            who,
+            f"{who} answers at {one.address}, an address of the voter set",
+            "Look at `kafkactl quorum describe` first. To recover all the same, stop every controller.",
+            address=one.address,
+        )
+
+
+def _locks(case: Case) -> Iterator[Finding]:
+    ids = [one.id for one in case.voters]
+    for disk in case.read.disks:
+        if disk.lock_holder is None:
+            continue
+        is_broker = role_of(disk, case.image, ids) == BROKER
+        holder = f"process {disk.lock_holder}" if disk.lock_holder else "a process"
+        step = f"Stop the node that runs on it. {_COPY}"
+        if is_broker:
+            step += " With --brokers-run brokers may go on where nothing can be lost by it."
+        yield refusal(
+            "log-dir-in-use",
+            f"directory {disk.path}",
+            f"{holder} holds the lock of {disk.path}",
+            step,
+            allowed=is_broker and case.request.overrides.brokers_run,
+            pid=disk.lock_holder or None,
+        )
+
+
+def _voters_not_shown(case: Case) -> Iterator[Finding]:
+    for one in case.voters:
+        if one.state == UNKNOWN:
+            directory = "" if one.directory_id is None else f" (directory id {one.directory_id})"
+            yield refusal(
+                "voter-disk-not-shown",
+                f"voter {one.id}",
+                f"the disk of voter {one.id}{directory} is neither shown nor declared lost",
+                f"Show its directory, or a copy, with --log-dir; if the disk is gone, give --lost {one.id}.",
+                voter=one.id,
+            )
+
+
+def _clusters(case: Case) -> Iterator[Finding]:
+    if len(case.cluster_ids) > 1:
+        told = "; ".join(f"{one.path}: {one.cluster_id}" for one in case.read.disks if one.cluster_id)
+        yield refusal(
+            "cluster-id-differs",
+            "disks",
+            f"the directories are of {len(case.cluster_ids)} clusters: {told}",
+            "Show the disks of one cluster only.",
+            cluster_ids=list(case.cluster_ids),
+        )
+    if case.source.cluster_id is None:
+        yield refusal(
+            "recovery-without-cluster-id",
+            f"directory {case.source.path}",
+            f"no meta.properties or quorum-state in {case.source.path} names the cluster",
+            "Copy meta.properties of that log directory beside __cluster_metadata-0.",
+        )
+
+
+# --- which disk -----------------------------------------------------------------------------------------------------
+
+
+def _better(case: Case) -> Iterator[Finding]:
+    best = ranked(case.read.disks)[0]
+    if best.place > case.source.place:
+        (epoch, end), (own_epoch, own_end) = best.place, case.source.place
+        yield refusal(
+            "better-disk-exists",
+            f"directory {case.source.path}",
+            f"{case.source.path} ends at offset {own_end} (epoch {own_epoch}); {best.path} reaches offset {end}"
+            f" (epoch {epoch})",
+            f"Recover from {best.path}. --accept-loss gives up what only that disk has.",
+            allowed=case.request.overrides.accept_loss,
+            best=best.path,
+            records=case.losses.records_after_source,
+        )
+
+
+def _damage(case: Case) -> Iterator[Finding]:
+    found = case.source.candidate
+    if found is None or found.damage is None:
+        return
+    yield refusal(
+        "source-damaged",
+        f"directory {case.source.path}",
+        f"{case.source.path}: {found.damage}. What counts ends at offset {found.end_offset}, as it would for Kafka",
+        "Show every other copy of the log, brokers' too. --accept-loss gives up what lies behind the damage.",
+        allowed=case.request.overrides.accept_loss,
+        end_offset=found.end_offset,
+        last_good_offset=found.end_offset - 1,
+        files_end=found.files_end,
+    )
+
+
+def _tails(case: Case) -> Iterator[Finding]:
+    for tail in case.read.tails:
+        harmless = not (tail.parted.same_epoch or tail.is_committed or tail.change_count)
+        text = (
+            f"from offset {tail.parted.offset} on, {tail.path} (epoch {_epoch(tail.parted.epoch)}) is not the log of"
+            f" {case.source.path} (epoch {_epoch(tail.parted.other_epoch)})"
+        )
+        if tail.parted.same_epoch:
+            text += ": one leader cannot have written both"
+        elif tail.is_committed:
+            text += ", although that part is committed"
+        elif tail.change_count:
+            text += f"; its records there make {counted(tail.change_count, 'change')} that would be lost"
+        else:
+            text += ": the tail of a lost leadership, which changes nothing"
+        fatal = tail.parted.same_epoch or tail.is_committed
+        step = "Nothing is merged. "
+        step += (
+            "Find out which of the two is of this cluster's life, and show only that one."
+            if fatal
+            else ("The tail was not committed unless controllers were blanked: --accept-loss gives it up.")
+        )
+        yield refusal(
+            "disks-diverge",
+            f"directory {tail.path}",
+            text,
+            "Nothing to do: it is left out." if harmless else step,
+            allowed=harmless or (case.request.overrides.accept_loss and not fatal),
+            offset=tail.parted.offset,
+            epoch=tail.parted.epoch,
+            source_epoch=tail.parted.other_epoch,
+            changes=tail.change_count,
+        )
+
+
+def _readable(case: Case) -> Iterator[Finding]:
+    level = case.image.metadata_version
+    step = "Use a kafkactl that knows the release which wrote this log."
+    if level is None:
+        yield refusal("metadata-version-unknown", METADATA_VERSION, "the image has no metadata.version", step)
+        return
+    try:
+        metadata_version(level)
+    except KeyError:
+        text = f"the image is of metadata.version {level}, which this kafkactl does not know"
+        yield refusal("metadata-version-unknown", f"metadata.version {level}", text, step, level=level)
+    for one in case.read.images[case.source.path].findings:
+        if one.severity is Severity.BLOCKER and one.id != GAP and "readable_records" not in one.evidence:
+            yield refusal("metadata-version-unknown", one.subject, f"a record cannot be told: {one.message}", step)
+            return
+
+
+# --- brokers --------------------------------------------------------------------------------------------------------
+
+
+def _brokers_not_shown(case: Case) -> Iterator[Finding]:
+    for id, lacking in sorted(case.brokers_missing.items()):
+        which = f"directories {', '.join(map(str, lacking))} of broker {id} are" if lacking else f"broker {id}'s are"
+        yield refusal(
+            "broker-disk-not-shown",
+            f"broker {id}",
+            f"the log {which} not shown: whether partitions on them would become stray is not known",
+            "Show them, or copies made by `kafkactl quorum recover collect`, with --broker-log-dir;"
+            " --without-broker-disks goes on without them.",
+            allowed=case.request.overrides.without_broker_disks,
+            directory_ids=[str(one) for one in lacking],
+        )
+
+
+def _strays(case: Case) -> Iterator[Finding]:
+    found = case.losses.partitions_stray
+    if not found:
+        return
+    names = sorted({f"{one.topic}-{one.partition}" for one in found})
+    yield refusal(
+        "partitions-would-be-stray",
+        "partitions",
+        f"{counted(len(found), 'folder')} on brokers' disks would become stray: {first_few(names)}. A stopped broker"
+        " renames such a folder and keeps it, a running one deletes the data",
+        "--adopt takes them into the image; --accept-strays gives them up.",
+        allowed=case.request.overrides.accept_strays,
+        folders=len(found),
+        not_adopted=[f"{one.disk}/{one.name}: {why}" for one, why in case.adoption.refused][:20],
+    )
+
+
+def _returning(case: Case) -> Iterator[Finding]:
+    names = case.losses.topics_returning_empty
+    if names:
+        yield refusal(
+            "deleted-topics-return",
+            "topics",
+            f"{counted(len(names), 'topic')} of the image have no folder on any of their replicas' disks, and would"
+            f" come back empty: {first_few(names)}",
+            "--drop-empty leaves them out; --accept-empty lets them come back.",
+            allowed=case.request.overrides.accept_empty,
+            topics=list(names),
+        )
+
+
+def _retention(case: Case) -> Iterator[Finding]:
+    if case.expiring:
+        told = [f"{one.folder.topic}-{one.folder.partition} ({one.setting}={one.value})" for one in case.expiring]
+        yield refusal(
+            "retention-would-delete",
+            "partitions",
+            f"the retention in the image would remove data that is on disk now, within minutes of a broker's start:"
+            f" {first_few(told)}",
+            "Compare with what is meant to be in force: a lagging image has older settings. Change it as the first"
+            " thing after the recovery, or keep copies of the folders. --accept-retention goes on.",
+            allowed=case.request.overrides.accept_retention,
+            partitions=told[:1000],
+        )
+
+
+def _running_brokers(case: Case) -> Iterator[Finding]:
+    """Brokers may run through only where their own folders prove that the image lacks nothing."""
+    if not case.request.overrides.brokers_run:
+        return
+    why = []
+    if case.brokers_missing:
+        why.append(f"the directories of broker {_ids(case.brokers_missing)} are not shown")
+    if not case.losses.is_none or case.adopted:
+        why.append("the image lacks or changes what disks hold")
+    if ranked(case.read.disks)[0].place > case.source.place or case.source.candidate is None:
+        why.append("the source is not the best disk")
+    if case.source.candidate is not None and case.source.candidate.damage is not None:
+        why.append("the source is damaged")
+    if not case.request.raise_offset or not case.request.raise_epoch:
+        why.append("offset or epoch is not raised")
+    if why:
+        yield refusal(
+            "brokers-must-stop",
+            "brokers",
+            "brokers cannot go on running: " + "; ".join(why),
+            "Stop every broker, and plan without --brokers-run: a running broker deletes partitions that it does not"
+            " find in the image, a stopped one keeps them.",
+        )
+
+
+# --- the new directory ----------------------------------------------------------------------------------------------
+
+
+def _target(case: Case) -> Iterator[Finding]:
+    names = case.read.target_entries
+    if case.read.target_inside is not None:
+        yield refusal(
+            "target-in-source",
+            f"directory {case.request.target.directory}",
+            f"{case.request.target.directory} lies in {case.read.target_inside}, which is a source",
+            "Name a directory outside every directory shown: nothing is ever written into a source.",
+        )
+    elif names:
+        yield refusal(
+            "target-not-empty",
+            f"directory {case.request.target.directory}",
+            f"{case.request.target.directory} exists and holds {first_few(list(names))}",
+            "Name a new directory with --out. An existing one is never written into.",
+            entries=list(names)[:100],
+        )
+    if case.node_id is None:
+        yield refusal(
+            "recovered-node-unknown",
+            "recovered node",
+            f"which node id the recovered controller has is not said, and {case.source.path} is no controller's",
+            "Give --node-id, or --config with the node's server.properties.",
+        )
+    elif case.is_dynamic and not case.has_endpoints:
+        yield refusal(
+            "recovered-node-unknown",
+            f"controller {case.node_id}",
+            f"where controller {case.node_id} listens is not said, and no voter of that id was in the old set",
+            "Give --listener NAME://HOST:PORT, or --config with the node's server.properties.",
+        )
+
+
+def _numbers(case: Case) -> Iterator[Finding]:
+    if case.epoch >= _MOST_EPOCH or case.offset >= _MOST_OFFSET:
+        yield refusal(
+            "recovery-number-too-large",
+            "snapshot",
+            f"offset {case.offset} or epoch {case.epoch} leaves no room to go on",
+            "Give a smaller --raise-epoch or --raise-offset.",
+        )
+
+
+def _ids(ids: Any) -> str:
+    return ", ".join(map(str, sorted(ids)))
+
+
+def _epoch(epoch: int | None) -> str:
+    return "of no batch" if epoch is None else str(epoch)
+
+
+def other_lives(case: Case) -> Iterator[Finding]:
+    """Directories under a voter's id that the voter set does not know: of another life of the node."""
+    known = {one.id: one.directory_id for one in case.voters}
+    for disk in case.read.disks:
+        expected = None if disk.node_id is None else known.get(disk.node_id)
+        if expected is not None and disk.log is not None and disk.directory_id != expected:
+            yield refusal(
+                "disk-of-another-life",
+                f"directory {disk.path}",
+                f"{disk.path} has directory id {disk.directory_id}, voter {disk.node_id} has {expected}",
+                "It does not count as that voter's disk. Make sure that it is of this cluster's life.",
+                allowed=True,
+            )
+
+
+def stray_folders(disks: Sequence[DiskSeen]) -> int:
+    """How many folders brokers have renamed already."""
+    return sum(one.kind is FolderKind.STRAY for one in all_folders(disks))
+
+
+def lost_ids(voters: Sequence[OldVoter]) -> list[int]:
+    """The voters that were declared lost."""
+    return [one.id for one in voters if one.state == LOST]
+
+
+CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+    _majority, _answering, _locks, _voters_not_shown, _clusters, _better, _damage, _tails, _readable,
+    _brokers_not_shown, _strays, _returning, _retention, _running_brokers, _target, _numbers,
+)  # fmt: skip

@@ -1,0 +1,217 @@
+"""Partition folders against an image: which become stray, which topics come back empty, what can be adopted.
+
+A broker that loads an image renames every partition folder that it does not place there to `-stray` (`LogManager`,
+`isStrayReplica`): the topic id or the partition is unknown, or the broker is none of the replicas. A topic of the
+image without any folder is made anew, empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kafkactl.errors import InputError
+from kafkactl.kafka_names import METADATA_TOPIC
+from kafkactl.metadata.image.model import Image, Topic
+from kafkactl.recover.seen import DiskSeen, FolderKind, PartitionFolder
+from kafkactl.values import Uuid
+
+_NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)(?:\.[0-9a-zA-Z_-]+-(?P<suffix>delete|stray|future))?")
+_KINDS: Final = {
+    None: FolderKind.LIVE,
+    "delete": FolderKind.DELETED,
+    "stray": FolderKind.STRAY,
+    "future": FolderKind.FUTURE,
+}
+
+
+class FolderName(NamedTuple):
+    """What a folder's name stands for."""
+
+    topic: str
+    partition: int
+    kind: FolderKind
+
+
+def parse_folder_name(name: str) -> FolderName | None:
+    """The partition of a folder; None for other folders and for the metadata log's.
+
+    >>> parse_folder_name("orders-3"), parse_folder_name("a.b-0.0123456789abcdef0123456789abcdef-stray")[0]
+    (FolderName(topic='orders', partition=3, kind=<FolderKind.LIVE: 'live'>), 'a.b')
+    """
+    found = _NAME.fullmatch(name)
+    if found is None or found["topic"] == METADATA_TOPIC:
+        return None
+    return FolderName(found["topic"], int(found["partition"]), _KINDS[found["suffix"]])
+
+
+def parse_topic_id(content: bytes) -> Uuid | None:
+    """The topic id in a partition.metadata; None where it names none."""
+    found = re.search(rb"(?m)^topic_id: *(\S+)", content)
+    try:
+        return None if found is None else Uuid.parse(found[1].decode("ascii", "replace"))
+    except InputError:
+        return None
+
+
+def parse_largest_epoch(content: bytes) -> int | None:
+    """The largest leader epoch in a leader-epoch-checkpoint (version, count, then `epoch start` lines); None for none.
+
+    >>> parse_largest_epoch(b"0\\n2\\n0 0\\n8 120\\n"), parse_largest_epoch(b"0\\n0\\n")
+    (8, None)
+    """
+    epochs = [
+        int(words[0]) for line in content.splitlines()[2:] if len(words := line.split()) == 2 and words[0].isdigit()
+    ]
+    return max(epochs, default=None)
+
+
+# --- against an image -----------------------------------------------------------------------------------------------
+
+
+def becomes_stray(image: Image, folder: PartitionFolder) -> bool:
+    """Whether the broker that has this folder renames it when it loads the image."""
+    topic = None if folder.topic_id is None else image.topics.get(folder.topic_id)
+    if topic is None or folder.partition not in topic.partitions.states:
+        return True
+    return folder.broker not in topic.partitions.states[folder.partition][0]
+
+
+def strays(image: Image, folders: Iterable[PartitionFolder]) -> list[PartitionFolder]:
+    """The folders that become stray, by broker and name."""
+    found = [one for one in folders if one.kind is FolderKind.LIVE and becomes_stray(image, one)]
+    return sorted(found, key=lambda one: (-1 if one.broker is None else one.broker, one.name))
+
+
+def topics_without_data(image: Image, folders: Iterable[PartitionFolder], shown: Collection[int]) -> list[Topic]:
+    """The topics of the image of which no replica has a folder, where every replica's broker was `shown`, by name.
+
+    Such a topic was deleted after the image, or never had a replica: it comes back empty. A folder that is stray holds
+    its data all the same; one that is being deleted is the proof that the topic was.
+    """
+    held = {one.topic_id for one in folders if one.kind in (FolderKind.LIVE, FolderKind.STRAY, FolderKind.FUTURE)}
+    found = []
+    for id, topic in image.topics.items():
+        if id in held:
+            continue
+        brokers = {broker for state in topic.partitions.states.values() for broker in state[0]}
+        if brokers <= set(shown):
+            found.append(topic)
+    return sorted(found, key=lambda one: (one.name, one.id.raw))
+
+
+def epochs_on_disk(folders: Iterable[PartitionFolder]) -> dict[tuple[Uuid, int], int]:
+    """The largest leader epoch that any folder of a partition knows, by topic id and partition."""
+    found: dict[tuple[Uuid, int], int] = {}
+    for one in folders:
+        if one.topic_id is not None and one.leader_epoch is not None and one.kind is not FolderKind.DELETED:
+            key = (one.topic_id, one.partition)
+            found[key] = max(found.get(key, -1), one.leader_epoch)
+    return found
+
+
+# --- adoption -------------------------------------------------------------------------------------------------------
+
+
+class Adoptable(NamedTuple):
+    """A partition that is on disks and not in the image; `replicas` has one folder for each broker, best first."""
+
+    topic: str
+    topic_id: Uuid
+    partition: int
+    replicas: tuple[PartitionFolder, ...]
+
+
+class Adoption(NamedTuple):
+    """What can be adopted, and folders that cannot with the reason."""
+
+    partitions: tuple[Adoptable, ...]
+    refused: tuple[tuple[PartitionFolder, str], ...]
+
+
+def adoption(image: Image, folders: Sequence[PartitionFolder], *, from_strays: bool = False) -> Adoption:
+    """The partitions that disks hold and the image lacks; with `from_strays` also those that a broker renamed.
+
+    A topic id with a folder that is being deleted was deleted and is not adopted. A topic whose name the image gives
+    to another id cannot be.
+    """
+    deleted = {one.topic_id for one in folders if one.kind is FolderKind.DELETED}
+    by_key: dict[tuple[Uuid, int], list[PartitionFolder]] = defaultdict(list)
+    refused: list[tuple[PartitionFolder, str]] = []
+    names: dict[Uuid, str] = {}
+    for one in folders:
+        wanted = one.kind is FolderKind.LIVE or (from_strays and one.kind is FolderKind.STRAY)
+        if not wanted or not _is_unknown(image, one):
+            continue
+        why = _why_not(image, one, deleted, names)
+        if why is not None:
+            refused.append((one, why))
+        elif one.topic_id is not None:
+            names.setdefault(one.topic_id, one.topic)
+            by_key[(one.topic_id, one.partition)].append(one)
+    found = [Adoptable(held[0].topic, key[0], key[1], _one_a_broker(held)) for key, held in by_key.items()]
+    return Adoption(tuple(sorted(found, key=lambda one: (one.topic, one.partition))), tuple(refused))
+
+
+def _is_unknown(image: Image, folder: PartitionFolder) -> bool:
+    topic = None if folder.topic_id is None else image.topics.get(folder.topic_id)
+    return topic is None or folder.partition not in topic.partitions.states
+
+
+def _why_not(
+    image: Image, folder: PartitionFolder, deleted: Collection[Uuid | None], names: Mapping[Uuid, str]
+) -> str | None:
+    if folder.topic_id is None:
+        return "it has no partition.metadata with a topic id"
+    if folder.broker is None:
+        return f"{folder.disk} has no meta.properties that names its broker"
+    if folder.topic_id in deleted:
+        return f"topic id {folder.topic_id} was being deleted: another folder of it ends in -delete"
+    taken = image.topic_ids.get(folder.topic)
+    if taken is not None and taken != folder.topic_id:
+        return f"the image has another topic of the name {folder.topic} (id {taken})"
+    if any(name == folder.topic and id != folder.topic_id for id, name in names.items()):
+        return f"another topic id on these disks has the name {folder.topic}, too"
+    return None
+
+
+def _one_a_broker(held: Iterable[PartitionFolder]) -> tuple[PartitionFolder, ...]:
+    """The folders best first, each broker's best one; a folder that was not renamed before one that was."""
+    ordered = sorted(held, key=lambda one: (one.kind is not FolderKind.LIVE, -one.place[0], -one.place[1], one.broker))
+    best: dict[int | None, PartitionFolder] = {}
+    for one in ordered:
+        best.setdefault(one.broker, one)
+    return tuple(sorted(best.values(), key=lambda one: (-one.place[0], -one.place[1], one.broker)))
+
+
+# --- brokers --------------------------------------------------------------------------------------------------------
+
+
+def brokers_shown(image: Image, disks: Sequence[DiskSeen]) -> tuple[set[int], dict[int, list[Uuid]]]:
+    """The registered brokers of which every log directory is among the disks, and the directories that others lack.
+
+    Below the level at which brokers register directories, one directory of the broker is enough.
+    """
+    ids: dict[int, set[Uuid]] = defaultdict(set)
+    for disk in disks:
+        if disk.node_id is not None and not _is_metadata_only(disk, image):
+            ids[disk.node_id] |= set() if disk.directory_id is None else {disk.directory_id}
+    shown, missing = set(), {}
+    for id, broker in image.brokers.items():
+        lacking = [one for one in broker.directories if one not in ids[id]] if id in ids else list(broker.directories)
+        if id in ids and not lacking:
+            shown.add(id)
+        else:
+            missing[id] = lacking
+    return shown, missing
+
+
+def _is_metadata_only(disk: DiskSeen, image: Image) -> bool:
+    return disk.node_id not in image.brokers
+
+
+def live(folders: Iterable[PartitionFolder]) -> Iterator[PartitionFolder]:
+    """Folders that count as they are."""
+    return (one for one in folders if one.kind is FolderKind.LIVE)

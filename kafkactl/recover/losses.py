@@ -1,0 +1,213 @@
+"""What a recovery from one disk loses against what other disks show: entity by entity, and never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image.diff import Change, Difference, config_kind, diff
+from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
+from kafkactl.metadata.image.redact import redacted_configs, redacted_key
+from kafkactl.recover.seen import FolderKind, PartitionFolder
+
+_DELETE: Final = "delete"
+
+
+@frozen
+class Losses:
+    """What is lost, or changes, by a recovery from the source as it is planned.
+
+    `records_after_source` are offsets that better disks have, `unknown` says that records may be lost which no disk
+    that was shown has. `topics` and the like are those of better disks and of partition folders. What the plan repairs
+    is not in it.
+    """
+
+    records_after_source: int = 0
+    unknown: bool = False
+    topics_missing: tuple[str, ...] = ()
+    partitions_missing: tuple[str, ...] = ()
+    partitions_stray: tuple[PartitionFolder, ...] = ()
+    topics_returning_empty: tuple[str, ...] = ()
+    topics_returning: tuple[str, ...] = ()
+    configs_changed: tuple[Mapping[str, Any], ...] = ()
+    acls: tuple[Mapping[str, Any], ...] = ()
+    users: tuple[Mapping[str, Any], ...] = ()
+    quotas: tuple[Mapping[str, Any], ...] = ()
+    others: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions are lost or become stray: folders of one partition count once."""
+        names = {f"{one.topic}-{one.partition}" for one in self.partitions_stray}
+        return len(names | set(self.partitions_missing))
+
+    @property
+    def count(self) -> int:
+        """What `--confirm-loss` asks for: partitions, or where none is lost, records."""
+        return self.partition_count or self.records_after_source
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing that can be listed is left."""
+        lists = (
+            self.topics_missing, self.partitions_missing, self.partitions_stray, self.topics_returning_empty,
+            self.topics_returning, self.configs_changed, self.acls, self.users, self.quotas, self.others,
+        )  # fmt: skip
+        return not self.records_after_source and not any(lists)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `quorum.recover`."""
+        return {
+            "records_after_source": self.records_after_source,
+            "unknown": self.unknown,
+            "count": self.count,
+            "topics_missing": list(self.topics_missing),
+            "partitions_missing": list(self.partitions_missing),
+            "partitions_stray": [stray_dict(one) for one in self.partitions_stray],
+            "topics_returning_empty": list(self.topics_returning_empty),
+            "topics_returning": list(self.topics_returning),
+            "configs_changed": list(self.configs_changed),
+            "acls": list(self.acls),
+            "users": list(self.users),
+            "quotas": list(self.quotas),
+            "others": list(self.others),
+        }
+
+
+def stray_dict(one: PartitionFolder) -> dict[str, Any]:
+    """A folder in an answer."""
+    return {
+        "broker": one.broker,
+        "directory": one.disk,
+        "folder": one.name,
+        "topic": one.topic,
+        "topic_id": None if one.topic_id is None else str(one.topic_id),
+        "partition": one.partition,
+        "log_end_offset": one.log_end_offset,
+        "bytes": one.size_bytes,
+    }
+
+
+@frozen
+class Compared:
+    """What a better disk's image has that the source's has not, or has otherwise."""
+
+    topics_missing: tuple[str, ...] = ()
+    partitions_missing: tuple[str, ...] = ()
+    topics_removed: tuple[str, ...] = ()
+    configs: tuple[Mapping[str, Any], ...] = ()
+    acls: tuple[Mapping[str, Any], ...] = ()
+    users: tuple[Mapping[str, Any], ...] = ()
+    quotas: tuple[Mapping[str, Any], ...] = ()
+    others: tuple[Mapping[str, Any], ...] = field(default=())
+
+
+_NOTHING: Final = Compared()
+_SILENT: Final = frozenset({"voters", "kraft_version", "producer_ids", "transaction"})  # the plan sets them anyway
+
+
+def compared(recovered: Image, newer: Image | None) -> Compared:
+    """The differences in the words of an answer; secrets are left out of it."""
+    if newer is None or newer is recovered:
+        return _NOTHING
+    parts: dict[str, list[Difference]] = {}
+    for one in diff(recovered, newer):
+        parts.setdefault(one.part, []).append(one)
+    topics = parts.pop("topics", [])
+    partitions = parts.pop("partitions", [])
+    missing = tuple(_name(one) for one in topics if one.change is not Change.REMOVED)
+    added = [one.key for one in partitions if one.change is Change.ADDED]
+    named = {key: parts.pop(key, []) for key in ("configs", "acls", "scram", "client_quotas")}
+    return Compared(
+        topics_missing=missing,
+        partitions_missing=tuple(added),
+        topics_removed=tuple(_name(one) for one in topics if one.change is Change.REMOVED),
+        configs=tuple(entry for one in named["configs"] for entry in _config_changes(one)),
+        acls=tuple(_entity(one) for one in named["acls"]),
+        users=tuple(_entity(one) for one in named["scram"]),
+        quotas=tuple(_entity(one) for one in named["client_quotas"]),
+        others=tuple(
+            {"part": part, **_entity(one)} for part, held in parts.items() if part not in _SILENT for one in held
+        ),
+    )
+
+
+def _name(one: Difference) -> str:
+    return str((one.after or one.before).get("name") or one.key.partition(" ")[0])
+
+
+def _entity(one: Difference) -> dict[str, Any]:
+    words = {Change.ADDED: "missing", Change.REMOVED: "returns", Change.CHANGED: "older"}
+    return {"entity": redacted_key(one.part, one.key), "change": words[one.change]}
+
+
+def _config_changes(one: Difference) -> Iterable[dict[str, Any]]:
+    """One entry for each key; None is a key that is not set."""
+    kind = config_kind(one.key)
+    before, after = redacted_configs(kind, dict(one.before)), redacted_configs(kind, dict(one.after))
+    for name in sorted({*before, *after}):
+        yield {"entity": one.key, "key": name, "recovered": before.get(name), "newer": after.get(name)}
+
+
+# --- retention ------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Expiring:
+    """A partition on a disk of which the image's retention would remove the oldest data at the next check."""
+
+    folder: PartitionFolder
+    setting: str
+    value: str
+
+
+def expiring(image: Image, folders: Sequence[PartitionFolder], now_ms: int) -> list[Expiring]:
+    """The folders whose oldest segment the retention in the image would remove now.
+
+    Only what the image sets itself counts, for the topic or for brokers: the files of brokers are not known.
+    """
+    found = []
+    for one in folders:
+        topic = None if one.topic_id is None else image.topics.get(one.topic_id)
+        if one.kind is not FolderKind.LIVE or topic is None:
+            continue
+        told = _expires(image, topic, one, now_ms)
+        if told is not None:
+            found.append(told)
+    return sorted(found, key=lambda one: (one.folder.topic, one.folder.partition, one.folder.broker or -1))
+
+
+def _expires(image: Image, topic: Topic, folder: PartitionFolder, now_ms: int) -> Expiring | None:
+    policy = _setting(image, topic.name, folder.broker, "cleanup.policy", "log.cleanup.policy")
+    if policy is not None and _DELETE not in policy[1]:
+        return None
+    age = _setting(image, topic.name, folder.broker, "retention.ms", "log.retention.ms")
+    limit, oldest = _number(age), folder.oldest_timestamp_ms
+    if age is not None and limit is not None and oldest is not None and 0 <= oldest < now_ms - limit:
+        return Expiring(folder=folder, setting=age[0], value=age[1])
+    size = _setting(image, topic.name, folder.broker, "retention.bytes", "log.retention.bytes")
+    most = _number(size)
+    if size is not None and most is not None and 0 < folder.oldest_bytes <= folder.size_bytes - most:
+        return Expiring(folder=folder, setting=size[0], value=size[1])
+    return None
+
+
+def _setting(image: Image, topic: str, broker: int | None, name: str, of_broker: str) -> tuple[str, str] | None:
+    """A topic's setting, else the broker's, else that of all brokers: who says it and what."""
+    places = ((TOPIC_CONFIG, topic, name), (BROKER_CONFIG, str(broker), of_broker), (BROKER_CONFIG, "", of_broker))
+    for kind, resource, key in places:
+        value = image.configs.get((kind, resource), {}).get(key)
+        if value is not None:
+            return key, value
+    return None
+
+
+def _number(setting: tuple[str, str] | None) -> int | None:
+    """The limit of a setting; None for none, and for one without a limit (-1)."""
+    try:
+        number = -1 if setting is None else int(setting[1])
+    except ValueError:
+        return None
+    return number if number >= 0 else None

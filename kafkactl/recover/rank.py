@@ -1,0 +1,158 @@
+"""Which disk, and who votes: disks in Raft's order, the source, and the voters that the last set had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+from kafkactl.metadata.image.model import Image
+from kafkactl.quorum.majority import majority
+from kafkactl.recover.seen import DiskSeen, Target
+from kafkactl.values import Endpoint, Uuid
+
+CONTROLLER, BROKER = "controller", "broker"
+SHOWN, LOST, UNKNOWN = "shown", "lost", "unknown"
+
+
+@frozen
+class OldVoter:
+    """A voter of the last set; `directory_id` None in a static quorum. `is_sound`: its disk holds a whole log."""
+
+    id: int
+    directory_id: Uuid | None
+    endpoints: tuple[Endpoint, ...]
+    state: str
+    is_sound: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `quorum.recover`."""
+        return {
+            "id": self.id,
+            "directory_id": None if self.directory_id is None else str(self.directory_id),
+            "endpoints": [{"listener": one.listener, "host": one.host, "port": one.port} for one in self.endpoints],
+            "state": self.state,
+        }
+
+
+def ranked(disks: Sequence[DiskSeen]) -> list[DiskSeen]:
+    """The disks with a metadata log that counts, best first: last epoch, end offset, then whole before damaged.
+
+    Role does not matter: a broker's copy is as good as a controller's. Equal ones stay as they were given.
+    """
+    counted = [disk for disk in disks if disk.candidate is not None]
+    return sorted(counted, key=lambda one: (-one.place[0], -one.place[1], _is_damaged(one)))
+
+
+def _is_damaged(disk: DiskSeen) -> bool:
+    return disk.candidate is not None and disk.candidate.damage is not None
+
+
+def choose_source(disks: Sequence[DiskSeen], wanted: str | None) -> DiskSeen:
+    """The disk to recover from: the best, or the one that was named.
+
+    Raises InputError `no-recovery-source` where no disk has a metadata log that counts, `source-not-shown`.
+    """
+    order = ranked(disks)
+    if not order:
+        raise InputError(
+            "none of the directories holds a metadata log of which anything can be read",
+            id="no-recovery-source",
+            next_step="Show the metadata directories of every controller and broker that is left (--log-dir).",
+        )
+    if wanted is None:
+        return order[0]
+    found = next((disk for disk in order if disk.path == wanted), None)
+    if found is None:
+        raise InputError(
+            f"--from {wanted} is none of the directories shown with a metadata log: "
+            + ", ".join(disk.path for disk in order),
+            id="source-not-shown",
+            next_step="Name it with --log-dir too, in the same spelling.",
+        )
+    return found
+
+
+def is_dynamic(image: Image) -> bool:
+    """Whether the voters are in the log (kraft.version 1 and later)."""
+    return bool(image.kraft_version) and image.voters is not None
+
+
+def role_of(disk: DiskSeen, image: Image, voter_ids: Sequence[int]) -> str:
+    """Whether a disk is a controller's or a broker's; that of a node with both roles is a controller's."""
+    if disk.node_id in voter_ids or disk.node_id in image.controllers:
+        return CONTROLLER
+    if disk.folders or disk.node_id in image.brokers:
+        return BROKER
+    return CONTROLLER
+
+
+# --- voters ---------------------------------------------------------------------------------------------------------
+
+
+def old_voters(image: Image, disks: Sequence[DiskSeen], target: Target, lost: Sequence[int]) -> tuple[OldVoter, ...]:
+    """The last voter set by the best disk, and what became of each.
+
+    Static: the ids that quorum-state files name (the newest first), else those of the target's configuration, else the
+    controllers among the disks and those declared lost.
+    """
+    if is_dynamic(image):
+        assert image.voters is not None
+        return tuple(
+            _voter(one.node_id, one.directory_id, one.endpoints, disks, lost)
+            for one in sorted(image.voters, key=lambda one: one.node_id)
+        )
+    places = {id: (Endpoint(listener="", host=host, port=port),) for id, host, port in target.static_voters}
+    ids = _static_ids(disks) or set(places)
+    if not ids:
+        ids = {one.node_id for one in disks if one.log and one.node_id is not None and one.node_id not in image.brokers}
+        ids |= set(lost)
+    return tuple(_voter(id, None, places.get(id, ()), disks, lost) for id in sorted(ids))
+
+
+def _static_ids(disks: Sequence[DiskSeen]) -> set[int]:
+    states = [one.quorum_state for one in disks if one.quorum_state is not None and one.quorum_state.current_voters]
+    newest = max(states, key=lambda one: one.leader_epoch, default=None)
+    return set() if newest is None else set(newest.current_voters)
+
+
+def _voter(
+    id: int,
+    directory_id: Uuid | None,
+    endpoints: tuple[Endpoint, ...],
+    disks: Sequence[DiskSeen],
+    lost: Sequence[int],
+) -> OldVoter:
+    own = [
+        disk
+        for disk in disks
+        if disk.log is not None and disk.node_id == id and (directory_id is None or disk.directory_id == directory_id)
+    ]
+    state = SHOWN if own else LOST if id in lost else UNKNOWN
+    return OldVoter(
+        id=id,
+        directory_id=directory_id,
+        endpoints=endpoints,
+        state=state,
+        is_sound=any(_holds_a_whole_log(disk) for disk in own),
+    )
+
+
+def _holds_a_whole_log(disk: DiskSeen) -> bool:
+    if disk.candidate is None or disk.candidate.damage is not None or disk.log is None:
+        return False
+    return disk.candidate.end_offset > 0 and not disk.log.is_empty
+
+
+def loss_is_unknowable(voters: Sequence[OldVoter]) -> bool:
+    """Whether committed records may have been on lost disks alone: as many are lost as a majority has members."""
+    return sum(one.state != SHOWN for one in voters) >= majority(len(voters))
+
+
+def target_endpoints(target: Target, image: Image, node_id: int) -> tuple[Endpoint, ...]:
+    """Where the recovered node answers: as given, else as the old voter of that id did."""
+    if target.endpoints:
+        return target.endpoints
+    old = next((one for one in image.voters or () if one.node_id == node_id), None)
+    return () if old is None else old.endpoints

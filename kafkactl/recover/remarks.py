@@ -1,0 +1,105 @@
+"""What a recovery plan says that stops nothing: what is raised, what cannot be known, what must not happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.findings import Finding, note, warning
+from kafkactl.metadata.image.records import level_of, losses
+from kafkactl.recover.checks import Case, other_lives, stray_folders
+from kafkactl.recover.rank import OldVoter
+from kafkactl.recover.repairs import Repairs
+from kafkactl.wording import counted
+
+
+def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
+    """What is true of every recovery, or of this one, and stops nothing."""
+    yield from other_lives(case)
+    end = case.source.place[1]
+    if end > committed:
+        yield warning(
+            "uncommitted-tail-possible",
+            f"directory {case.source.path}",
+            f"records from offset {committed} to {end - 1} may not have been committed; they are all taken",
+            "Nothing to do: a new leader would commit them, too.",
+            first=committed,
+            last=end - 1,
+        )
+    if case.losses.unknown:
+        yield warning(
+            "loss-not-knowable",
+            "quorum",
+            "as many voters' disks are lost as a majority has members: records that were on them alone are"
+            " lost, and no disk can list them",
+            "Show every broker's metadata log, too: a broker is rarely more than one fetch behind.",
+        )
+    yield warning(
+        "leader-epochs-raised",
+        "partitions",
+        f"the leader epoch of {counted(repairs.partitions, 'partition')} is raised by {repairs.raised_by}",
+        "Nothing to do: epochs that went back would keep replicas out of the ISR.",
+    )
+    yield warning(
+        "producer-ids-raised",
+        "producer ids",
+        f"the next producer id goes from {repairs.producer_ids[0]} to {repairs.producer_ids[1]}",
+        "Nothing to do: an id that is given out twice loses acknowledged records.",
+    )
+    if repairs.controllers_unregistered:
+        ids = ", ".join(map(str, repairs.controllers_unregistered))
+        yield warning(
+            "registrations-dropped",
+            f"controllers {ids}",
+            f"the registrations of controllers {ids} are left out of the snapshot",
+            "Nothing to do: controllers that live register again, the others would block feature changes.",
+        )
+    yield from _afterwards(case)
+    level = level_of(case.recovered)
+    yield from () if level is None else losses(case.image if case.image.transaction else case.recovered, level)
+    if case.adoption.partitions and not case.adopted:
+        yield note(
+            "partitions-adoptable",
+            "partitions",
+            f"{counted(len(case.adoption.partitions), 'partition')} could be adopted from brokers' disks (--adopt)",
+        )
+    renamed = stray_folders(case.read.disks)
+    if renamed and not case.request.overrides.return_strays:
+        yield warning(
+            "stray-folders-found",
+            "brokers",
+            f"brokers have renamed {counted(renamed, 'folder')} to -stray before",
+            "--adopt --return-strays takes their partitions back, where the image lacks them.",
+        )
+
+
+def _afterwards(case: Case) -> Iterator[Finding]:
+    who = "the recovered controller" if case.node_id is None else f"controller {case.node_id}"
+    yield warning(
+        "single-voter",
+        who,
+        f"{who} will be the only voter, on one disk",
+        "Grow the quorum back to three as soon as brokers are up.",
+    )
+    others = case.voters
+    told = "; ".join(_identity(one) for one in others)
+    yield warning(
+        "old-voters-must-not-return",
+        "quorum",
+        f"the old voters must never start again with their disks: {told}",
+        "Wipe them, fence off their hosts, or withdraw their configuration before the recovered controller starts.",
+        voters=[one.id for one in others],
+    )
+    if not case.is_dynamic:
+        yield warning(
+            "voters-unlearned",
+            "quorum",
+            "the quorum is static: no snapshot names voters, each node's controller.quorum.voters does",
+            f"Write controller.quorum.voters with controller {case.node_id} alone into the file of every"
+            " controller before it starts.",
+        )
+
+
+def _identity(one: OldVoter) -> str:
+    at = ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in one.endpoints)
+    directory = "" if one.directory_id is None else f" directory {one.directory_id}"
+    return f"{one.id}{directory}" + (f" at {at}" if at else "")

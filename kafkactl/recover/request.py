@@ -1,0 +1,75 @@
+"""What an operator asks of a recovery, and what was read for it: the input of the planner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final
+
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.lineage import Divergence
+from kafkactl.recover.losses import Compared
+from kafkactl.recover.seen import Answering, DiskImage, DiskSeen, Target
+from kafkactl.values import Uuid
+
+RAISE: Final = 1_000_000
+"""By how much offset and epoch are raised: an isolated 3.9 voter raises its epoch about once in 2.5 s, so a month."""
+
+
+@frozen
+class Overrides:
+    """What the operator accepts, and the repairs that are asked for."""
+
+    accept_loss: bool = False
+    accept_strays: bool = False
+    accept_empty: bool = False
+    accept_retention: bool = False
+    without_broker_disks: bool = False
+    adopt: bool = False
+    return_strays: bool = False
+    drop_empty: bool = False
+    brokers_run: bool = False
+
+
+@frozen
+class Request:
+    """One recovery. `source` is the directory of `--from`, None for the best; `lost` are voters declared lost.
+
+    `directory_id` and `now_ms` (milliseconds since the epoch) are drawn by the caller, or taken from an earlier plan.
+    """
+
+    target: Target
+    directory_id: Uuid
+    now_ms: int
+    source: str | None = None
+    lost: tuple[int, ...] = ()
+    overrides: Overrides = field(default_factory=Overrides)
+    raise_epoch: int = RAISE
+    raise_offset: int = RAISE
+
+
+@frozen
+class Tail:
+    """Where a disk's log is not the source's, and what its records from there on change."""
+
+    path: str
+    parted: Divergence
+    changes: Compared
+    change_count: int
+    is_committed: bool
+
+
+@frozen
+class Read:
+    """Everything that was read: all disks, the images of the source and of the best disk, tails that diverge.
+
+    `target_entries` are the names in the new directory, None where it does not exist; `answering` are old voters'
+    addresses at which a controller answers. `target_inside` is the source directory that the new one would lie in.
+    """
+
+    disks: tuple[DiskSeen, ...]
+    images: Mapping[str, DiskImage] = field(default_factory=dict)
+    tails: tuple[Tail, ...] = ()
+    answering: tuple[Answering, ...] = ()
+    target_entries: tuple[str, ...] | None = None
+    target_inside: str | None = None

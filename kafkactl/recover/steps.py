@@ -1,0 +1,167 @@
+"""What people do, in order, around the one directory that the tool writes; with the commands, names filled in."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafkactl.frozen import frozen
+from kafkactl.recover.folders import Adoptable
+from kafkactl.recover.rank import OldVoter
+from kafkactl.recover.request import Read
+from kafkactl.values import Endpoint
+
+
+@frozen
+class Step:
+    """One step. `action` is a word to match on, `target` what it is done to, `command` a line for a shell or None."""
+
+    number: int
+    action: str
+    target: str
+    text: str
+    command: str | None = None
+    state: str = "pending"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `quorum.recover`."""
+        return {
+            "number": self.number,
+            "action": self.action,
+            "target": self.target,
+            "state": self.state,
+            "text": self.text,
+            "command": self.command,
+        }
+
+
+@frozen
+class Way:
+    """What the steps are filled in with."""
+
+    read: Read
+    voters: tuple[OldVoter, ...]
+    brokers: tuple[int, ...]
+    brokers_run: bool
+    node_id: int
+    endpoints: tuple[Endpoint, ...]
+    directory: str
+    plan_file: str
+    is_dynamic: bool
+    adopted: tuple[Adoptable, ...]
+    written: bool
+
+
+def steps_of(way: Way) -> tuple[Step, ...]:
+    """All steps, numbered. Those before and with the writing are done once the directory is there."""
+    found = []
+    for number, (action, target, text, command) in enumerate(_steps(way), 1):
+        state = "done" if way.written and action == "write-directory" else "pending"
+        found.append(Step(number=number, action=action, target=target, text=text, command=command, state=state))
+    return tuple(found)
+
+
+def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
+    old = ", ".join(str(one.id) for one in way.voters)
+    yield "stop-controllers", f"controllers {old}", "Stop every controller that still runs, and keep it stopped.", None
+    if not way.brokers_run:
+        text = "Stop every broker: a running one deletes partitions that it does not find in the recovered image."
+        yield "stop-brokers", _brokers(way.brokers), text, None
+    for disk in way.read.disks:
+        if disk.log is not None:
+            command = f"cp -a {shlex.quote(disk.path)}/__cluster_metadata-0 BACKUP/"
+            yield "copy-aside", f"directory {disk.path}", "Copy the metadata log aside, on its own host.", command
+    yield "write-directory", way.directory, "Write the recovered directory (this command without --plan).", None
+    yield from _fences(way)
+    yield from _renames(way.adopted)
+    yield from _configs(way)
+    text = f"Start controller {way.node_id} alone. It leads within seconds: `Performing controller activation`."
+    yield "start-controller", f"controller {way.node_id}", text, None
+    verify = f"kafkactl quorum recover verify {shlex.quote(way.plan_file)}"
+    where = _address(way.endpoints)
+    yield (
+        "verify",
+        f"controller {way.node_id}",
+        "Check leader, epoch and registrations before any broker starts.",
+        f"{verify} --bootstrap-controller {where}",
+    )
+    yield from _brokers_start(way, f"{verify} --bootstrap-controller {where}")
+    yield from _growth(way, where)
+
+
+def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
+    for one in way.voters:
+        identity = "" if one.directory_id is None else f", directory id {one.directory_id}"
+        at = _address(one.endpoints)
+        text = (
+            f"Wipe the disk of old voter {one.id}{identity}, or withdraw its configuration, so that it never starts"
+            " with it again: two old voters can elect each other while the recovered one is down."
+        )
+        yield "fence-old-voter", f"controller {one.id}" + (f" at {at}" if at != "HOST:PORT" else ""), text, None
+
+
+def _renames(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str, str, str | None]]:
+    for one in adopted:
+        plain = f"{one.topic}-{one.partition}"
+        for folder in one.replicas:
+            if folder.name != plain:
+                old, new = shlex.quote(f"{folder.disk}/{folder.name}"), shlex.quote(f"{folder.disk}/{plain}")
+                text = f"Give the folder its name back while broker {folder.broker} is stopped."
+                yield "rename-stray", f"broker {folder.broker}", text, f"mv -nT {old} {new}"
+
+
+def _configs(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
+    own = f"Set metadata.log.dir={way.directory} (or log.dirs, where the node has no other data)."
+    yield "change-config", f"controller {way.node_id}", own, None
+    at = _address(way.endpoints)
+    if way.is_dynamic:
+        text = f"Set controller.quorum.bootstrap.servers={at} on every node, and no controller.quorum.voters."
+    else:
+        text = f"Set controller.quorum.voters={way.node_id}@{at} on every node; nothing else says who votes."
+    yield "change-config", "every node", text, None
+
+
+def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str | None]]:
+    if way.brokers_run:
+        text = "The brokers load the snapshot while they run; look for renamed folders all the same."
+        yield "verify", _brokers(way.brokers), text, verify
+        return
+    for number, broker in enumerate(way.brokers):
+        text = (
+            "Start this one alone, and look for folders that end in -stray before any other starts."
+            if number == 0
+            else "Start it."
+        )
+        yield "start-broker", f"broker {broker}", text, verify if number == 0 else None
+    if len(way.brokers) > 1:
+        yield "verify", _brokers(way.brokers), "Check brokers, leaders and folders once more.", verify
+
+
+def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
+    others = [one.id for one in way.voters if one.id != way.node_id]
+    target = ",".join(map(str, [way.node_id, *others]))
+    if way.is_dynamic:
+        text = (
+            "Until it is grown back, one disk is all there is: format new disks with --no-initial-controllers, start"
+            " these controllers, and make them voters."
+        )
+        command = f"kafkactl quorum reassign --target {target} --bootstrap-controller {where} --yes"
+        yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, command
+        return
+    text = (
+        "Add one blank controller to controller.quorum.voters everywhere, and start it beside the recovered one; the"
+        " next only when that one has caught up. Never more blank voters than ones with data."
+    )
+    yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, None
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return f"brokers {', '.join(map(str, ids))}" if ids else "every broker"
+
+
+def _address(endpoints: Sequence[Endpoint]) -> str:
+    if not endpoints:
+        return "HOST:PORT"
+    host = f"[{endpoints[0].host}]" if ":" in endpoints[0].host else endpoints[0].host or "localhost"
+    return f"{host}:{endpoints[0].port}"
