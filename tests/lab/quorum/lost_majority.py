@@ -1,0 +1,187 @@
+"""The scene of a lost majority: F and L have everything, G stopped before the end, and all of them are dead.
+
+Topics `orders` (3 partitions), `pay` and `gone` with records, a user, an ACL. Then G stops, and without it the quorum
+creates `late`, gives `orders` a fourth partition, deletes `gone`, adds a user and an ACL, and changes a retention. All
+processes are killed; which disks are lost is up to the test.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.harness.node import read_config, write_config
+
+with warnings.catch_warnings():  # of the library's own making: it reads its schemas in a way that Python gives up
+    warnings.simplefilter("ignore")
+    from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka.admin import (
+        ACL,
+        ACLOperation,
+        ACLPermissionType,
+        ConfigResource,
+        ConfigResourceType,
+        ResourcePattern,
+        ResourceType,
+        ScramMechanism,
+        UserScramCredentialUpsertion,
+    )
+
+Records = dict[tuple[str, int], list[tuple[int, bytes]]]
+TWICE = 2
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A dead cluster: who was who, the records that had been acknowledged, and the id of the topic that was deleted."""
+
+    cluster: KafkaCluster
+    lagging: int
+    leader: int
+    complete: int
+    records: Records
+
+    def disk(self, node_id: int) -> Path:
+        """The log directory of a node."""
+        return self.cluster.disks.log_dir(node_id)
+
+
+def lose_majority(cluster: KafkaCluster) -> Scene:
+    """Play the scene on a cluster that was not started yet; every process is dead at its end."""
+    cluster.start()
+    with admin(cluster) as chores:
+        _create(chores, {"orders": 3, "pay": 1, "gone": 1})
+        _user(chores, "alice")
+        _acl(chores, "alice")
+        produce(cluster, {("orders", 0): 40, ("orders", 1): 40, ("orders", 2): 40, ("pay", 0): 60, ("gone", 0): 10})
+        leader = cluster.leader()
+        followers = [one for one in cluster.controller_ids if one != leader]
+        cluster.kill(followers[0])
+        _create(chores, {"late": 2})
+        chores.create_partitions({"orders": 4})
+        chores.delete_topics(["gone"])
+        _user(chores, "bob")
+        _acl(chores, "bob")
+        chores.alter_configs([ConfigResource(ConfigResourceType.TOPIC, "pay", {"retention.ms": "700000000"})])
+    time.sleep(1.5)
+    produce(cluster, {("late", 0): 20, ("late", 1): 20, ("orders", 3): 10})
+    records = read_all(cluster, ("orders", "pay", "late"))
+    cluster.wait_for(cluster.commits, "committed")
+    cluster.kill(*cluster.controller_ids, *cluster.broker_ids)
+    return Scene(cluster=cluster, lagging=followers[0], leader=leader, complete=followers[1], records=records)
+
+
+@contextmanager
+def admin(cluster: KafkaCluster) -> Iterator[KafkaAdminClient]:
+    """An administrator's client."""
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_server.split(","), request_timeout_ms=20_000)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _create(chores: KafkaAdminClient, topics: Mapping[str, int]) -> None:
+    chores.create_topics(
+        {name: {"num_partitions": count, "replication_factor": TWICE} for name, count in topics.items()},
+        wait_for_metadata=True,
+    )
+
+
+def _user(chores: KafkaAdminClient, name: str) -> None:
+    chores.alter_user_scram_credentials(
+        [UserScramCredentialUpsertion(name, ScramMechanism.SCRAM_SHA_256, b"wonderland", iterations=4096)]
+    )
+
+
+def _acl(chores: KafkaAdminClient, name: str) -> None:
+    pattern = ResourcePattern(ResourceType.TOPIC, "pay")
+    chores.create_acls([ACL(f"User:{name}", "*", ACLOperation.READ, ACLPermissionType.ALLOW, pattern)])
+
+
+def produce(cluster: KafkaCluster, counts: Mapping[tuple[str, int], int]) -> None:
+    """That many records to each partition, acknowledged by all replicas, by an idempotent producer."""
+    producer = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap_server.split(","), acks="all", enable_idempotence=True, linger_ms=5
+    )
+    sent = [
+        producer.send(topic, value=f"{topic}-{partition}-{number}".encode(), partition=partition)
+        for (topic, partition), count in counts.items()
+        for number in range(count)
+    ]
+    for one in sent:
+        one.get(timeout=60)
+    producer.close()
+
+
+def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 40) -> Records:
+    """Every record of these topics with its offset, from the beginning to the end."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=cluster.bootstrap_server.split(","), auto_offset_reset="earliest", enable_auto_commit=False
+    )
+    try:
+        places = [TopicPartition(topic, one) for topic in topics for one in consumer.partitions_for_topic(topic) or ()]
+        consumer.assign(places)
+        consumer.seek_to_beginning()
+        ends = consumer.end_offsets(places)
+        found: Records = {(one.topic, one.partition): [] for one in places}
+        deadline = time.monotonic() + timeout_s
+        while any(consumer.position(one) < ends[one] for one in places):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not read to the end: { {one: consumer.position(one) for one in places} } {ends}")
+            for place, batch in consumer.poll(timeout_ms=300).items():
+                found[(place.topic, place.partition)] += [(one.offset, one.value) for one in batch]
+        return found
+    finally:
+        consumer.close()
+
+
+# --- after the recovery ---------------------------------------------------------------------------------------------
+
+
+def start_recovered(scene: Scene, node_id: int, directory: Path) -> None:
+    """Point every node to the recovered controller, and start that one alone."""
+    cluster = scene.cluster
+    address = str(cluster.controller_address(node_id))
+    for one in (node_id, *cluster.broker_ids):
+        file = cluster.config_file(one)
+        held: dict[str, Any] = read_config(file)
+        if "controller.quorum.voters" in held:
+            held["controller.quorum.voters"] = f"{node_id}@{address}"
+        else:
+            held["controller.quorum.bootstrap.servers"] = address
+        if one == node_id:
+            held["log.dirs"] = str(directory)
+        write_config(file, held)
+    cluster.node(node_id).start().wait_ready(60)
+
+
+def strays(scene: Scene) -> dict[int, list[str]]:
+    """The partition folders of each broker that were renamed, by the name they had."""
+    return {
+        one: sorted(path.name.split(".")[0] for path in scene.disk(one).glob("*-stray"))
+        for one in scene.cluster.broker_ids
+    }
+
+
+def isrs(cluster: KafkaCluster) -> dict[tuple[str, int], tuple[int, ...]]:
+    """The in-sync replicas of every partition, as brokers tell them."""
+    with admin(cluster) as chores:
+        return {
+            (topic["name"], one["partition_index"]): tuple(sorted(one["isr_nodes"]))
+            for topic in chores.describe_topics()
+            for one in topic["partitions"]
+        }
+
+
+def plan_of(run: Any) -> dict[str, Any]:
+    """The answer of a run of the command."""
+    found: dict[str, Any] = json.loads(run.stdout)
+    return found
