@@ -38,7 +38,7 @@ def uuid(number: int) -> Uuid:
     return Uuid((0xABCD_0000 + number).to_bytes(16, "big"))
 
 
-DIRECTORY = {node: uuid(node) for node in (1, 2, 3, 11, 12)}
+DIRECTORY = {node: uuid(node) for node in (1, 2, 3, 11, 12, 13)}
 
 
 def topic(name: str, number: int, partitions: int, *, epoch: int = 0, brokers: Sequence[int] = (11, 12)) -> Topic:

@@ -1,0 +1,145 @@
+"""`recover collect` and `recover verify`: a copy is as good as the directory, and what differs is found."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkactl.frozen import changed
+from kafkactl.metadata.image.model import Image
+from kafkactl.recover.answer import KeptPlan
+from kafkactl.recover.verify import LiveSeen, check_live
+from tests.conftest import Run
+from tests.recover import worlds
+from tests.recover.worlds import AFTER, CLUSTER, broker_disks, disk, lagging_log, whole_log
+
+Cli = Callable[..., Run]
+
+
+def recovered(kafkactl: Cli, root: Path) -> Path:
+    """A recovery that was written; its plan file."""
+    disks = [disk(root / "c2", 2, whole_log()), *broker_disks(root, log=whole_log())]
+    shown = [word for path in disks for word in ("--log-dir", path)]
+    assert kafkactl("quorum", "recover", *shown, "--lost", "1,3", "--out", root / "new", "--confirm", CLUSTER).code == 0
+    return root / "new.recovery.json"
+
+
+def verified(kafkactl: Cli, plan: Path, *words: object) -> tuple[int, dict]:
+    run = kafkactl("quorum", "recover", "verify", plan, *words, "-o", "json")
+    return run.code, run.json
+
+
+def test_a_directory_as_planned(kafkactl: Cli, tmp_path: Path):
+    plan = recovered(kafkactl, tmp_path)
+    code, answer = verified(kafkactl, plan, "--log-dir", tmp_path / "b11")
+    assert (code, answer["checked"], answer["findings"]) == (0, ["directory", "folders"], [])
+    assert "As planned" in kafkactl("quorum", "recover", "verify", plan).stdout
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "meta.properties"])
+def test_a_directory_that_was_changed(kafkactl: Cli, tmp_path: Path, name: str):
+    plan = recovered(kafkactl, tmp_path)
+    (file,) = (one for one in (tmp_path / "new").rglob("*") if one.name.endswith(name))
+    file.write_bytes(file.read_bytes().replace(b"node.id=2", b"node.id=3") + b"\n")
+    code, answer = verified(kafkactl, plan)
+    assert (code, {one["id"] for one in answer["findings"]}) == (7, {"recovery-differs"})
+
+
+def test_a_directory_on_another_host(kafkactl: Cli, tmp_path: Path):
+    plan = recovered(kafkactl, tmp_path)
+    (tmp_path / "new").rename(tmp_path / "elsewhere")
+    code, answer = verified(kafkactl, plan)
+    assert (code, [one["id"] for one in answer["findings"]]) == (6, ["recovery-directory-not-here"])
+
+
+def test_folders_that_were_renamed(kafkactl: Cli, tmp_path: Path):
+    plan = recovered(kafkactl, tmp_path)
+    worlds.folder(tmp_path / "b11", worlds.GONE, 0, suffix="stray")
+    code, answer = verified(kafkactl, plan, "--log-dir", tmp_path / "b11")
+    assert (code, [one["id"] for one in answer["findings"]]) == (7, ["partition-folders-renamed"])
+
+
+def test_what_is_no_plan(kafkactl: Cli, tmp_path: Path):
+    (tmp_path / "x.json").write_text("[]")
+    run = kafkactl("quorum", "recover", "verify", tmp_path / "x.json", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "not-a-recovery-plan")
+
+
+# --- the cluster ----------------------------------------------------------------------------------------------------
+
+KEPT = KeptPlan(
+    cluster_id=CLUSTER, node_id=2, directory_id=worlds.uuid(1), directory="/x", is_dynamic=True, offset=1, epoch=100,
+    files=(), image_sha256="", planned_at_ms=1, plan_sha256="",
+)  # fmt: skip
+
+
+def live(**changes: object) -> list[tuple[str, str]]:
+    seen = LiveSeen(cluster_id=CLUSTER, leader_id=2, leader_epoch=101, voters=(2,), image=AFTER)
+    return [(one.id, one.severity.value) for one in check_live(KEPT, changed(seen, **changes))]
+
+
+def fenced(*ids: int) -> Image:
+    brokers = {id: changed(one, fenced=id in ids) for id, one in AFTER.brokers.items()}
+    return changed(AFTER, brokers=brokers)
+
+
+def test_a_cluster_that_runs_on_it():
+    assert live() == []
+    assert live(voters=(1, 2, 3), leader_id=3) == []  # grown back
+    assert live(cluster_id="other") == [("cluster-id-mismatch", "blocker")]
+    assert live(leader_id=1) == [("recovered-controller-not-leading", "blocker")]
+    assert live(leader_epoch=100) == [("recovered-epoch-too-low", "blocker")]
+    assert live(voters=(1, 3), leader_id=1) == [("recovered-controller-not-voter", "blocker")]
+    some_fenced = [("brokers-still-fenced", "warning"), ("partitions-without-leader", "warning")]
+    assert live(image=fenced(11, 12)) == some_fenced
+    lost = worlds.image(worlds.topic("a", 1, 2, brokers=(13, 11)))
+    assert live(image=changed(lost)) == [("partitions-without-leader", "blocker")]
+
+
+# --- copies ---------------------------------------------------------------------------------------------------------
+
+
+def unpacked(kafkactl: Cli, source: Path, to: Path) -> Path:
+    tar = to.with_suffix(".tar")
+    run = kafkactl("quorum", "recover", "collect", source, "--to", tar, "-o", "json")
+    assert run.code == 0, run.stderr
+    assert tar.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(tar) as opened:
+        opened.extractall(to, filter="data")
+    return to
+
+
+def test_copies_give_the_same_plan(kafkactl: Cli, tmp_path: Path):
+    disks = [disk(tmp_path / "c1", 1, lagging_log()), *broker_disks(tmp_path)]
+    worlds.static_state(disks[0], 3)
+    copies = [unpacked(kafkactl, path, tmp_path / f"copy-{path.name}") for path in disks]
+    answers = []
+    for paths in (disks, copies):
+        shown = [word for path in paths for word in ("--log-dir", path)]
+        run = kafkactl("quorum", "recover", *shown, "--lost", "2,3", "--adopt", "--out", tmp_path / "n", "--plan",
+                       "-o", "json")  # fmt: skip
+        told = {name: run.json[name] for name in ("outcome", "losses", "repairs", "voters_before", "source")}
+        text = json.dumps(told)
+        for path in paths:
+            text = text.replace(str(path), path.name.removeprefix("copy-"))
+        answers.append(text)
+    assert answers[0] == answers[1]
+    assert "late-1" not in {one.name for one in (tmp_path / "copy-b11" / "late-1").iterdir()}
+    assert not list((tmp_path / "copy-b11").glob("late-1/*.log"))
+
+
+def test_a_copy_is_never_replaced(kafkactl: Cli, tmp_path: Path):
+    made = disk(tmp_path / "c1", 1, lagging_log())
+    (tmp_path / "x.tar").write_text("the only one")
+    run = kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "collected-file-exists")
+    assert (tmp_path / "x.tar").read_text() == "the only one"
+    missing = kafkactl("quorum", "recover", "collect", tmp_path / "none", "--to", tmp_path / "y.tar", "-o", "json")
+    assert (missing.code, missing.error["id"]) == (2, "log-dir-unreadable")
+    no_room = kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "no" / "y.tar", "-o", "json")
+    assert (no_room.code, no_room.error["id"]) == (1, "copy-not-written")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["c1", "x.tar"]
