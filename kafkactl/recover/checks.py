@@ -244,11 +244,12 @@ def _readable(case: Case) -> Iterator[Finding]:
 
 def _brokers_not_shown(case: Case) -> Iterator[Finding]:
     for id, lacking in sorted(case.brokers_missing.items()):
-        which = f"directories {', '.join(map(str, lacking))} of broker {id} are" if lacking else f"broker {id}'s are"
+        which = f" ({', '.join(map(str, lacking))})" if lacking else ""
         yield refusal(
             "broker-disk-not-shown",
             f"broker {id}",
-            f"the log {which} not shown: whether partitions on them would become stray is not known",
+            f"log directories of broker {id}{which} are not shown: whether partitions on them would become stray is not"
+            " known",
             "Show them, or copies made by `kafkactl quorum recover collect`, with --broker-log-dir;"
             " --without-broker-disks goes on without them.",
             allowed=case.request.overrides.without_broker_disks,

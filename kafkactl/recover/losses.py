@@ -134,6 +134,30 @@ def compared(recovered: Image, newer: Image | None) -> Compared:
     )
 
 
+def with_tails(newer: Compared, tails: Iterable[Compared], recovered: Image) -> Compared:
+    """The same with what diverging tails add: what the recovered image has all the same is not missing."""
+    names = set(recovered.topic_ids)
+    for one in tails:
+        partitions = [name for name in one.partitions_missing if not _has(recovered, name)]
+        newer = Compared(
+            topics_missing=(*newer.topics_missing, *(name for name in one.topics_missing if name not in names)),
+            partitions_missing=(*newer.partitions_missing, *partitions),
+            topics_removed=newer.topics_removed,
+            configs=(*newer.configs, *one.configs),
+            acls=(*newer.acls, *one.acls),
+            users=(*newer.users, *one.users),
+            quotas=(*newer.quotas, *one.quotas),
+            others=(*newer.others, *one.others),
+        )
+    return newer
+
+
+def _has(image: Image, name: str) -> bool:
+    topic, _, number = name.rpartition("-")
+    found = image.topic(topic)
+    return found is not None and int(number) in found.partitions.states
+
+
 def _name(one: Difference) -> str:
     return str((one.after or one.before).get("name") or one.key.partition(" ")[0])
 

@@ -26,7 +26,7 @@ from kafkactl.recover.folders import (
     strays,
     topics_without_data,
 )
-from kafkactl.recover.losses import Compared, Losses, compared, expiring
+from kafkactl.recover.losses import Compared, Losses, compared, expiring, with_tails
 from kafkactl.recover.rank import (
     SHOWN,
     OldVoter,
@@ -131,7 +131,11 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
         empty=[] if drop else empty,
         source=source,
         best=best,
-        newer=compared(whole, None if best is source else merged(newest, drop=drop)),
+        newer=with_tails(
+            compared(whole, None if best is source else merged(newest, drop=drop)),
+            [one.changes for one in read.tails if one.path != best.path],
+            whole,
+        ),
         unknown=loss_is_unknowable(voters),
     )
     offset, epoch = _above_everything(read.disks)
@@ -243,7 +247,7 @@ def _losses(
     partitions = {*newer.partitions_missing, *(f"{one.topic}-{one.partition}" for one in absent)}
     names = tuple(one.name for one in empty)
     return Losses(
-        records_after_source=max(0, best.place[1] - source.place[1]) if best.place > source.place else 0,
+        records_after_source=_records_after(source, best),
         unknown=unknown,
         topics_missing=tuple(sorted(topics)),
         partitions_missing=tuple(sorted(partitions)),
@@ -256,6 +260,16 @@ def _losses(
         quotas=newer.quotas,
         others=tuple(one for one in newer.others if one["part"] not in ("controllers", "brokers")),
     )
+
+
+def _records_after(source: DiskSeen, best: DiskSeen) -> int:
+    """Offsets behind the source's end that a better disk has, or its own files behind the damage that ends it."""
+    ends = [source.place[1]]
+    if best.place > source.place:
+        ends.append(best.place[1])
+    if source.candidate is not None and source.candidate.damage is not None:
+        ends.append(source.candidate.files_end)
+    return max(ends) - source.place[1]
 
 
 def _numbers(image: Image, folder: PartitionFolder) -> Mapping[int, object]:

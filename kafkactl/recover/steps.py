@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.recover.folders import Adoptable
 from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.request import Read
@@ -70,7 +71,8 @@ def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
         yield "stop-brokers", _brokers(way.brokers), text, None
     for disk in way.read.disks:
         if disk.log is not None:
-            command = f"cp -a {shlex.quote(disk.path)}/__cluster_metadata-0 BACKUP/"
+            folder = disk.path if disk.path.endswith(METADATA_LOG) else f"{disk.path}/{METADATA_LOG}"
+            command = f"cp -a {shlex.quote(folder)} BACKUP/"
             yield "copy-aside", f"directory {disk.path}", "Copy the metadata log aside, on its own host.", command
     yield "write-directory", way.directory, "Write the recovered directory (this command without --plan).", None
     yield from _fences(way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,9 +47,9 @@ def asked_of(
     if accepted["return_strays"] and not accepted["adopt"]:
         raise click.UsageError("--return-strays goes with --adopt.")
     return Asked(
-        log_dirs=(*log_dirs, *broker_log_dirs),
+        log_dirs=tuple(map(os.path.normpath, (*log_dirs, *broker_log_dirs))),
         target=_target(node_id, listener, config, str(Path(out).absolute())),
-        source=source,
+        source=None if source is None else os.path.normpath(source),
         lost=_lost(lost),
         overrides=Overrides(**accepted),
         raise_epoch=raise_epoch,
