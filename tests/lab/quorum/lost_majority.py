@@ -7,7 +7,6 @@ processes are killed; which disks are lost is up to the test.
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -36,6 +35,7 @@ with warnings.catch_warnings():  # of the library's own making: it reads its sch
 
 Records = dict[tuple[str, int], list[tuple[int, bytes]]]
 TWICE = 2
+TOPICS = ("orders", "pay", "late")
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Scene:
         return self.cluster.disks.log_dir(node_id)
 
 
-def lose_majority(cluster: KafkaCluster) -> Scene:
-    """Play the scene on a cluster that was not started yet; every process is dead at its end."""
+def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True) -> Scene:
+    """Play the scene on a cluster that was not started yet; every controller is dead at its end, and the brokers."""
     cluster.start()
     with admin(cluster) as chores:
         _create(chores, {"orders": 3, "pay": 1, "gone": 1})
@@ -72,9 +72,9 @@ def lose_majority(cluster: KafkaCluster) -> Scene:
         chores.alter_configs([ConfigResource(ConfigResourceType.TOPIC, "pay", {"retention.ms": "700000000"})])
     time.sleep(1.5)
     produce(cluster, {("late", 0): 20, ("late", 1): 20, ("orders", 3): 10})
-    records = read_all(cluster, ("orders", "pay", "late"))
+    records = read_all(cluster, TOPICS)
     cluster.wait_for(cluster.commits, "committed")
-    cluster.kill(*cluster.controller_ids, *cluster.broker_ids)
+    cluster.kill(*cluster.controller_ids, *(cluster.broker_ids if brokers_die else ()))
     return Scene(cluster=cluster, lagging=followers[0], leader=leader, complete=followers[1], records=records)
 
 
@@ -150,7 +150,7 @@ def start_recovered(scene: Scene, node_id: int, directory: Path) -> None:
     """Point every node to the recovered controller, and start that one alone."""
     cluster = scene.cluster
     address = str(cluster.controller_address(node_id))
-    for one in (node_id, *cluster.broker_ids):
+    for one in (node_id, *(one for one in cluster.broker_ids if not cluster.node(one).alive)):
         file = cluster.config_file(one)
         held: dict[str, Any] = read_config(file)
         if "controller.quorum.voters" in held:
@@ -181,7 +181,17 @@ def isrs(cluster: KafkaCluster) -> dict[tuple[str, int], tuple[int, ...]]:
         }
 
 
-def plan_of(run: Any) -> dict[str, Any]:
-    """The answer of a run of the command."""
-    found: dict[str, Any] = json.loads(run.stdout)
-    return found
+def whole(scene: Scene, node_id: int) -> None:
+    """Brokers back, nothing stray, all in sync, every record as it was, and writable."""
+    cluster = scene.cluster
+    cluster.node(cluster.broker_ids[0]).start()
+    cluster.start(*cluster.broker_ids)
+    assert cluster.leader() == node_id
+    cluster.wait_for(lambda: all(len(one) == 2 for one in isrs(cluster).values()), "every replica in sync", 60)
+    assert strays(scene) == {one: [] for one in cluster.broker_ids}
+    assert read_all(cluster, TOPICS) == scene.records
+    produce(cluster, dict.fromkeys(scene.records, 3))
+    after = read_all(cluster, TOPICS)
+    assert {place: len(found) for place, found in after.items()} == {
+        place: len(found) + 3 for place, found in scene.records.items()
+    }

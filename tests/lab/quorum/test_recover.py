@@ -8,10 +8,9 @@ import pytest
 
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
-from tests.lab.quorum.lost_majority import Scene, isrs, lose_majority, produce, read_all, start_recovered, strays
+from tests.lab.quorum.lost_majority import Scene, lose_majority, start_recovered, whole
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
-TOPICS = ("orders", "pay", "late")
 Cli = Callable[..., Run]
 
 
@@ -37,22 +36,6 @@ def verified(kafkactl: Cli, scene: Scene, node_id: int) -> Run:
     brokers = [word for one in scene.cluster.broker_ids for word in ("--log-dir", scene.disk(one))]
     address = scene.cluster.controller_address(node_id)
     return kafkactl("quorum", "recover", "verify", plan, *brokers, "--bootstrap-controller", address, "-o", "json")
-
-
-def whole(scene: Scene, node_id: int) -> None:
-    """Brokers back, nothing stray, all in sync, every record as it was, and writable."""
-    cluster = scene.cluster
-    cluster.node(cluster.broker_ids[0]).start()
-    cluster.start(*cluster.broker_ids)
-    assert cluster.leader() == node_id
-    cluster.wait_for(lambda: all(len(one) == 2 for one in isrs(cluster).values()), "every replica in sync", 60)
-    assert strays(scene) == {one: [] for one in cluster.broker_ids}
-    assert read_all(cluster, TOPICS) == scene.records
-    produce(cluster, dict.fromkeys(scene.records, 3))
-    after = read_all(cluster, TOPICS)
-    assert {place: len(found) for place, found in after.items()} == {
-        place: len(found) + 3 for place, found in scene.records.items()
-    }
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,123 @@
+"""What comes after a recovery: brokers that never stopped, old voters that return, and a quorum of three again."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from tests.conftest import Run
+from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.quorum.lost_majority import Scene, isrs, lose_majority, produce, read_all, start_recovered, strays
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from kafka import KafkaProducer
+
+Cli = Callable[..., Run]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # kafka-python's
+    pytest.mark.campaign,
+    pytest.mark.timeout(900),
+]
+
+
+class Writer:
+    """A producer that never stops: what it was told to be written."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        self.acked: list[bytes] = []
+        self._over = threading.Event()
+        self._producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_server.split(","), acks="all")
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        self._producer.close()
+
+    def _run(self) -> None:
+        for number in range(1_000_000):
+            if self._over.is_set():
+                return
+            value = b"never-stops-%d" % number
+            self._producer.send("pay", value=value, partition=0).get(timeout=120)
+            self.acked.append(value)
+            time.sleep(0.05)
+
+
+def recovered(kafkactl: Cli, scene: Scene) -> None:
+    """Recover from F while the brokers run."""
+    cluster, out = scene.cluster, scene.cluster.disks.workdir / "recovered"
+    shown = [word for one in (scene.complete, *cluster.broker_ids) for word in ("--log-dir", scene.disk(one))]
+    words = ("quorum", "recover", *shown, "--lost", f"{scene.lagging},{scene.leader}", "--out", out, "-o", "json")
+    assert kafkactl(*words, "--plan").code == 3  # brokers run
+    run = kafkactl(*words, "--brokers-run", "--confirm", cluster.cluster_id)
+    assert (run.code, run.json["outcome"]) == (0, "done"), run.stdout
+    start_recovered(scene, scene.complete, out)
+
+
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+def test_brokers_that_never_stop_and_voters_that_return(
+    kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str
+):
+    scene = lose_majority(new_cluster(release, controllers=3, brokers=2), brokers_die=False)
+    cluster, old = scene.cluster, (scene.lagging, scene.leader)
+    with Writer(cluster) as writer:
+        time.sleep(2)
+        recovered(kafkactl, scene)
+        cluster.wait_for(lambda: all(len(one) == 2 for one in isrs(cluster).values()), "every replica in sync", 60)
+        before = len(writer.acked)
+        epoch = cluster.quorum(scene.complete)["LeaderEpoch"]
+
+        for one in old:  # F runs: they follow
+            cluster.node(one).start()
+        time.sleep(6)
+        assert (cluster.leader(), cluster.quorum(scene.complete)["LeaderEpoch"]) == (scene.complete, epoch)
+        assert list(cluster.voters()) == [scene.complete]
+
+        cluster.kill(scene.complete)  # F is down: two of the old three elect each other
+        time.sleep(8)
+        cluster.kill(*old)
+        cluster.node(scene.complete).start().wait_ready(60)
+        cluster.wait_for(lambda: cluster.leader() == scene.complete, "the recovered controller as leader", 60)
+        assert list(cluster.voters()) == [scene.complete]
+        time.sleep(3)
+    assert len(writer.acked) > before > 0
+    assert all(cluster.node(one).alive for one in cluster.broker_ids)
+    assert strays(scene) == {one: [] for one in cluster.broker_ids}
+    found = read_all(cluster, ("orders", "pay", "late"))
+    written = [value for _, value in found[("pay", 0)]]
+    assert [one for one in writer.acked if one not in set(written)] == []
+    for place, records in scene.records.items():
+        assert found[place][: len(records)] == records
+    grown_back(kafkactl, scene)
+
+
+def grown_back(kafkactl: Cli, scene: Scene) -> None:
+    """New disks for the old ids, made voters; then the recovered controller dies, and the cluster goes on."""
+    cluster = scene.cluster
+    for one in (scene.lagging, scene.leader):
+        cluster.replace_disk(one)
+    for one in (scene.lagging, scene.leader):
+        cluster.node(one).wait_ready(60)
+    address = cluster.controller_address(scene.complete)
+    run = kafkactl("quorum", "reassign", "--target", "1,2,3", "--bootstrap-controller", address, "--yes", "-o", "json")
+    assert (run.code, run.json["voters_after"]) == (0, [1, 2, 3]), run.stdout
+    cluster.kill(scene.complete)
+    cluster.wait_for(lambda: cluster.leader() in (scene.lagging, scene.leader), "a new leader", 60)
+    produce(cluster, dict.fromkeys(scene.records, 2))
+    assert {place: len(found) for place, found in read_all(cluster, ("orders", "late")).items()} == {
+        place: len(found) + 2 for place, found in scene.records.items() if place[0] != "pay"
+    }
