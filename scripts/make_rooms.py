@@ -1,18 +1,21 @@
-"""Draws docs/pictures/rooms.svg, the layers of the packages, from the import contract in setup.cfg: `make docs`.
+"""Draws the layers (docs/pictures/rooms.svg, a table in docs/architecture.md) from the contracts in setup.cfg.
 
-Each line of the contract is a layer; a package may import those below it. The text of a package is the first line of
-its docstring.
+`make docs` runs it. Each line of a contract is a layer; a package may import those below it. The text of a package is
+the first line of its docstring.
 """
 
 from __future__ import annotations
 
 import ast
 import configparser
+import re
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "pictures" / "rooms.svg"
+PAGE = ROOT / "docs" / "architecture.md"
+_TABLE = re.compile(r"(?s)(?<=\| package \| its sub-packages, top to bottom \|\n\|---\|---\|\n).*?(?=\n\n)")
 
 WIDTH, FLOOR, GAP, LEFT, TOP = 880, 46, 8, 64, 74
 FONT = "font-family='ui-monospace, SFMono-Regular, Menlo, monospace'"
@@ -50,6 +53,30 @@ def picture() -> str:
             "",
         ]
     )
+
+
+def page() -> str:
+    """The page with the table of sub-packages that the contracts give."""
+    rows = "\n".join(f"| `{package}` | {_below(floors)} |" for package, floors in sorted(_inner_layers().items()))
+    return _TABLE.sub(lambda _: rows, PAGE.read_text(encoding="utf-8"), count=1)
+
+
+def _below(floors: list[list[str]]) -> str:
+    return ", ".join(" and ".join(f"`{name}`" for name in names) for names in floors)
+
+
+def _inner_layers() -> dict[str, list[list[str]]]:
+    """The layers of each package that has a contract of its own, top first."""
+    plan = configparser.ConfigParser()
+    plan.read(ROOT / "setup.cfg", encoding="utf-8")
+    contracts = [section for section in plan.values() if "containers" in section and "layers" in section]
+    return {
+        container.removeprefix("kafkactl."): [
+            [name.strip() for name in line.split("|")] for line in section["layers"].strip().splitlines()
+        ]
+        for section in contracts
+        for container in section["containers"].split()
+    }
 
 
 def floors_of_the_house() -> list[list[str]]:
@@ -101,9 +128,10 @@ def _purpose(name: str, *, most: int) -> str:
 
 
 def main() -> None:
-    """Write the picture."""
+    """Write the picture and the table."""
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     PICTURE.write_text(picture(), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_checks, make_reference, make_rooms, make_states
 from tests.repository.tree import ROOT, product_files, shown
 
-DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+DOCS = [*PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = {ctx.command_path: (ctx, command) for ctx, command in make_reference.every_command()}
 LEAVES = [name for name, (_, command) in COMMANDS.items() if isinstance(command, LeafCommand)]
 # A room of the library may explain its ids, and a decision may be taken, before the commands are registered.
@@ -36,6 +37,16 @@ def test_the_reference_is_what_the_commands_say(name):
 
 def test_the_drawing_of_the_rooms_is_the_contract():
     assert make_rooms.PICTURE.read_text(encoding="utf-8") == make_rooms.picture(), REMEDY
+    assert make_rooms.PAGE.read_text(encoding="utf-8") == make_rooms.page(), REMEDY
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_files_that_the_tour_names_are_there(name):
+    """Paths are from the root or from `kafkactl/`; words in capitals stand for a name of the reader's own."""
+    words = re.findall(r"`([\w./-]+/[\w./-]*)`", (ROOT / name).read_text(encoding="utf-8"))
+    paths = [word for word in words if not re.search(r"[A-Z]{3}", word.replace("CONTRIBUTING", ""))]
+    assert len(paths) > 10
+    assert [path for path in paths if not ((ROOT / path).exists() or (ROOT / "kafkactl" / path).exists())] == []
 
 
 def test_the_states_of_a_migration_are_the_table():
@@ -155,7 +166,7 @@ def _tracked() -> Iterator[Path]:
                 and path.suffix in (".py", ".md", ".toml", ".sh", ".svg", ".json", "")
             ):
                 yield path
-    yield from (ROOT / name for name in ("README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "setup.cfg"))
+    yield from [*PAGES, *(ROOT / name for name in ("Makefile", "pyproject.toml", "setup.cfg"))]
 
 
 def test_no_advice_installs_a_name_from_an_index():
