@@ -19,12 +19,13 @@ $(INSTALLED): pyproject.toml
 system: setup
 	@scripts/system_packages.sh $(BIN)/python
 
+# A third worker on two cores: tests that wait for sockets and processes leave a core free for half of their time.
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg --no-logo
-	KAFKACTL_HYPOTHESIS=quick $(BIN)/python -m pytest -q -m "not lab and not campaign and not slow" -n 2
+	KAFKACTL_HYPOTHESIS=quick $(BIN)/python -m pytest -q -m "not lab and not campaign and not slow" -n 3
 
 format: setup
 	$(BIN)/ruff check --fix .

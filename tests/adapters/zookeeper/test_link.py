@@ -21,6 +21,7 @@ from kafkactl.adapters.zookeeper.settings import zookeeper_settings
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 
+_CLOSE = struct.pack(">i", -11)
 _SESSION_MS = 18_000
 
 
@@ -50,6 +51,8 @@ class SilentServer:
             count = 0
             while len(head := stream.read(4)) == 4:
                 body = stream.read(*struct.unpack(">i", head))
+                if body[4:8] == _CLOSE:  # ZooKeeper hangs up, and a client that closes waits for that
+                    return
                 count += 1
                 if count == 1:
                     answer = struct.pack(">iiqi16s?", 0, _SESSION_MS, 77, 16, bytes(16), False)

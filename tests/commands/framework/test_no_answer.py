@@ -94,7 +94,7 @@ def test_no_address_of_the_cluster_can_be_reached_from_here(kafkactl: Kafkactl) 
         return CLOSE if asked.name in ("DescribeQuorum", "Fetch") else None
 
     with FakeBroker(elsewhere, supported={"metadata.version": (7, 30)}) as node:
-        where = ("--bootstrap-server", str(node.address), "--timeout", "6s", "-o", "json")
+        where = ("--bootstrap-server", str(node.address), "--timeout", "2s", "-o", "json")
         described, verified = (kafkactl("features", verb, *where) for verb in ("describe", "verify"))
     assert (described.code, described.error["id"]) == (4, "no-node-answered")
     assert (verified.code, verified.error["id"]) == (4, "no-node-answered")

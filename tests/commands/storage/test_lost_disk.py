@@ -69,7 +69,7 @@ def test_a_quorum_that_does_without_it_lets_the_disk_be_replaced(quorum: FakeQuo
     assert not told(run) & {"quorum-not-observed", "majority-not-proven"}
 
 
-@pytest.mark.parametrize("ago_ms", [0, 1_500, 30_000])
+@pytest.mark.parametrize("ago_ms", [0, pytest.param(1_500, marks=pytest.mark.slow), 30_000])
 def test_a_second_voter_that_is_gone_contradicts_the_word(
     quorum: FakeQuorum, lost: Format, tmp_path: Path, ago_ms: int
 ) -> None:
@@ -81,6 +81,7 @@ def test_a_second_voter_that_is_gone_contradicts_the_word(
     assert not list(tmp_path.glob("d1/*")), "nothing is written"
 
 
+@pytest.mark.slow
 def test_a_dry_run_and_ensure_ask_as_well(quorum: FakeQuorum, lost: Format) -> None:
     quorum.kill(2)
     where = {"servers": servers(quorum), "cluster_id": quorum.cluster_id}
