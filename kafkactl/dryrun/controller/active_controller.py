@@ -34,6 +34,7 @@ from kafkactl.metadata.image.model import (
     Topic,
     partition_of,
 )
+from kafkactl.metadata.image.nodes import broker_data
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.values import Uuid
 
@@ -317,25 +318,10 @@ class ActiveController:
         return record("BrokerRegistrationChangeRecord", data, version)
 
     def _registration(self, broker_id: int) -> MetadataRecord:
-        broker = self.brokers[broker_id]
-        version = self.facts.rules.version_of("RegisterBrokerRecord")
-        data: dict[str, Any] = {
-            "BrokerId": broker_id,
-            "IncarnationId": broker.incarnation_id,
-            "BrokerEpoch": broker.epoch,
-            "EndPoints": [
-                {"Name": one.name, "Host": one.host, "Port": one.port, "SecurityProtocol": one.security_protocol}
-                for one in broker.listeners
-            ],
-            "Features": [
-                {"Name": name, "MinSupportedVersion": one.min, "MaxSupportedVersion": one.max}
-                for name, one in broker.features.items()
-            ],
-            "Rack": broker.rack,
-            "Fenced": broker.fenced,
-        }
-        if version >= 3:
-            data["LogDirs"] = list(broker.directories)
+        rules = self.facts.rules
+        # What a broker that was migrating from ZooKeeper runs when it starts again is not known: KRaft is assumed.
+        data = broker_data(replace(self.brokers[broker_id], is_migrating_zk_broker=False), rules.has)
+        version = rules.version_of("RegisterBrokerRecord")
         return record("RegisterBrokerRecord", data, version)
 
     def _update(

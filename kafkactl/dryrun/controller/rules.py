@@ -62,7 +62,11 @@ class Rules:
     @property
     def cordons(self) -> bool:
         """Whether a starting broker reports its cordoned directories."""
-        return self.metadata_version >= first_level_with("cordoned")
+        return self.has("cordoned")
+
+    def has(self, part: str) -> bool:
+        """Whether records can hold a part, by its name in schemas/replay/record_versions.toml."""
+        return self.metadata_version >= first_level_with(part)
 
     def version_of(self, record_type: str) -> int:
         """The version in which a record is written at this metadata.version; 0 where there is but one."""

@@ -21,4 +21,4 @@ def record_types_of(release: Release) -> Mapping[int, int]:
 
 @functools.cache
 def _table() -> ReleaseTable:
-    return read_release_table("features/record_types.toml", {"highest"})
+    return read_release_table("replay/record_versions.toml", {"highest"})

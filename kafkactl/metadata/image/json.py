@@ -17,18 +17,15 @@ from typing import Any
 
 from kafkactl.metadata.image.model import (
     Acl,
-    Broker,
-    Controller,
     DelegationToken,
-    FeatureRange,
     Image,
-    Listener,
     OpenTransaction,
     PackedTopics,
     ScramCredential,
     ScramKey,
     Topic,
 )
+from kafkactl.metadata.image.nodes import node_json
 from kafkactl.metadata.image.records import acl_data
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.json_form import json_named
@@ -168,48 +165,6 @@ def _voter(voter: Voter) -> dict[str, Any]:
     }
 
 
-def _broker(broker: Broker) -> dict[str, Any]:
-    return {
-        "brokerId": broker.id,
-        "isMigratingZkBroker": broker.is_migrating_zk_broker,
-        "incarnationId": str(broker.incarnation_id),
-        "brokerEpoch": broker.epoch,
-        "endPoints": [_listener(one) for one in broker.listeners],
-        "features": _features(broker.features),
-        "rack": broker.rack,
-        "fenced": broker.fenced,
-        "inControlledShutdown": broker.in_controlled_shutdown,
-        "logDirs": [str(one) for one in broker.directories],
-        "cordonedLogDirs": None if broker.cordoned is None else [str(one) for one in broker.cordoned],
-    }
-
-
-def _controller(controller: Controller) -> dict[str, Any]:
-    return {
-        "controllerId": controller.id,
-        "incarnationId": str(controller.incarnation_id),
-        "zkMigrationReady": controller.zk_migration_ready,
-        "endPoints": [_listener(one) for one in controller.listeners],
-        "features": _features(controller.features),
-    }
-
-
-def _listener(listener: Listener) -> dict[str, Any]:
-    return {
-        "name": listener.name,
-        "host": listener.host,
-        "port": listener.port,
-        "securityProtocol": listener.security_protocol,
-    }
-
-
-def _features(features: Mapping[str, FeatureRange]) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "minSupportedVersion": held.min, "maxSupportedVersion": held.max}
-        for name, held in sorted(features.items())
-    ]
-
-
 def _configs(image: Image) -> list[dict[str, Any]]:
     return [
         {"resourceType": kind, "resourceName": name, "configs": dict(sorted(held.items()))}
@@ -283,8 +238,8 @@ _PARTS: Mapping[str, Callable[[Image], Any]] = {
     "zk_migration_state": lambda image: image.zk_migration_state,
     "kraft_version": lambda image: image.kraft_version,
     "voters": lambda image: _voters(image.voters),
-    "brokers": lambda image: [_broker(one) for _, one in sorted(image.brokers.items())],
-    "controllers": lambda image: [_controller(one) for _, one in sorted(image.controllers.items())],
+    "brokers": lambda image: [node_json(one) for _, one in sorted(image.brokers.items())],
+    "controllers": lambda image: [node_json(one) for _, one in sorted(image.controllers.items())],
     "configs": _configs,
     "client_quotas": _client_quotas,
     "producer_ids": _producer_ids,

@@ -18,12 +18,11 @@ from kafkactl.metadata.image.model import (
     ELR_AT,
     LAST_KNOWN_ELR_AT,
     Acl,
-    Broker,
-    Controller,
     Image,
     PartitionState,
     Topic,
 )
+from kafkactl.metadata.image.nodes import NODE_PARTS, broker_data, controller_data, holds_part
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.schema.definitions import message
 from kafkactl.schema.record_versions import first_level_with, parts, record_version
@@ -69,10 +68,10 @@ def image_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
     """The records of a snapshot of this image at this level, one by one."""
     yield from _feature_records(image, level)
     for _, broker in sorted(image.brokers.items()):
-        yield _made("RegisterBrokerRecord", level, _broker_data(broker, level))
+        yield _made("RegisterBrokerRecord", level, broker_data(broker, level.has))
     if level.has("controllers"):
         for _, controller in sorted(image.controllers.items()):
-            yield _made("RegisterControllerRecord", level, _controller_data(controller))
+            yield _made("RegisterControllerRecord", level, controller_data(controller))
     for topic in sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw)):
         yield _made("TopicRecord", level, {"Name": topic.name, "TopicId": topic.id})
         yield from _partition_records(topic, level)
@@ -82,7 +81,7 @@ def image_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
 
 def losses(image: Image, level: Level) -> tuple[Finding, ...]:
     """What of the image the records at this level do not tell."""
-    words = [text for what, text in parts().items() if not level.has(what) and _HELD[what](image)]
+    words = [text for what, text in parts().items() if not level.has(what) and _holds(image, what)]
     if not level.writes_zk_state and image.zk_migration_state and level.has("zk-migration-state"):
         words.append("the state of the ZooKeeper migration, which Kafka 4.0 and later forget")
     if not level.writes_zk_state and KRAFT_VERSION in image.features:
@@ -172,43 +171,6 @@ def _token_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
 # --- registrations and partitions ----------------------------------------------------------------------------------
 
 
-def _broker_data(broker: Broker, level: Level) -> dict[str, Any]:
-    return {
-        "BrokerId": broker.id,
-        "IsMigratingZkBroker": broker.is_migrating_zk_broker and level.has("migrating-brokers"),
-        "IncarnationId": broker.incarnation_id,
-        "BrokerEpoch": broker.epoch,
-        **_endpoints_and_features(broker),
-        "Rack": broker.rack,
-        "Fenced": broker.fenced,
-        "InControlledShutdown": broker.in_controlled_shutdown and level.has("shutdown-flags"),
-        "LogDirs": list(broker.directories) if level.has("broker-directories") else [],
-        "CordonedLogDirs": list(broker.cordoned) if broker.cordoned is not None and level.has("cordoned") else None,
-    }
-
-
-def _controller_data(controller: Controller) -> dict[str, Any]:
-    return {
-        "ControllerId": controller.id,
-        "IncarnationId": controller.incarnation_id,
-        "ZkMigrationReady": controller.zk_migration_ready,
-        **_endpoints_and_features(controller),
-    }
-
-
-def _endpoints_and_features(node: Broker | Controller) -> dict[str, Any]:
-    return {
-        "EndPoints": [
-            {"Name": one.name, "Host": one.host, "Port": one.port, "SecurityProtocol": one.security_protocol}
-            for one in node.listeners
-        ],
-        "Features": [
-            {"Name": name, "MinSupportedVersion": held.min, "MaxSupportedVersion": held.max}
-            for name, held in sorted(node.features.items())
-        ],
-    }
-
-
 def _partition_records(topic: Topic, level: Level) -> Iterator[MetadataRecord]:
     has_directories = level.has("replica-directories")
     states = topic.partitions.states
@@ -267,14 +229,14 @@ def _states(image: Image) -> Iterable[Any]:
     return (state for topic in image.topics.values() for state in topic.partitions.states.values())
 
 
+def _holds(image: Image, part: str) -> bool:
+    return holds_part(image.brokers.values(), part) if part in NODE_PARTS else _HELD[part](image)
+
+
 _HELD: Final[Mapping[str, Callable[[Image], bool]]] = {
-    "shutdown-flags": lambda image: any(one.in_controlled_shutdown for one in image.brokers.values()),
     "zk-migration-state": lambda image: image.zk_migration_state != 0,
-    "migrating-brokers": lambda image: any(one.is_migrating_zk_broker for one in image.brokers.values()),
     "scram": lambda image: bool(image.scram),
     "delegation-tokens": lambda image: bool(image.delegation_tokens),
     "controllers": lambda image: bool(image.controllers),
-    "broker-directories": lambda image: any(one.directories for one in image.brokers.values()),
     "replica-directories": lambda image: any(any(state[DIRECTORIES_AT]) for state in _states(image)),
-    "cordoned": lambda image: any(one.cordoned is not None for one in image.brokers.values()),
 }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from kafkactl.findings import Severity
-from kafkactl.metadata.image.model import Broker, Controller, FeatureRange, Listener
+from kafkactl.metadata.image.model import Broker
+from kafkactl.metadata.image.nodes import broker_of, controller_of
 from kafkactl.metadata.replay.state import ContradictionError, State
 from kafkactl.protocol.codec import Message
 from kafkactl.values import Uuid
@@ -21,24 +21,11 @@ def register_broker(state: State, data: Message) -> None:
     if data["BrokerEpoch"] > state.offset >= 0 and not state.in_snapshot:
         text = f"the broker epoch {data['BrokerEpoch']} is above the record's own offset"
         state.note("broker-epoch-beyond-offset", Severity.WARNING, f"broker {id}", text)
-    cordoned = data["CordonedLogDirs"]
     state.departed.pop(id, None)
     state.starting.discard(id)
     if data["Fenced"] and not state.in_snapshot:
         state.starting.add(id)
-    state.brokers[id] = Broker(
-        id=id,
-        epoch=data["BrokerEpoch"],
-        incarnation_id=data["IncarnationId"],
-        listeners=_listeners(data),
-        features=_features(data),
-        rack=data["Rack"],
-        fenced=data["Fenced"],
-        in_controlled_shutdown=data["InControlledShutdown"],
-        is_migrating_zk_broker=data["IsMigratingZkBroker"],
-        directories=_sorted(data["LogDirs"]),
-        cordoned=None if cordoned is None else tuple(cordoned),
-    )
+    state.brokers[id] = broker_of(data)
 
 
 def unregister_broker(state: State, data: Message) -> None:
@@ -95,14 +82,7 @@ def change_broker(state: State, data: Message) -> None:
 
 def register_controller(state: State, data: Message) -> None:
     """RegisterControllerRecord (KIP-919)."""
-    id = data["ControllerId"]
-    state.controllers[id] = Controller(
-        id=id,
-        incarnation_id=data["IncarnationId"],
-        zk_migration_ready=data["ZkMigrationReady"],
-        listeners=_listeners(data),
-        features=_features(data),
-    )
+    state.controllers[data["ControllerId"]] = controller_of(data)
 
 
 def unregister_controller(state: State, data: Message) -> None:
@@ -126,18 +106,3 @@ def _registered(state: State, id: int, epoch: int, record: str) -> Broker:
 
 def _sorted(uuids: Iterable[Uuid]) -> tuple[Uuid, ...]:
     return tuple(sorted(uuids))
-
-
-def _listeners(data: Message) -> tuple[Listener, ...]:
-    listeners = (
-        Listener(name=one["Name"], host=one["Host"], port=one["Port"], security_protocol=one["SecurityProtocol"])
-        for one in data["EndPoints"]
-    )
-    return tuple(sorted(listeners, key=lambda one: one.name))
-
-
-def _features(data: Message) -> dict[str, FeatureRange]:
-    ranges: dict[str, Any] = {
-        one["Name"]: FeatureRange(one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in data["Features"]
-    }
-    return dict(sorted(ranges.items()))
