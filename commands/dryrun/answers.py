@@ -6,7 +6,6 @@ answered does not take the others with it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -24,11 +23,11 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.run import Common
-    from kafkactl.dryrun.prediction import Verdict
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun import ScenarioContext
+    from kafkactl.operations.dryrun import ScenarioContext, Verdict
     from kafkactl.operations.dryrun_clusters import Cluster
     from kafkactl.operations.dryrun_engines import Engine
+    from kafkactl.operations.dryrun_events import Event
     from kafkactl.operations.dryrun_logs import Chosen
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
@@ -75,16 +74,15 @@ class Reading(NamedTuple):
 
 def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> Reading:
     """Find the clusters, and what to read them with. They are read, and what comes before is played, one by one."""
-    from kafkactl.commands.dryrun.details import check_details
-    from kafkactl.commands.dryrun.html import check_html
     from kafkactl.commands.dryrun.run import engine_of
     from kafkactl.errors import KafkactlError
-    from kafkactl.features.catalog.releases import find_release
     from kafkactl.operations.dryrun_clusters import open_clusters
-    from kafkactl.operations.dryrun_logs import choose, in_process, on_spark, read_contexts, read_static
+    from kafkactl.operations.dryrun_events import read_events
+    from kafkactl.operations.dryrun_logs import choose, find_release, in_process, on_spark, read_contexts, read_static
+    from kafkactl.operations.dryrun_outputs import check_details, check_html
 
     engine_of(common)
-    events = [event for path in common.after for event in _events(path)]
+    events = [event for path in common.after for event in read_events(path)]
     release = None if common.kafka_version is None else find_release(common.kafka_version)
     static = read_static(common.config)
     clusters = open_clusters(_places(common), same_cluster=common.same_cluster, cluster_of=common.cluster_of)
@@ -118,7 +116,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
 
 def _places(common: Common) -> dict[str, str]:
     """Where each source is on this machine, those that Hadoop has to read until the command ends."""
-    from kafkactl.adapters.logs.places import fetched, needs_fetch, plain_paths
+    from kafkactl.operations.dryrun_logs import fetched, needs_fetch, plain_paths
 
     engine = _engine(common, ()) if needs_fetch(common.sources) else None
     if engine is None or engine.name != "spark":
@@ -149,48 +147,27 @@ def _kept(fetched: AbstractContextManager[T]) -> T:
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
     """By what was asked for, by the context, and by the longest log of each cluster."""
-    import os
-
-    from kafkactl.adapters.files.contexts import contexts_file, load_contexts
-    from kafkactl.operations.dryrun_engines import chosen_engine
+    from kafkactl.operations.dryrun_engines import chosen_engine, context_master
 
     master = None
     if common.context is not None or (common.master is None and common.engine != "local"):
-        contexts = load_contexts(contexts_file(os.environ))
-        name = common.context or contexts.current
-        master = None if name is None else contexts.context(name).spark_master
+        master = context_master(common.context)
     engine = chosen_engine(common.engine, common.master, master, [cluster.logs for cluster in clusters])
     if engine.why:
         detail(engine.why)
     return engine
 
 
-def _opened(opened: Opened, events: Sequence[tuple[str, Mapping[str, Any]]], at: int | None) -> Opened | KafkactlError:
-    """Once what comes before was played; `frame` tells of that, too."""
-    from kafkactl.errors import InputError, KafkactlError, UnknownOutcomeError
-    from kafkactl.findings import blockers
-    from kafkactl.metadata.dump.findings import EMPTY_LOG, NOT_THIS_LOG, has_records
-    from kafkactl.operations.dryrun import chain
+def _opened(opened: Opened, events: Sequence[Event], at: int | None) -> Opened | KafkactlError:
+    """Once what comes before was simulated; `frame` shows that, too."""
+    from kafkactl.errors import KafkactlError
+    from kafkactl.operations.dryrun_events import after_events
 
-    first = opened.context.loaded
-    is_readable = not blockers(first.findings)
-    if at is None and is_readable and first.snapshot_offset is None and not has_records(first.counts):
-        return UnknownOutcomeError(
-            f"{', '.join(opened.chosen.cluster.paths)} holds no metadata record, so nothing can be predicted from it",
-            id=EMPTY_LOG,
-            next_step=NOT_THIS_LOG,
-        )
-    if at is not None and first.last_offset < at:
-        return InputError(
-            f"the log ends at offset {first.last_offset}; the state at offset {at} is not in it",
-            id="offset-not-in-log",
-            next_step="Ask for an earlier point, or leave --at out.",
-        )
     try:
-        context, before = chain(opened.context, events)
+        context, before = after_events(opened.context, opened.chosen.cluster.paths, events, at)
     except KafkactlError as error:
         return error
-    after = [{"scenario": one.scenario, "input": one.input, "verdict": one.verdict} for one in before]
+    after = [{"scenario": found.scenario, "input": found.input, "verdict": found.verdict} for found in before]
     return opened._replace(context=context, frame={**opened.frame, "after": after})
 
 
@@ -221,8 +198,8 @@ def _source(chosen: Chosen, loaded: Any) -> dict[str, Any]:
 
 
 def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoReturn:
-    from kafkactl.dryrun.prediction import heaviest
     from kafkactl.errors import KafkactlError
+    from kafkactl.operations.dryrun import heaviest
 
     answers: list[Mapping[str, Any]] = []
     verdicts: list[Verdict] = []
@@ -301,39 +278,3 @@ def tagged(path: str | None, tag: str) -> str | None:
     if path is None or not tag:
         return path
     return str(Path(path).with_name(f"{Path(path).stem}-{tag}{Path(path).suffix}"))
-
-
-def _events(path: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """The scenarios in a file, in their order. Raises InputError `invalid-after-file`."""
-    import tomli
-
-    from kafkactl.adapters.files.input_files import InputKind, read_input
-    from kafkactl.errors import InputError
-
-    kind = InputKind.INVENTORY if path.endswith(".toml") else InputKind.DOCUMENT
-    text = read_input(Path(path), "file of earlier predictions", kind).decode("utf-8", "replace")
-    try:
-        return _in_toml(tomli.loads(text)) if path.endswith(".toml") else _in_json(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} holds no scenarios: {error}",
-            id="invalid-after-file",
-            next_step='Give an answer of `kafkactl dryrun` in JSON, or TOML tables [[scenario]] with a "name".',
-        ) from error
-
-
-def _in_toml(found: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    tables = found.get("scenario")
-    if not isinstance(tables, list) or not all(isinstance(one, Mapping) for one in tables):
-        raise ValueError("there is no table [[scenario]] in it")
-    nameless = [number for number, one in enumerate(tables, start=1) if not isinstance(one.get("name"), str)]
-    if nameless:
-        raise ValueError(f"table {nameless[0]} of [[scenario]] has no name")
-    return [(one["name"], {key: value for key, value in one.items() if key != "name"}) for one in tables]
-
-
-def _in_json(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
-    events = [*found.get("after", []), found] if isinstance(found, Mapping) else []
-    if not events or not all(isinstance(one.get("input"), Mapping) and "scenario" in one for one in events):
-        raise ValueError("it is not the answer of one scenario on one cluster")
-    return [(one["scenario"], one["input"]) for one in events]

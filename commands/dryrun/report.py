@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
-from kafkactl.commands.dryrun.details import detail_tables, write_tables
-from kafkactl.commands.dryrun.html import page_part, write_html
+from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.run import CODES, Common, payload_of, scenario_options
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import plain_values
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.report.model import TONES
 
@@ -36,6 +36,7 @@ def report(*, common: Common) -> None:
     preferred elections, and the worst loss of one and of two brokers. The heaviest verdict decides.
     """
     from kafkactl.operations.dryrun import heaviest, run
+    from kafkactl.operations.dryrun_outputs import detail_tables, page_part
 
     def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
         verdicts: list[Verdict] = []
@@ -50,9 +51,9 @@ def report(*, common: Common) -> None:
             if common.details is not None:
                 tables += detail_tables(found, opened.context, f"{len(verdicts)}-{scenario}/")
             if html is not None:
-                parts.append(page_part(payload, found, opened.context))
+                parts.append(page_part(plain_values(payload), found, opened.context))
         if html is not None:
-            write_html(html, parts, opened.context, opened.chosen.log)
+            write_html(html, parts, opened)
         verdict = heaviest(verdicts)
         details = write_tables(common.details, opened, tables)
         answer = {**opened.frame, "verdict": verdict, "html": html, "details": details, "predictions": predictions}

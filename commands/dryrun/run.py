@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 import click
 
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
-from kafkactl.commands.dryrun.details import appended_records, detail_tables, write_tables
-from kafkactl.commands.dryrun.html import page_part, write_html
+from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice
 from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option, past_damage_option
+from kafkactl.commands.rendering.output import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.operations.dryrun import Observed, Prediction, Scenario, Verdict
@@ -152,6 +152,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
     """Read the logs, play what comes before, play the scenario with this `Input`, print the answer."""
     from kafkactl.frozen import changed
     from kafkactl.operations.dryrun import Needs, run
+    from kafkactl.operations.dryrun_outputs import detail_tables, page_part
 
     observed = _observed(common, scenario.watches(asked)) if common.from_cluster and scenario.watches else None
 
@@ -161,7 +162,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
         payload = payload_of(common, found, opened)
         html = tagged(common.html, opened.tag)
         if html is not None:
-            write_html(html, [page_part(payload, found, opened.context)], opened.context, opened.chosen.log)
+            write_html(html, [page_part(plain_values(payload), found, opened.context)], opened)
         details = write_tables(common.details, opened, detail_tables(found, opened.context))
         return {**payload, "details": details}, found.verdict
 
@@ -180,9 +181,11 @@ def _observed(common: Common, added: frozenset[int]) -> Observed:
 
 def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, Any]:
     """The answer of one scenario."""
+    from kafkactl.operations.dryrun_outputs import appended_records
+
     payload = {**opened.frame, **found.to_dict()}
     if common.records and payload["effects"]["records_appended"] is not None:
-        payload["effects"]["records_appended"]["records"] = list(appended_records(found, opened.context))
+        payload["effects"]["records_appended"]["records"] = list(appended_records(found, opened.context.facts))
     return payload
 
 

@@ -59,6 +59,15 @@ def chosen_engine(
     return Engine(name=SPARK, why=why)
 
 
+def context_master(name: str | None) -> str | None:
+    """The Spark master that a context names: the one of this name, else the current one. Raises InputError."""
+    from kafkactl.adapters.files.contexts import contexts_file, load_contexts
+
+    contexts = load_contexts(contexts_file(os.environ))
+    chosen = name or contexts.current
+    return None if chosen is None else contexts.context(chosen).spark_master
+
+
 def _why_spark(clusters: Sequence[Sequence[LogSource]], cores: int) -> str | None:
     if len(clusters) >= MANY_LOGS:
         return f"Spark replays {len(clusters)} logs at once"

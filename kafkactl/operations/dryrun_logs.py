@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.logs.places import fetched, needs_fetch, plain_paths
 from kafkactl.adapters.logs.source import LogSource
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.loader import CONFIGS_SINCE, Started, started
@@ -19,11 +20,25 @@ from kafkactl.dryrun.engine.replicas import Replica, compared, farthest, proved,
 from kafkactl.dryrun.engine.spark.fetched import fetched_folder
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import KafkactlError
-from kafkactl.features.catalog.releases import Release
+from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.operations.dryrun_clusters import Cluster
 from kafkactl.protocol.text.properties import parse_properties
+
+__all__ = [
+    "Chosen",
+    "Engine",
+    "choose",
+    "fetched",
+    "find_release",
+    "in_process",
+    "needs_fetch",
+    "on_spark",
+    "plain_paths",
+    "read_contexts",
+    "read_static",
+]
 
 # Reads logs to their ends, or up to an offset, in their order, past damage or up to it; a log that cannot be read gives
 # its error.

@@ -1,0 +1,155 @@
+"""What a prediction leaves behind beside its answer: tables for other programs, and a report as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.dryrun.play import find_scenario
+from kafkactl.dryrun.prediction import Prediction
+from kafkactl.dryrun.scenario import ScenarioContext
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.logs.source import LogSource
+    from kafkactl.dryrun.controller.facts import Facts
+    from kafkactl.dryrun.detail_tables import Table
+    from kafkactl.metadata.image.model import Image
+    from kafkactl.metadata.log.frame import MetadataRecord
+    from kafkactl.report.build import Played
+    from kafkactl.report.cluster import Cluster
+    from kafkactl.report.model import Timeline
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def check_details(path: str | None, tags: Iterable[str]) -> None:
+    """Refuse what could not be written in the end, before a log is read; nothing where no folder was named.
+
+    Raises as `detail_files.check_details_target`.
+    """
+    if path is not None:
+        from kafkactl.adapters.files.detail_files import check_details_target
+
+        check_details_target(Path(path))
+        for tag in tags:
+            if tag and Path(path).is_dir():
+                check_details_target(Path(path) / tag)
+
+
+def write_details(path: str, tables: Iterable[Table], tag: str = "") -> str:
+    """Write the tables, those of one of several clusters into the folder `tag`; the folder that they are in."""
+    from kafkactl.adapters.files import detail_files
+
+    folder = Path(path) / tag
+    if tag:
+        detail_files.make_folder(Path(path))
+    detail_files.write_details(folder, tables)
+    return str(folder)
+
+
+def detail_tables(found: Prediction, context: ScenarioContext, within: str = "") -> Iterator[Table]:
+    """The tables of a prediction, and for `replay` of the state; `within` is the folder that their names begin with."""
+    from kafkactl.dryrun.detail_tables import changes_table, state_tables
+
+    if found.scenario == "replay":
+        loaded = context.loaded
+        tables = state_tables(loaded.image, loaded.counts, found.effects["image_sha256"])
+    else:
+        tables = iter((changes_table(found.changes), records_table(found, context.facts)))
+    for table in tables:
+        yield table._replace(name=within + table.name)
+
+
+def records_table(found: Prediction, facts: Facts | None = None) -> Table:
+    """The table of the records that would be appended."""
+    from kafkactl.dryrun import detail_tables as tables
+
+    return tables.records_table(appended_records(found, facts))
+
+
+def appended_records(found: Prediction, facts: Facts | None = None) -> Iterator[dict[str, Any]]:
+    """The records that would be appended, as `log dump` writes them.
+
+    `facts` are those of the log that they would be appended to; without one the prediction's own number them.
+    """
+    from kafkactl.dryrun.controller.appended import records_of
+
+    facts = facts or found.facts
+    for offset, record in enumerate(records_of(found.operations or (), facts.rules), start=facts.next_offset):
+        yield {
+            "offset": offset,
+            "epoch": facts.leader_epoch,
+            "timestamp_ms": facts.timestamp_ms,
+            "kind": "record",
+            "type": record.type,
+            "version": record.version,
+            "data": _data(record),
+        }
+
+
+def _data(record: MetadataRecord) -> dict[str, Any]:
+    """The record's fields as `log dump` writes them, without secrets."""
+    from kafkactl.metadata.image.redact import redacted
+    from kafkactl.protocol.json_form import to_json
+    from kafkactl.schema.definitions import message
+
+    shown = to_json(message(record.type), record.version, record.data)
+    return redacted(record.type, shown)
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+
+
+def check_html(path: str | None) -> None:
+    """Refuse what could not be written in the end, before a log is read; nothing where no file was named."""
+    if path is None:
+        return
+    from kafkactl.adapters.files.report_files import check_report_target
+    from kafkactl.report.html import MARK, check_installed
+
+    check_installed()
+    check_report_target(Path(path), MARK)
+
+
+def page_part(answer: Mapping[str, Any], found: Prediction, context: ScenarioContext) -> Played:
+    """What a report shows of a prediction that was made on `context`: small, where the prediction may be large.
+
+    `answer` is the printed answer, in JSON's types.
+    """
+    from kafkactl.report.build import Played
+
+    return Played(answer=answer, after=_after(found, context), about=find_scenario(found.scenario).about)
+
+
+def write_log_report(path: str, played: Sequence[Played], context: ScenarioContext, log: LogSource) -> None:
+    """Write the report of what was simulated on `context`, which was read from `log`, with its timeline."""
+    from kafkactl.report.events import events_of
+    from kafkactl.report.timeline import timeline_of
+
+    loaded = context.loaded
+    events = events_of(log.segments, up_to=loaded.last_offset)
+    write_report(path, played, loaded.image, timeline_of(events, end_ms=loaded.last_timestamp_ms))
+
+
+def write_report(path: str, played: Sequence[Played], image: Image, timeline: Timeline | None = None) -> None:
+    """Write the report of what was simulated on an image. Raises as `check_html`."""
+    from kafkactl._version import __version__
+    from kafkactl.adapters.files import report_files
+    from kafkactl.report.build import report_of
+    from kafkactl.report.cluster import cluster_of
+    from kafkactl.report.html import MARK, render_html
+
+    report = report_of(played, cluster_of(image), timeline=timeline, written_by=f"kafkactl {__version__}")
+    report_files.write_report(Path(path), render_html(report), MARK)
+
+
+def _after(found: Prediction, context: ScenarioContext) -> Cluster | None:
+    """The cluster once it has happened; None where nothing is written."""
+    from kafkactl.dryrun.chain import after
+    from kafkactl.report.cluster import cluster_of
+
+    if not found.operations:
+        return None
+    image, _ = after(context.image, found)
+    return cluster_of(image)
