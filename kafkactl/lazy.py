@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
 
@@ -23,6 +22,8 @@ def lazy_names(
     homes = {name: module for module, found in names.items() for name in found}
 
     def get(name: str) -> Any:
+        from importlib import import_module
+
         if name in homes:
             found = getattr(import_module(homes[name]), name)
         elif modules is not None and name in modules:
@@ -41,6 +42,8 @@ def lazy_api(package: str, operations: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         # The import system asks for names with underscores; no operation has such a name.
         if not name.startswith("_"):
+            from importlib import import_module
+
             module = import_module(operations)
             if name in module.__all__:
                 return getattr(module, name)

@@ -1,1 +1,1 @@
-"""The use cases: one function wires adapters to what is planned, for one command."""
+"""The use cases, which are the public API: one function a verb, typed values in and out, no click, no printing."""

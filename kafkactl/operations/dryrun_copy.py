@@ -38,6 +38,7 @@ def predict_copy(
     *,
     chroot: str | None = None,
     release: str | None = None,
+    config: str | None = None,
     static: Mapping[str, str] | None = None,
     timeout_ms: float = 3_600_000,
     engine: str = "local",
@@ -46,8 +47,8 @@ def predict_copy(
     """What the copy of the tree behind `source` comes to: a ZooKeeper (`host:port/chroot`), a saved tree, or the folder
     of an observation.
 
-    `release` is that of the controllers (default: what the observation says, else the last with ZooKeeper), `static`
-    the settings of a controller's file. `engine` is `local` or `spark`. Raises InputError, and UnreachableError for a
+    `release` is that of the controllers (default: what the observation says, else the last with ZooKeeper), `config`
+    the file of a node with the settings of a ZooKeeper client, `static` those of a controller's file. `engine` is `local` or `spark`. Raises InputError, and UnreachableError for a
     ZooKeeper that does not answer within `timeout_ms`.
     """
     named = None if release is None else find_release(release)

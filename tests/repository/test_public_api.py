@@ -11,10 +11,24 @@ import sys
 import pytest
 
 import kafkactl
+from kafkactl.commands.framework.leaf import LeafCommand
+from scripts import make_reference
 from tests.repository.tree import ROOT, parsed
 
 GROUPS = ("features", "log", "migrate", "nodes", "quorum", "storage")
 OWN_GETATTR = ("features", "quorum", "storage")
+
+
+# What commands may import besides their own framework: the use cases, the drawing of reports, and base values.
+FOR_COMMANDS = (
+    "_version", "commands", "errors", "extras", "findings", "frozen", "kafka_names", "operations", "report", "shown",
+    "values", "wording",
+)  # fmt: skip
+LEAVES = [
+    (ctx.command_path, command) for ctx, command in make_reference.every_command() if isinstance(command, LeafCommand)
+]
+WITHOUT_THE_LIBRARY = ("kafkactl schema", "kafkactl completion")
+NOT_MOVED_YET = ("kafkactl dryrun ",)
 
 
 def _operations(group: str):
@@ -72,3 +86,44 @@ def test_importing_kafkactl_loads_nothing():
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
     loaded = {name for name in run.stdout.split() if name.startswith("kafkactl")}
     assert loaded == {"kafkactl", "kafkactl._version", "kafkactl.lazy"}
+
+
+@pytest.mark.parametrize(("name", "command"), [one for one in LEAVES if not one[0].startswith(NOT_MOVED_YET)])
+def test_a_verb_calls_operations_and_nothing_else_of_the_library(name, command):
+    found = _imported_by(command.callback.__module__)
+    assert not {module for module in found if module.split(".")[1] not in FOR_COMMANDS}
+    asks = {module for module in found if module.startswith("kafkactl.operations.")}
+    assert bool(asks) is (name not in WITHOUT_THE_LIBRARY)
+
+
+def _imported_by(module: str) -> set[str]:
+    """The modules of kafkactl that a command imports when it runs, those that its group shares included."""
+    group = module.rpartition(".")[0]
+    found, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        shared = group != "kafkactl.commands" and name.startswith(f"{group}.")
+        if name not in found and (shared or name == module):
+            waiting += _runtime_imports(name)
+        found.add(name)
+    return found
+
+
+def _runtime_imports(module: str) -> list[str]:
+    path = ROOT / f"{module.removeprefix('kafkactl.').replace('.', '/')}.py"
+    if not path.is_file():  # a package: the table of its verbs
+        return []
+    tree = parsed(path)
+    for_types = {
+        id(node)
+        for test in ast.walk(tree)
+        if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
+        for node in ast.walk(test)
+    }
+    return [
+        node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and id(node) not in for_types
+        and (node.module or "").startswith("kafkactl.")
+    ]
