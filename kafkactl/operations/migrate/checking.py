@@ -26,7 +26,7 @@ __all__ = ["UNKNOWN_ID", "CheckResult", "accept_names", "check", "ids_of", "mean
 
 @frozen
 class CheckResult:
-    """What was found. `open_findings` are warnings and unknowns that nobody accepted; `lacks` what was not seen at
+    """What was found. `open_findings` are warnings and unknowns that were not accepted; `lacks` what was not seen at
     all, without which the answer says nothing.
     """
 
