@@ -25,9 +25,10 @@ the only open one, by 5 the next run first finds out what became of it, and by 2
 that, so nothing is sent twice. A node fails while a step waits for its gate: the gate took a new observation, whose
 plan no longer has that step first, so by 2 it is not sent, and the run observes again.
 
-An action of a migration is one request here, though it may be several calls of hooks: what it interrupts is taken up by
-the plan of the next observation, so `withdrawn` settles it. `tests/fakes/engine_checker.py` asserts the five on each
-run of the engine in each test, from the calls that are made and not from what the engine says of itself.
+An action of a migration is one request here, though it may be several calls of hooks. Each can be begun again, so what
+an earlier run left open is settled by the observation on which the next step is planned (`withdrawn`).
+`tests/fakes/engine_checker.py` asserts the five on each run of the engine in each test, from the calls that are made
+and not from what the engine says of itself.
 """
 
 from __future__ import annotations
@@ -197,6 +198,9 @@ class Journey(ABC, Generic[O, P, S, A]):
     def begun(self, ready: Ready) -> None:
         """The run has begun; its first intent follows."""
 
+    def prepare(self, ready: Ready) -> None:
+        """The intent of this step is about to be written."""
+
     def answered(self, answer: A) -> Mapping[str, Any] | None:
         """What the journal says of an answer; None where nothing is written of it."""
         return None
@@ -314,6 +318,7 @@ class Engine(Generic[O, P, S, A]):
             self.journal.append(BEGIN, self.journey.begin(ready))
             self._begin_is_written = True
             self.journey.begun(ready)
+        self.journey.prepare(ready)
         seq = self.journal.append(INTENT, self.journey.intent(ready)).seq
         self.in_flight, self.began = ready.step, True
         answer = self.journey.send(ready, seq)

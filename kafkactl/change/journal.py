@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol, Self
 
-from kafkactl.change.journal_lines import Entry, entries_understood
+from kafkactl.change.journal_lines import Entry, entries_understood, value_of
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed, frozen
 
@@ -115,7 +115,8 @@ class JournalFold:
                 self.in_flight = None
                 self.settles(flight, entry)
             case "end":
-                self.outcome = self.outcome if data["outcome"] == Outcome.UNKNOWN else data["outcome"]
+                outcome = value_of(data, "outcome", str)
+                self.outcome = self.outcome if outcome == Outcome.UNKNOWN else outcome
             case _:
                 self.keeps(entry)
 

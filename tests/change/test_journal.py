@@ -11,6 +11,8 @@ import pytest
 from kafkactl.change.journal import JournalFold
 from kafkactl.change.journal_lines import Entry, read_journal
 from kafkactl.errors import InputError
+from kafkactl.migration.driver.journal import Pending
+from kafkactl.migration.driver.journal import remembered as remembered_migration
 from kafkactl.quorum.change.journal import quorum_in_flight, remembered
 
 JOURNALS = Path(__file__).parent / "journals"
@@ -42,6 +44,30 @@ def test_a_change_of_the_quorum(name: str) -> None:
         "voter_sets": [sorted(key.node_id for key in voters) for voters in state.planned_voter_sets],
         "high_watermark": state.high_watermark,
         "in_flight": flight,
+    } == REMEMBERED[name]
+
+
+@pytest.mark.parametrize("name", [name for name in REMEMBERED if name.startswith("migration-")])
+def test_a_migration(name: str) -> None:
+    state = remembered_migration(entries_of(name))
+
+    def words(pending: Pending | None) -> dict[str, Any] | None:
+        names = ("seq", "action", "target", "at_ms")
+        return None if pending is None else {name: getattr(pending, name) for name in names}
+
+    assert {
+        "goal": state.goal,
+        "state": state.state,
+        "in_flight": words(state.pending),
+        "failed": words(state.failed),
+        "done": [list(one) for one in state.done],
+        "unfinished": [list(one) for one in state.unfinished],
+        "files": {node: list(files) for node, files in state.files.items()},
+        "starting": [[*key, at] for key, at in state.starting.items()],
+        "trees": len(state.trees),
+        "outcome": state.outcome,
+        "is_under_way": state.is_under_way,
+        "identity": state.identity,
     } == REMEMBERED[name]
 
 

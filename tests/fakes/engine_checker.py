@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkactl.change.engine import End, Engine, StepResult
-from kafkactl.change.journal import DONE, END, FAILED, INTENT, JournalFold
+from kafkactl.change.journal import DONE, END, FAILED, INTENT, WITHDRAWN, JournalFold
 from kafkactl.findings import Outcome
 
 CHECKED = {"requests": 0, "ends": 0}
@@ -68,7 +68,11 @@ class EngineChecker:
             self.open = seq
         elif entry in (DONE, FAILED):
             assert data["of"] == self.open, f"3: {entry} of {data['of']}, in flight is {self.open}"
-            self.open, self.settled_at = None, self._now()
+            if data.get("known") == WITHDRAWN:
+                assert self.observed_at and not self.sent_at, "5: only what an earlier run left is withdrawn, once seen"
+            else:
+                self.settled_at = self._now()
+            self.open = None
         elif entry == END and data["outcome"] == Outcome.UNKNOWN:
             self.is_unknown = True
 

@@ -7,17 +7,18 @@ from pathlib import Path
 
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
-from kafkactl.findings import Finding
-from kafkactl.migration.driver.ports import Patience
+from kafkactl.findings import Finding, Outcome
+from kafkactl.migration.driver.ports import MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import identity_of
-from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.inventory import Inventory, InventoryNode, ZooKeeperPlace
 from kafkactl.migration.observed.observation import NodeRole, Observation
+from tests.fakes.interruption import Fuse, Go
 from tests.fakes.migrating_cluster import FakeCluster, FakeNode, broker_file
-from tests.fakes.migration_hooks import FakeWorld, KilledError
+from tests.fakes.migration_hooks import FakeWorld
 from tests.migration.zk_trees import CLUSTER_ID
 
-PATIENCE = Patience(gate_ms=120_000, operator_ms=120_000, gone_ms=20_000, znode_ms=30_000)
+PATIENCE = MigrationWaitPolicy(gate_ms=120_000, operator_ms=120_000, gone_ms=20_000, znode_ms=30_000)
 FLAG = "zookeeper.metadata.migration.enable=true\n"
 QUORUM = (
     "controller.listener.names=CONTROLLER\ncontroller.quorum.voters=3001@127.0.0.1:6091,3002@127.0.0.1:6092,"
@@ -89,13 +90,13 @@ class PlainFiles:
         return ()
 
 
-def open_crew(world: FakeWorld, folder: Path) -> Crew:
+def open_crew(world: FakeWorld, folder: Path) -> RunContext:
     """A crew with the journal of the folder open; close `crew.journal`."""
     inventory = inventory_of(world.cluster)
     journal: MigrationJournal = open_migration_journal(
         str(folder / "journal.jsonl"), cluster_id=CLUSTER_ID, identity=identity_of(inventory), files=Unsynced()
     )
-    return Crew(
+    return RunContext(
         world=world,
         inventory=inventory,
         journal=journal,
@@ -144,20 +145,12 @@ def _again(cluster: FakeCluster, id: int, file: object, more: str) -> None:
     cluster.start(id)
 
 
-def killed_at(cluster: FakeCluster, folder: Path, act: int, go: Callable[[FakeWorld, Path], object]) -> bool:
-    """Whether a run was killed at its `act`-th act; not where it had ended before."""
-    folder.mkdir()
-    world, count = FakeWorld(cluster), 0
+def fused(go: Callable[[FakeWorld, Path], RunResult]) -> Go[FakeCluster]:
+    """A run as the harness of interruptions calls it: each hook, look and change of a znode is an act."""
 
-    def count_down() -> None:
-        nonlocal count
-        count += 1
-        if count == act:
-            raise KilledError
+    def run(cluster: FakeCluster, folder: Path, fuse: Fuse) -> Outcome:
+        world = FakeWorld(cluster)
+        world.on_act = fuse
+        return go(world, folder).outcome
 
-    world.on_act = count_down
-    try:
-        go(world, folder)
-    except KilledError:
-        return True
-    return False
+    return run

@@ -14,16 +14,13 @@ from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.znode import Znode
+from tests.fakes.interruption import Killed
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.migration.zk_trees import CLUSTER_ID
 
 ALL = frozenset(Verb) - {Verb.LOGS, Verb.JMX}
 DONE = HookRun(end=HookEnd.DONE, exit_code=0)
 FAIL, HANG, LIE, TWICE, LATE = "fail", "hang", "lie", "twice", "late"
-
-
-class KilledError(BaseException):
-    """The driver's process ends here."""
 
 
 class FakeClock:
@@ -54,7 +51,7 @@ class FakeLock:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._cluster.driver is self._mine and kind is not KilledError:
+        if self._cluster.driver is self._mine and kind is not Killed:
             self._cluster.driver = None
 
     def check(self) -> None:

@@ -1,10 +1,9 @@
 """The journal of a migration: what was about to be done, what was then observed, and the files that were there before.
 
-`begin` (the goal, and which migration this is), `state` whenever another one is observed, `intent` before anything is
-touched, `done` when the gate behind it was observed, not when a hook says so, `failed` with what was seen, `end` at
-last. An intent without an end may have been carried out: the next run looks. Lines are chained and synced
-(`adapters/files/journal.py`), and what looks like a secret is left out of them. What a rollback needs whole (the nodes'
-own files, ZooKeeper's tree) is kept beside it by sha256, readable by its owner alone.
+Its words are in `change/journal` and `migration/driver/journal`: an action is `done` when the gate behind it was
+observed, not when a hook says so. Lines are chained and synced (`adapters/files/journal.py`), and what looks like a
+secret is left out of them. What a rollback needs whole (the nodes' own files, ZooKeeper's tree) is kept beside it by
+sha256, readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from kafkactl.adapters.files.journal import Journal, open_journal, wall_clock_ms
 from kafkactl.adapters.files.whole_file import write_whole
 from kafkactl.change.journal_lines import Entry
 from kafkactl.errors import FailedError, InputError
-from kafkactl.migration.driver.journal import SUBJECT, Memory, remembered
+from kafkactl.migration.driver.journal import SUBJECT, JournalState, remembered
 
 _OWNER_ONLY = 0o600
 
@@ -53,7 +52,7 @@ class MigrationJournal:
         return self._journal.path
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> JournalState:
         """What it remembers now."""
         return remembered(self._journal.entries)
 
@@ -66,41 +65,9 @@ class MigrationJournal:
         """The number of the entry that comes next."""
         return len(self._journal.entries)
 
-    def begin(self, goal: str, identity: Mapping[str, Any], *, until: str | None = None) -> None:
-        """A run towards a goal begins, or goes on."""
-        self._journal.append("begin", {"goal": goal, "until": until, "migration": identity})
-
-    def state(self, state: str, facts: Mapping[str, Any]) -> None:
-        """Another state is observed."""
-        self._journal.append("state", {"state": state, **facts})
-
-    def intent(self, action: str, target: str, data: Mapping[str, Any]) -> int:
-        """Something is about to be touched; the number of the entry."""
-        return self._journal.append("intent", {"action": action, "target": target, **data}).seq
-
-    def done(self, seq: int, evidence: Mapping[str, Any]) -> None:
-        """The gate behind an intent was observed."""
-        self._journal.append("done", {"of": seq, **evidence})
-
-    def failed(self, seq: int, evidence: Mapping[str, Any]) -> None:
-        """It is known that an action did not do what it should; what is real is looked at anew."""
-        self._journal.append("failed", {"of": seq, **evidence})
-
-    def withdrawn(self, seq: int, why: str) -> None:
-        """An intent of an earlier run is given up: what is observed makes another plan."""
-        self._journal.append("withdrawn", {"of": seq, "why": why})
-
-    def starting(self, seq: int, target: str, phase: str) -> None:
-        """The process of a node is about to be started with the file of a phase, as a part of this intent's action."""
-        self._journal.append("starting", {"of": seq, "target": target, "phase": phase})
-
-    def note(self, entry: str, data: Mapping[str, Any]) -> None:
-        """Anything else worth a line."""
-        self._journal.append(entry, data)
-
-    def end(self, outcome: str) -> None:
-        """The run is over."""
-        self._journal.append("end", {"outcome": outcome})
+    def append(self, entry: str, data: Mapping[str, Any]) -> Entry:
+        """Write an entry; it is on the disk when this returns. Raises FailedError `journal-not-written`."""
+        return self._journal.append(entry, data)
 
     def keep(self, entry: str, data: Mapping[str, Any], content: bytes) -> str:
         """Keep bytes beside the journal, then say so in it; their sha256. Raises FailedError `journal-not-written`."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from pathlib import Path
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.migration.journal import kept_file, kept_folder
 from kafkactl.change.journal_lines import read_journal
 from kafkactl.frozen import frozen
-from kafkactl.migration.driver.journal import SUBJECT, Memory, remembered
+from kafkactl.migration.driver.journal import SUBJECT, JournalState, remembered
 from kafkactl.migration.inventory import Inventory
 
 
@@ -17,7 +18,7 @@ class JournalView:
     """A journal's file and what it remembers; `file` is empty where there is none."""
 
     file: str = ""
-    memory: Memory = Memory()
+    memory: JournalState = field(default_factory=JournalState)
 
     def kept(self, sha256: str) -> bytes:
         """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""

@@ -38,7 +38,7 @@ _ANSWER_MS = 5_000.0
 
 
 class LiveWorld:
-    """See `migration_driver_port.World`. `look` observes the whole cluster; `tell` speaks to the operator."""
+    """See `MigrationPort`. `look` observes the whole cluster; `tell` speaks to the operator."""
 
     def __init__(
         self,

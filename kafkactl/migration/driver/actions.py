@@ -17,7 +17,7 @@ from typing import Any, Final
 from kafkactl.change.clock import Deadline
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import frozen
-from kafkactl.migration.driver.ports import Patience, Request, Waits, World, in_silence
+from kafkactl.migration.driver.ports import MigrationPort, MigrationWaitPolicy, Request, Waits, in_silence
 from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import Value, Verb
 from kafkactl.migration.zktree.checks import highest_controller_epoch
@@ -33,11 +33,12 @@ _GONE: Final = frozenset({"gone", "inactive", "stopped", "dead", "failed", "exit
 class Applied:
     """What came of an action. `asked`: an operator was told, and only the gate can say when it is done.
 
-    `finding` says what is wrong where it is; `unknown` that nobody can say whether it happened. `evidence` is for the
-    journal.
+    `finding` says what is wrong where it is; `unknown` that it is not known whether it happened; `came_up` that its
+    gate was open before anything was done. `evidence` is for the journal.
     """
 
     asked: bool = False
+    came_up: bool = False
     unknown: bool = False
     finding: Finding | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Place:
 # --- files and processes --------------------------------------------------------------------------------------------
 
 
-def read_file(world: World, place: Place) -> tuple[bytes | None, Finding | None]:
+def read_file(world: MigrationPort, place: Place) -> tuple[bytes | None, Finding | None]:
     """The node's configuration file as it is now; None without a finding where no hook can give it."""
     if not world.has_hook(Verb.GET_CONFIG, place.node):
         return None, None
@@ -71,7 +72,7 @@ def read_file(world: World, place: Place) -> tuple[bytes | None, Finding | None]
     return run.stdout, None
 
 
-def put_file(world: World, place: Place, content: bytes, *, before: bytes | None, copy: str = "") -> Applied:
+def put_file(world: MigrationPort, place: Place, content: bytes, *, before: bytes | None, copy: str = "") -> Applied:
     """Swap the node's file, where it is still `before` (None: where there is none), and read it back.
 
     `copy` is where an operator finds the new file.
@@ -96,11 +97,11 @@ def put_file(world: World, place: Place, content: bytes, *, before: bytes | None
 
 
 def restart(
-    world: World,
+    world: MigrationPort,
     place: Place,
     *,
     in_zookeeper: bool,
-    patience: Patience,
+    patience: MigrationWaitPolicy,
     waits: Waits = in_silence,
     starting: Callable[[], None] = lambda: None,
 ) -> Applied:
@@ -120,7 +121,7 @@ def restart(
     return start(world, place)
 
 
-def stop(world: World, place: Place, *, patience: Patience, waits: Waits = in_silence) -> Applied:
+def stop(world: MigrationPort, place: Place, *, patience: MigrationWaitPolicy, waits: Waits = in_silence) -> Applied:
     """Stop a node, and see its process gone where a hook can tell, else its port closed."""
     applied = _one(world, place, Verb.STOP, f"stop {place.name}")
     if applied.finding is not None or applied.asked:
@@ -135,20 +136,20 @@ def stop(world: World, place: Place, *, patience: Patience, waits: Waits = in_si
     return applied
 
 
-def is_alive(world: World, place: Place) -> bool:
+def is_alive(world: MigrationPort, place: Place) -> bool:
     """Whether a node was seen to run: by its is_running hook, without one by its port."""
     running = is_running(world, place)
     return running if running is not None else bool(world.listens(place.node))
 
 
-def start(world: World, place: Place) -> Applied:
+def start(world: MigrationPort, place: Place) -> Applied:
     """Start a node."""
     if not world.has_hook(Verb.START, place.node) and world.has_hook(Verb.RESTART, place.node):
         return _one(world, place, Verb.RESTART, f"start {place.name}")
     return _one(world, place, Verb.START, f"start {place.name}")
 
 
-def is_running(world: World, place: Place) -> bool | None:
+def is_running(world: MigrationPort, place: Place) -> bool | None:
     """Whether the process exists, by its hook; None where there is none, or it does not tell."""
     if not world.has_hook(Verb.IS_RUNNING, place.node):
         return None
@@ -159,7 +160,7 @@ def is_running(world: World, place: Place) -> bool | None:
     return bool(words) and words[0].lower() not in _GONE
 
 
-def format_disk(world: World, place: Place, *, cluster_id: str, release: str, flags: Iterable[str]) -> Applied:
+def format_disk(world: MigrationPort, place: Place, *, cluster_id: str, release: str, flags: Iterable[str]) -> Applied:
     """Format a controller's disk, and nothing where it is formatted so already: the hook looks after that."""
     told = f"format {place.name} with its own file, for cluster {cluster_id} and release {release}"
     request = _request(
@@ -168,7 +169,7 @@ def format_disk(world: World, place: Place, *, cluster_id: str, release: str, fl
     return _asked_or_done(place, Verb.FORMAT, world.ask(request))
 
 
-def wipe_disk(world: World, place: Place, *, metadata_dir: str, cluster_id: str = "") -> Applied:
+def wipe_disk(world: MigrationPort, place: Place, *, metadata_dir: str, cluster_id: str = "") -> Applied:
     """Put the metadata log of a stopped node out of the way; `cluster_id` is whose it has to be."""
     if (running := is_running(world, place)) or (running is None and world.listens(place.node)):
         return Applied(finding=_still_runs(place))
@@ -182,7 +183,7 @@ def wipe_disk(world: World, place: Place, *, metadata_dir: str, cluster_id: str 
 
 
 def stop_controllers(
-    world: World, places: Iterable[Place], *, patience: Patience, waits: Waits = in_silence
+    world: MigrationPort, places: Iterable[Place], *, patience: MigrationWaitPolicy, waits: Waits = in_silence
 ) -> Applied:
     """Stop every controller, and keep it from coming back where a hook can."""
     every, asked = tuple(places), False
@@ -198,7 +199,7 @@ def stop_controllers(
     return Applied(asked=asked)
 
 
-def controllers_alive(world: World, places: Iterable[Place]) -> tuple[Finding, ...]:
+def controllers_alive(world: MigrationPort, places: Iterable[Place]) -> tuple[Finding, ...]:
     """Why nothing may be deleted yet: a controller that runs, or of which nobody can say that it does not."""
     found = []
     for place in places:
@@ -228,7 +229,7 @@ def controllers_alive(world: World, places: Iterable[Place]) -> tuple[Finding, .
 
 
 def verified_gone(
-    world: World, places: Iterable[Place], *, patience: Patience, waits: Waits = in_silence
+    world: MigrationPort, places: Iterable[Place], *, patience: MigrationWaitPolicy, waits: Waits = in_silence
 ) -> Finding | None:
     """Every controller process seen gone twice; the first reason where it is not."""
     every = tuple(places)
@@ -245,7 +246,7 @@ def verified_gone(
 # --- znodes ---------------------------------------------------------------------------------------------------------
 
 
-def raise_epoch(world: World, controllers: Iterable[Place], *, patience: Patience) -> Applied:
+def raise_epoch(world: MigrationPort, controllers: Iterable[Place], *, patience: MigrationWaitPolicy) -> Applied:
     """Lift `/controller_epoch` above what partitions' states and KRaft's `/controller` carry (KAFKA-20488)."""
     if finding := verified_gone(world, controllers, patience=patience):
         return Applied(finding=finding)
@@ -261,7 +262,7 @@ def raise_epoch(world: World, controllers: Iterable[Place], *, patience: Patienc
 
 
 def delete_controller(
-    world: World, controllers: Iterable[Place], keep: Callable[[Znode], str], *, patience: Patience
+    world: MigrationPort, controllers: Iterable[Place], keep: Callable[[Znode], str], *, patience: MigrationWaitPolicy
 ) -> Applied:
     """Delete KRaft's `/controller`, and no other, at the version that was read, with no controller process left.
 
@@ -280,7 +281,7 @@ def delete_controller(
 
 
 def delete_migration(
-    world: World, controllers: Iterable[Place], keep: Callable[[Znode], str], *, patience: Patience
+    world: MigrationPort, controllers: Iterable[Place], keep: Callable[[Znode], str], *, patience: MigrationWaitPolicy
 ) -> Applied:
     """Delete `/migration` at the version that was read, with no controller process left: one would make it anew."""
     if finding := verified_gone(world, controllers, patience=patience):
@@ -293,7 +294,7 @@ def delete_migration(
     return Applied(evidence={"kept": kept, "version": znode.version})
 
 
-def zookeeper_controller(world: World) -> int | None:
+def zookeeper_controller(world: MigrationPort) -> int | None:
     """The broker that holds `/controller` by its session and has its own znode; None where there is none."""
     znode = world.znode(CONTROLLER)
     if znode is None or not znode.ephemeral_owner:
@@ -313,7 +314,7 @@ def _is_kraft(znode: Znode) -> bool:
     return isinstance(epoch, int) and epoch >= 0
 
 
-def _vanishes(world: World, path: str, patience: Patience, waits: Waits) -> bool:
+def _vanishes(world: MigrationPort, path: str, patience: MigrationWaitPolicy, waits: Waits) -> bool:
     until = Deadline.after(patience.znode_ms, world.clock)
     while world.znode(path) is not None:
         if until.passed:
@@ -332,7 +333,7 @@ def _request(place: Place, verb: Verb, told: str, *, text: bytes = b"", **extra:
     )  # fmt: skip
 
 
-def _one(world: World, place: Place, verb: Verb, told: str) -> Applied:
+def _one(world: MigrationPort, place: Place, verb: Verb, told: str) -> Applied:
     return _asked_or_done(place, verb, world.ask(_request(place, verb, told)))
 
 

@@ -12,8 +12,8 @@ from kafkactl.frozen import changed
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
-from kafkactl.migration.driver.journal import DriverJournal, Memory
-from kafkactl.migration.driver.ports import OperatorFiles, World
+from kafkactl.migration.driver.journal import DriverJournal, JournalState
+from kafkactl.migration.driver.ports import MigrationPort, OperatorFiles
 from kafkactl.migration.driver.steps import Files, phase_of
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import NodeRole, Observation
@@ -36,7 +36,7 @@ class Kept(Protocol):
     """A journal, open for a run or only looked into."""
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> JournalState:
         """What it remembers."""
         ...
 
@@ -55,7 +55,7 @@ class RenderedFiles:
     def __init__(
         self,
         inventory: Inventory,
-        world: World,
+        world: MigrationPort,
         journal: Kept,
         operator_files: OperatorFiles,
         *,
@@ -136,7 +136,7 @@ class RenderedFiles:
         lines = [_RENDERED if self.folder is None else f"files: those of {self.folder}"]
         lines += [told_of(one) for one in self._of_the_folder(steps) if isinstance(one, FromFolder) and one.differs]
         if self._rendered is not None and self._rendered != journal.memory.rendered:
-            journal.note("rendered", {"folder": self._rendered})
+            journal.append("rendered", {"folder": self._rendered})
         for edit in self._seen_edits(seen):
             if edit_finding(edit, self._edits) is not None:
                 continue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafkactl.findings import Finding
 from kafkactl.migration.driver.actions import Place, is_running
-from kafkactl.migration.driver.ports import Patience
-from kafkactl.migration.driver.steps import Crew, Route
+from kafkactl.migration.driver.ports import MigrationWaitPolicy
+from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.driver.stops import isr_incomplete, not_caught_up, strays_found
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import NodeRole, Observation
@@ -14,7 +14,7 @@ from kafkactl.migration.plan.step import File, Move, Progress, Step
 from kafkactl.migration.state.brokers import answers
 
 
-def limit_of(step: Step, patience: Patience) -> int:
+def limit_of(step: Step, patience: MigrationWaitPolicy) -> int:
     """How long a gate is waited for, in milliseconds. Brokers elect in milliseconds, or the next run has to start one
     of them again: that is not done unasked, for without a controller a broker may have to be killed to stop.
     """
@@ -25,7 +25,7 @@ def limit_of(step: Step, patience: Patience) -> int:
     return patience.gate_ms
 
 
-def why_closed(crew: Crew, step: Step, route: Route, seen: Observation) -> tuple[str, ...]:
+def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation) -> tuple[str, ...]:
     """Why the gate of a step is not open, empty where it is."""
     same = [one for one in route.steps if (one.action, one.target, one.file) == (step.action, step.target, step.file)]
     if any(one.state is Progress.PENDING for one in same):
@@ -37,7 +37,7 @@ def why_closed(crew: Crew, step: Step, route: Route, seen: Observation) -> tuple
     return isr_incomplete(seen, step.node) if step.role is NodeRole.BROKER else not_caught_up(seen, step.node)
 
 
-def _formatted_for_another(crew: Crew, step: Step, seen: Observation) -> tuple[str, ...]:
+def _formatted_for_another(crew: RunContext, step: Step, seen: Observation) -> tuple[str, ...]:
     """A disk that is formatted, and for another cluster than this one."""
     node = None if step.node is None else seen.node(step.node, NodeRole.CONTROLLER)
     found = None if node is None else (node.meta_properties or {}).get("cluster.id")
@@ -46,7 +46,7 @@ def _formatted_for_another(crew: Crew, step: Step, seen: Observation) -> tuple[s
     return (f"meta.properties of {step.target} has cluster.id {found}, not {crew.cluster_id}",)
 
 
-def is_blind(crew: Crew, step: Step, *, asked: bool) -> bool:
+def is_blind(crew: RunContext, step: Step, *, asked: bool) -> bool:
     """Whether nothing but the start of the node shows what a step did: its file or disk cannot be read from here."""
     if step.node is None:
         return False
@@ -65,7 +65,7 @@ def new_strays(seen: Observation, step: Step) -> Finding | None:
     return strays_found(node.name, node.strays) if node is not None and node.strays else None
 
 
-def boot_left_ms(crew: Crew, step: Step, place: Place, up_ms: int) -> int:
+def boot_left_ms(crew: RunContext, step: Step, place: Place, up_ms: int) -> int:
     """How long a node that was started `up_ms` ago may still take to come up, in milliseconds; 0 where the step has to
     be taken: the node answers, so it is no longer booting, or its process is gone.
 

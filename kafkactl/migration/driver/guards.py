@@ -16,8 +16,8 @@ from kafkactl.migration.checks.numbers import accept_word, is_accepted
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.driver.files import missing_files
-from kafkactl.migration.driver.ports import World
-from kafkactl.migration.driver.steps import Crew, Files, Route
+from kafkactl.migration.driver.ports import MigrationPort
+from kafkactl.migration.driver.steps import Files, RunContext, StepPlan
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.gate import gates_of
@@ -74,17 +74,17 @@ _SEEN_ONCE: Final = "condition-not-confirmed"  # the driver counts its own looks
 class Guard(Protocol):
     """What a driver asks before it takes a step."""
 
-    def looks_needed(self, route: Route, step: Step) -> int:
+    def looks_needed(self, route: StepPlan, step: Step) -> int:
         """In how many looks, one after the other, nothing may stand in the way."""
         ...
 
     def objections(
-        self, seen: Observation, earlier: Observation | None, route: Route, step: Step
+        self, seen: Observation, earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
         """What stands in the way."""
         ...
 
-    def pass_by(self, seen: Observation, route: Route, step: Step) -> None:
+    def pass_by(self, seen: Observation, route: StepPlan, step: Step) -> None:
         """The step is about to be taken."""
         ...
 
@@ -96,17 +96,17 @@ class Guard(Protocol):
 class NoGuard:
     """For the way back, whose plan says itself when it may not be gone."""
 
-    def looks_needed(self, _route: Route, _step: Step) -> int:
+    def looks_needed(self, _route: StepPlan, _step: Step) -> int:
         """One."""
         return 1
 
     def objections(
-        self, _seen: Observation, _earlier: Observation | None, _route: Route, _step: Step
+        self, _seen: Observation, _earlier: Observation | None, _route: StepPlan, _step: Step
     ) -> tuple[Finding, ...]:
         """None."""
         return ()
 
-    def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
+    def pass_by(self, _seen: Observation, _route: StepPlan, _step: Step) -> None:
         """Nothing to do."""
 
     def hopeless(self, _seen: Observation) -> Finding | None:
@@ -119,16 +119,16 @@ class BackGuard:
     later, no controller waits with us.
     """
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, crew: RunContext) -> None:
         self._crew = crew
         self._is_ready = False
 
-    def looks_needed(self, _route: Route, _step: Step) -> int:
+    def looks_needed(self, _route: StepPlan, _step: Step) -> int:
         """One: the plan itself is made anew after every step."""
         return 1
 
     def objections(
-        self, seen: Observation, _earlier: Observation | None, route: Route, step: Step
+        self, seen: Observation, _earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
         """The files that are missing; a majority, or a last replica, that the next restart would take away."""
         if risks := (*majority_at_risk(seen, step), *replicas_at_risk(seen, step)):
@@ -142,7 +142,7 @@ class BackGuard:
         self._is_ready = not found
         return found
 
-    def pass_by(self, _seen: Observation, _route: Route, _step: Step) -> None:
+    def pass_by(self, _seen: Observation, _route: StepPlan, _step: Step) -> None:
         """Nothing to do."""
 
     def hopeless(self, _seen: Observation) -> Finding | None:
@@ -154,7 +154,7 @@ class BackGuard:
 class Rehearsal:
     """What a run that touches nothing has of a crew: it looks, and keeps nothing."""
 
-    world: World
+    world: MigrationPort
     inventory: Inventory
     files: Files
 
@@ -162,19 +162,19 @@ class Rehearsal:
 class ForwardGuard:
     """`accepted` are numbers (`C-41`) and ids of findings that the operator knows of; each accepts that one only."""
 
-    def __init__(self, crew: Crew | Rehearsal, *, accepted: frozenset[str] = frozenset()) -> None:
+    def __init__(self, crew: RunContext | Rehearsal, *, accepted: frozenset[str] = frozenset()) -> None:
         self._crew = crew
         self._accepted = accepted
         self._passed: set[str] = set()
         self._files_settled = False
 
-    def looks_needed(self, route: Route, step: Step) -> int:
+    def looks_needed(self, route: StepPlan, step: Step) -> int:
         """More than one at a milestone, once a run for each of them; most before what cannot be undone."""
         name = milestone(route, step)
         return 1 if name is None or name in self._passed else _LOOKS.get(name, 2)
 
     def objections(
-        self, seen: Observation, earlier: Observation | None, route: Route, step: Step
+        self, seen: Observation, earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
         """All that speaks against it, blockers first."""
         if risks := majority_at_risk(seen, step):
@@ -226,14 +226,14 @@ class ForwardGuard:
                     check=_STRAYS,
                 )
 
-    def pass_by(self, seen: Observation, route: Route, step: Step) -> None:
+    def pass_by(self, seen: Observation, route: StepPlan, step: Step) -> None:
         """Keep ZooKeeper's tree where it is the last one before something begins."""
         self._files_settled = True
         name = milestone(route, step)
         if name is None or name in self._passed:
             return
         self._passed.add(name)
-        if seen.tree is not None and isinstance(self._crew, Crew):
+        if seen.tree is not None and isinstance(self._crew, RunContext):
             znodes = sorted(seen.tree.znodes.values(), key=lambda one: one.path)
             self._crew.journal.keep("tree", {"before": name, "state": route.state}, encode_znodes(znodes))
 
@@ -262,7 +262,7 @@ def _is_brought_by(seen: Observation, step: Step, finding: Finding) -> bool:
     return (finding.subject == step.target and finding.id in _OF_A_RESTART) or (is_down and finding.id in _OF_A_STOP)
 
 
-def is_cured_by_first_steps(route: Route, finding: Finding) -> bool:
+def is_cured_by_first_steps(route: StepPlan, finding: Finding) -> bool:
     """Whether a step of the route puts the file in place that a formatted controller lacks, before it is started."""
     return finding.id == "controller-without-flag" and any(
         step.action is Move.PUT_CONFIG and step.phase is State.M2 and step.target == finding.subject
@@ -271,7 +271,7 @@ def is_cured_by_first_steps(route: Route, finding: Finding) -> bool:
     )
 
 
-def milestone(route: Route, step: Step) -> str | None:
+def milestone(route: StepPlan, step: Step) -> str | None:
     """The name of the milestone that a step stands at."""
     state = route.state
     if step.barrier is Barrier.FINALIZE:

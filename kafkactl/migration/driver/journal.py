@@ -1,18 +1,21 @@
-"""What the journal of a migration remembers: the fold of its entries."""
+"""What the journal of a migration remembers: the fold of its entries.
+
+In addition to the six words of `change/journal` it has facts: `state` (another one was observed), `starting` (a node is
+about to be started with the file of a phase), `original`, `own-file`, `file`, `tree` and `znode` (what is kept beside
+it), `rendered` (the folder whose files are used).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
-from kafkactl.change.journal_lines import Entry, entries_understood, value_of
+from kafkactl.change.journal import DONE, WITHDRAWN, InFlight, Journal, JournalFold
+from kafkactl.change.journal_lines import Entry, value_of
 from kafkactl.frozen import frozen
 
 SUBJECT: Final = "migration"
-
-
 FORWARD, BACK, FINALIZE = "run", "rollback", "finalize"
 
 
@@ -27,8 +30,7 @@ class Pending:
     at_ms: int
 
 
-@frozen
-class Memory:
+class JournalState(JournalFold):
     """What a journal remembers of the last migration in it.
 
     `state` is the last one that was observed, None before the first; `identity` the migration's own words. `done` are
@@ -40,86 +42,70 @@ class Memory:
     name and phase, and not seen to be up yet, with the time of it.
     """
 
-    goal: str | None = None
-    identity: Mapping[str, Any] | None = None
-    state: str | None = None
-    pending: Pending | None = None
-    failed: Pending | None = None
-    done: tuple[tuple[str, str], ...] = ()
-    unfinished: tuple[tuple[str, str], ...] = ()
-    originals: Mapping[str, str] | None = None
-    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    rendered: str | None = None
-    starting: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    trees: tuple[str, ...] = ()
-    outcome: str | None = None
-    is_finalizing: bool = False
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether a migration was begun that has neither reached its end nor been taken back."""
-        return self.goal is not None and not (self.outcome == "done" and self.goal in (BACK, FINALIZE))
-
-
-def remembered(entries: Iterable[Entry]) -> Memory:
-    """What the entries of a journal, oldest first, say of the last migration."""
-    folding = _Folding()
-    with entries_understood():
-        for one in entries:
-            folding.take(one)
-        return folding.memory()
-
-
-class _Folding:
     def __init__(self) -> None:
-        self.goal: str | None = None
+        super().__init__()
         self.identity: Mapping[str, Any] | None = None
+        self.done: tuple[tuple[str, str], ...] = ()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing is remembered of a migration that is over."""
         self.state: str | None = None
-        self.pending: Pending | None = None
+        self.in_flight: InFlight | None = None
         self.failed: Pending | None = None
-        self.done: list[tuple[str, str]] = []
         self.unfinished: dict[tuple[str, str], None] = {}
         self.originals: dict[str, str] = {}
         self.files: dict[str, tuple[str, ...]] = {}
         self.rendered: str | None = None
         self.starting: dict[tuple[str, str], int] = {}
-        self.trees: list[str] = []
-        self.outcome: str | None = None
+        self.trees: tuple[str, ...] = ()
         self.is_finalizing = False
 
-    def take(self, one: Entry) -> None:
-        data = one.data
-        match one.entry:
-            case "begin":
-                self._begin(data)
+    @property
+    def pending(self) -> Pending | None:
+        """The action that is in flight."""
+        return None if self.in_flight is None else _pending(self.in_flight)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a migration was begun that has neither reached its end nor been rolled back."""
+        return self.goal is not None and not self._is_over
+
+    @property
+    def _is_over(self) -> bool:
+        return self.outcome == "done" and self.goal in (BACK, FINALIZE)
+
+    def begins(self, data: Mapping[str, Any]) -> None:
+        """What one kept that is over is no longer what is there before the next."""
+        if self._is_over:
+            self._forget()
+        if self.goal != _text(data, "goal") or self.outcome is not None:
+            self.done = ()
+        self.identity = value_of(data, "migration", dict)
+
+    def intends(self, data: Mapping[str, Any]) -> None:
+        """It is unfinished until its gate was observed."""
+        self.unfinished[_text(data, "action"), _text(data, "target")] = None
+        self.is_finalizing = self.is_finalizing or bool(data.get("irreversible"))
+
+    def settles(self, flight: InFlight, entry: Entry) -> None:
+        """Done, failed, or given up by a later run, which leaves open whether a node was started."""
+        pending, is_withdrawn = _pending(flight), entry.data.get("known") == WITHDRAWN
+        if entry.entry == DONE:
+            self.done = (*self.done, (pending.action, pending.target))
+            self.unfinished.pop(self.done[-1], None)
+        self.failed = None if is_withdrawn or entry.entry == DONE else pending
+        if not is_withdrawn:
+            self.starting = {key: at for key, at in self.starting.items() if key[0] != pending.target}
+
+    def keeps(self, entry: Entry) -> None:
+        """What is remembered for a later step."""
+        data = entry.data
+        match entry.entry:
             case "state":
                 self.state = _text(data, "state")
-            case "intent":
-                self.pending = Pending(
-                    seq=one.seq, action=_text(data, "action"), target=_text(data, "target"), data=data, at_ms=one.at_ms
-                )
-                self.unfinished[_text(data, "action"), _text(data, "target")] = None
-                self.is_finalizing = self.is_finalizing or bool(data.get("irreversible"))
-            case "done" | "failed" | "withdrawn" if self.pending is not None and data["of"] == self.pending.seq:
-                if one.entry == "done":
-                    self.done.append((self.pending.action, self.pending.target))
-                    self.unfinished.pop(self.done[-1], None)
-                self.failed = self.pending if one.entry == "failed" else None
-                if one.entry != "withdrawn":
-                    target = self.pending.target
-                    self.starting = {key: at for key, at in self.starting.items() if key[0] != target}
-                self.pending = None
-            case "end":
-                self.outcome = _text(data, "outcome")
-            case _:
-                self._keep(one)
-
-    def _keep(self, one: Entry) -> None:
-        """What is remembered for a later step."""
-        data = one.data
-        match one.entry:
             case "starting":
-                self.starting[_text(data, "target"), _text(data, "phase")] = one.at_ms
+                self.starting[_text(data, "target"), _text(data, "phase")] = entry.at_ms
             case "original":
                 self.originals.setdefault(_text(data, "node"), _text(data, "sha256"))
             case "own-file":
@@ -129,44 +115,26 @@ class _Folding:
             case "rendered":
                 self.rendered = _text(data, "folder")
             case "tree":
-                self.trees.append(_text(data, "sha256"))
-
-    def _begin(self, data: Mapping[str, Any]) -> None:
-        if self.goal in (BACK, FINALIZE) and self.outcome == "done":
-            # The one before is over: what it kept is no longer what is there before this one.
-            self.originals, self.trees, self.state, self.is_finalizing = {}, [], None, False
-            self.files, self.rendered, self.starting = {}, None, {}
-            self.pending = self.failed = None
-            self.unfinished = {}
-        goal = _text(data, "goal")
-        if self.goal != goal or self.outcome is not None:
-            self.done = []
-        self.goal, self.identity, self.outcome = goal, value_of(data, "migration", dict), None
-
-    def memory(self) -> Memory:
-        return Memory(
-            goal=self.goal,
-            identity=self.identity,
-            state=self.state,
-            pending=self.pending,
-            failed=self.failed,
-            done=tuple(self.done),
-            unfinished=tuple(self.unfinished),
-            originals=dict(self.originals),
-            files=dict(self.files),
-            rendered=self.rendered,
-            starting=dict(self.starting),
-            trees=tuple(self.trees),
-            outcome=self.outcome,
-            is_finalizing=self.is_finalizing,
-        )
+                self.trees = (*self.trees, _text(data, "sha256"))
 
 
 def _text(data: Mapping[str, Any], key: str) -> str:
     return value_of(data, key, str)
 
 
-class DriverJournal(Protocol):
+def _pending(flight: InFlight) -> Pending:
+    data = flight.data
+    return Pending(
+        seq=flight.seq, action=_text(data, "action"), target=_text(data, "target"), data=data, at_ms=flight.at_ms
+    )
+
+
+def remembered(entries: Iterable[Entry]) -> JournalState:
+    """What the entries of a journal, oldest first, say of the last migration."""
+    return JournalState().read(entries)
+
+
+class DriverJournal(Journal, Protocol):
     """The open journal of a migration with the files that a rollback needs, as the driver uses it; a context manager.
 
     Every method that writes raises FailedError `journal-not-written`.
@@ -181,12 +149,7 @@ class DriverJournal(Protocol):
         ...
 
     @property
-    def path(self) -> str:
-        """The file, for messages."""
-        ...
-
-    @property
-    def memory(self) -> Memory:
+    def memory(self) -> JournalState:
         """What the entries say of the last migration."""
         ...
 
@@ -198,46 +161,6 @@ class DriverJournal(Protocol):
     @property
     def next_seq(self) -> int:
         """The number of the next entry."""
-        ...
-
-    def now_ms(self) -> int:
-        """Milliseconds since the epoch, by the clock that gives entries their time."""
-        ...
-
-    def begin(self, goal: str, identity: Mapping[str, Any], *, until: str | None = None) -> None:
-        """A run towards a goal begins, or is resumed."""
-        ...
-
-    def state(self, state: str, facts: Mapping[str, Any]) -> None:
-        """Another state is observed."""
-        ...
-
-    def intent(self, action: str, target: str, data: Mapping[str, Any]) -> int:
-        """Something is about to be changed; the number of the entry."""
-        ...
-
-    def done(self, seq: int, evidence: Mapping[str, Any]) -> None:
-        """The gate behind an intent was observed."""
-        ...
-
-    def failed(self, seq: int, evidence: Mapping[str, Any]) -> None:
-        """An action did not do what it should."""
-        ...
-
-    def withdrawn(self, seq: int, why: str) -> None:
-        """An intent of an earlier run is given up."""
-        ...
-
-    def starting(self, seq: int, target: str, phase: str) -> None:
-        """The process of a node is about to be started with the file of a phase."""
-        ...
-
-    def note(self, entry: str, data: Mapping[str, Any]) -> None:
-        """Any other entry."""
-        ...
-
-    def end(self, outcome: str) -> None:
-        """The run is over."""
         ...
 
     def keep(self, entry: str, data: Mapping[str, Any], content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The words of a migration while it runs: what the driver meets, how patient it is, what it tells, how it ended."""
+"""What the driver of a migration needs and gives: the port to its cluster, its waiting times, its result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from kafkactl.change.clock import Clock
+from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
 from kafkactl.migration.hooks.run import HookRun
@@ -65,7 +66,7 @@ class OperatorFiles(Protocol):
         ...
 
 
-class World(Protocol):
+class MigrationPort(Protocol):
     """A cluster in its migration, as the driver meets it: real, or played in a test."""
 
     @property
@@ -122,7 +123,7 @@ class World(Protocol):
 
 
 @frozen
-class Patience:
+class MigrationWaitPolicy:
     """How long the driver waits, in milliseconds.
 
     `apart`: between the two looks that a gate has to pass. `look_every`: between looks while a gate is closed. `gate`:
@@ -139,24 +140,27 @@ class Patience:
     settle_ms: int = 60_000
     gone_ms: int = 120_000
     znode_ms: int = 60_000
+    attempts: int = 1
+
+    @property
+    def passing_ms(self) -> int:
+        """Findings that pass are waited for as long as ZooKeeper takes to do its part."""
+        return self.znode_ms
 
 
-@frozen
-class Event:
-    """Something to tell whoever watches: `kind` is state, action, ask, wait, done, failed or note.
-
-    Of a wait, which comes again with every look, `text` is what is waited for and `seen` what was seen last.
-    """
-
-    kind: str
-    text: str
-    state: str | None = None
-    seen: str = ""
-
-
-Tell = Callable[[Event], None]
 Waits = Callable[[str, str], None]
 """Called at every look while something is waited for: what it is, and what was seen last."""
+
+
+# As commands and operations import them.
+World = MigrationPort
+Patience = MigrationWaitPolicy
+Tell = ProgressCallback
+
+__all__ = [
+    "DoneStep", "DriverLock", "Event", "MigrationPort", "MigrationWaitPolicy", "OperatorFiles", "Patience",
+    "Request", "RunResult", "Tell", "Waits", "World", "in_silence",
+]  # fmt: skip
 
 
 def in_silence(_what: str, _seen: str) -> None:

@@ -1,6 +1,6 @@
 """The ways that the driver goes: back to ZooKeeper, forward to KRaft, and over the point of no return.
 
-Each makes a `Route` of one observation; what is safe is decided in `kafkactl.migration`.
+Each makes a `StepPlan` of one observation; what is safe is decided in `kafkactl.migration`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafkactl.findings import Outcome
-from kafkactl.migration.driver.journal import BACK, Memory
-from kafkactl.migration.driver.steps import Route
+from kafkactl.migration.driver.journal import BACK, JournalState
+from kafkactl.migration.driver.steps import StepPlan
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.forward import plan_forward
@@ -27,13 +27,13 @@ class WayBack:
         self._accepted = accepted
         self.goal = BACK
 
-    def __call__(self, seen: Observation, memory: Memory) -> Route:
+    def __call__(self, seen: Observation, memory: JournalState) -> StepPlan:
         """The route from what is seen."""
         found = plan_rollback(seen, self._inventory, accepted=self._accepted, remembered=remembered_of(memory))
-        return Route(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
+        return StepPlan(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
 
 
-def remembered_of(memory: Memory) -> Remembered:
+def remembered_of(memory: JournalState) -> Remembered:
     """What of a journal the plans ask for."""
     return Remembered(
         goes_back=memory.goal == BACK,
@@ -50,17 +50,17 @@ class WayForward:
         self._inventory = inventory
         self._finalize = finalize
 
-    def __call__(self, seen: Observation, memory: Memory) -> Route:
+    def __call__(self, seen: Observation, memory: JournalState) -> StepPlan:
         """The route from what is seen."""
         found = plan_forward(seen, self._inventory)
         if found.outcome is Outcome.REFUSED:
-            return Route(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
+            return StepPlan(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
         steps = tuple(one for one in found.steps if self._finalize or one.phase is not State.M10)
         if not any(one.action is Move.RESTART_NODE and one.state is Progress.PENDING for one in steps):
             files = {NodeRole.BROKER: File.KRAFT, NodeRole.CONTROLLER: File.FINAL}
             steps = (*steps, *started_again(self._inventory, seen, remembered_of(memory), files))
         is_left = any(one.state is Progress.PENDING for one in steps)
-        return Route(
+        return StepPlan(
             outcome=Outcome.PLANNED if is_left else Outcome.NOTHING_TO_DO,
             state=found.state.value,
             steps=steps,
@@ -82,7 +82,7 @@ def prepares_quorum(state: str, until: str | None, step: Step | None) -> bool:
     return (step.phase.place or 0) <= (goal.place or 0) and State(state).place is not None
 
 
-def first_due(route: Route, until: str | None) -> Step | None:
+def first_due(route: StepPlan, until: str | None) -> Step | None:
     """The step that a run would take first; None where it would take none, for `until` is reached."""
     step = next((one for one in route.steps if one.state is Progress.PENDING), None)
     place = State(route.state).place

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from kafkactl.change.clock import Deadline
+from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, blocker
 from kafkactl.frozen import frozen
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Applied, Place
 from kafkactl.migration.driver.journal import DriverJournal
-from kafkactl.migration.driver.ports import DriverLock, Event, Patience, Tell, World
+from kafkactl.migration.driver.ports import DriverLock, MigrationPort, MigrationWaitPolicy
 from kafkactl.migration.driver.stops import error_finding
 from kafkactl.migration.hooks.words import directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
@@ -29,7 +30,7 @@ _STARTS_IN_ZOOKEEPER: Final = frozenset({ORIGINAL, "migration"})
 
 
 @frozen
-class Route:
+class StepPlan:
     """A plan made from one observation: what is left of the way, or why it may not be gone."""
 
     outcome: Outcome
@@ -62,15 +63,15 @@ class Files(Protocol):
 
 
 @frozen
-class Crew:
+class RunContext:
     """What every step needs."""
 
-    world: World
+    world: MigrationPort
     inventory: Inventory
     journal: DriverJournal
     files: Files
-    patience: Patience
-    tell: Tell
+    patience: MigrationWaitPolicy
+    tell: ProgressCallback
     cluster_id: str
     release: str
     format_flags: Mapping[int, tuple[str, ...]]
@@ -98,6 +99,9 @@ class Crew:
         )  # fmt: skip
 
 
+Crew = RunContext  # as commands and operations import it
+
+
 def phase_of(step: Step) -> str:
     """The phase whose file a node gets, or is restarted with."""
     return ORIGINAL if step.file is None else str(step.file)
@@ -105,10 +109,10 @@ def phase_of(step: Step) -> str:
 
 # --- what each action does --------------------------------------------------------------------------------------------
 
-Act = Callable[[Crew, Step, int, Observation], Applied]
+Act = Callable[[RunContext, Step, int, Observation], Applied]
 
 
-def _put(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
+def _put(crew: RunContext, step: Step, seq: int, seen: Observation) -> Applied:
     place = crew.place(step, seq)
     node = crew.node(place.node)
     current, finding = apply.read_file(crew.world, place)
@@ -121,7 +125,7 @@ def _put(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
     return apply.put_file(crew.world, place, content, before=current, copy=str(crew.journal.folder / kept))
 
 
-def _restart(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
+def _restart(crew: RunContext, step: Step, seq: int, seen: Observation) -> Applied:
     place = crew.place(step, seq)
     in_zookeeper = step.role is NodeRole.BROKER and (
         phase_of(step) in _STARTS_IN_ZOOKEEPER or _is_in_zookeeper(seen, place.node)
@@ -132,7 +136,7 @@ def _restart(crew: Crew, step: Step, seq: int, seen: Observation) -> Applied:
         in_zookeeper=in_zookeeper,
         patience=crew.patience,
         waits=crew.waits,
-        starting=lambda: crew.journal.starting(seq, place.name, place.phase),
+        starting=lambda: _starting(crew, seq, place.name, place.phase),
     )
 
 
@@ -141,16 +145,21 @@ def _is_in_zookeeper(seen: Observation, broker: int) -> bool:
     return node is None or node.mode is not Mode.KRAFT
 
 
-def _stop(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
+def _stop(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.stop(crew.world, crew.place(step, seq), patience=crew.patience, waits=crew.waits)
 
 
-def _start(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
-    crew.journal.starting(seq, step.target, phase_of(step))
+def _starting(crew: RunContext, seq: int, target: str, phase: str) -> None:
+    """The process of a node is about to be started with the file of a phase, as a part of this intent's action."""
+    crew.journal.append("starting", {"of": seq, "target": target, "phase": phase})
+
+
+def _start(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
+    _starting(crew, seq, step.target, phase_of(step))
     return apply.start(crew.world, crew.place(step, seq))
 
 
-def _format(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
+def _format(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
     place = crew.place(step, seq)
     if crew.world.listens(place.node):
         return Applied(finding=_something_listens(step))
@@ -158,7 +167,7 @@ def _format(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.format_disk(crew.world, place, cluster_id=crew.cluster_id, release=crew.release, flags=flags)
 
 
-def _stop_controllers(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
+def _stop_controllers(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
     applied = apply.stop_controllers(crew.world, crew.controllers(seq), patience=crew.patience, waits=crew.waits)
     if applied.finding is not None or applied.asked:
         return applied
@@ -166,26 +175,26 @@ def _stop_controllers(crew: Crew, _step: Step, seq: int, _seen: Observation) -> 
     return Applied(finding=finding, evidence=applied.evidence)
 
 
-def _raise(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
+def _raise(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.raise_epoch(crew.world, crew.controllers(seq), patience=crew.patience)
 
 
-def _delete_controller(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
+def _delete_controller(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.delete_controller(crew.world, crew.controllers(seq), _keeper(crew), patience=crew.patience)
 
 
-def _delete_migration(crew: Crew, _step: Step, seq: int, _seen: Observation) -> Applied:
+def _delete_migration(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.delete_migration(crew.world, crew.controllers(seq), _keeper(crew), patience=crew.patience)
 
 
-def _keeper(crew: Crew) -> Callable[[Znode], str]:
+def _keeper(crew: RunContext) -> Callable[[Znode], str]:
     def keep(znode: Znode) -> str:
         return crew.journal.keep("znode", {"path": znode.path}, render_znode(znode).encode())
 
     return keep
 
 
-def _follows(crew: Crew, step: Step, _seq: int, _seen: Observation) -> Applied:
+def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> Applied:
     """Until the broker's own Metadata answer names the ZooKeeper controller, seen twice."""
     world, until, times = crew.world, Deadline.after(crew.patience.gate_ms, crew.world.clock), 0
     while True:
@@ -208,11 +217,11 @@ def _broker(id: int | None) -> str:
     return "no broker" if id is None else f"broker {id}"
 
 
-def _wait(_crew: Crew, _step: Step, _seq: int, _seen: Observation) -> Applied:
+def _wait(_crew: RunContext, _step: Step, _seq: int, _seen: Observation) -> Applied:
     return Applied()
 
 
-def _wipe(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
+def _wipe(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
     place = crew.place(step, seq)
     folder = metadata_dir(crew.node(place.node), crew, place)
     if isinstance(folder, Finding):
@@ -220,7 +229,7 @@ def _wipe(crew: Crew, step: Step, seq: int, _seen: Observation) -> Applied:
     return apply.wipe_disk(crew.world, place, metadata_dir=folder, cluster_id=crew.cluster_id)
 
 
-def metadata_dir(node: InventoryNode, crew: Crew, place: Place) -> str | Finding:
+def metadata_dir(node: InventoryNode, crew: RunContext, place: Place) -> str | Finding:
     """The directory with a controller's metadata log: by its file, else by the inventory."""
     from kafkactl.protocol.text.properties import parse_properties
 
@@ -275,7 +284,7 @@ SEEN_TWICE_ALREADY: Final = frozenset(
 look more is enough, and while there is no controller every second counts."""
 
 
-def words_of(step: Step) -> dict[str, Any]:
+def step_entry(step: Step) -> dict[str, Any]:
     """What the journal says of a step before it is taken."""
     return {"number": step.number, "phase": None if step.file is None else str(step.file), "gate": step.gate}
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kafkactl.errors import KafkactlError, RefusedError
 from kafkactl.findings import Finding, blocker
 from kafkactl.kafka_names import ZkMigrationState
-from kafkactl.migration.driver.journal import BACK, Memory
+from kafkactl.migration.driver.journal import BACK, JournalState
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State
@@ -57,7 +57,7 @@ def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
     )
 
 
-def disagreement(memory: Memory, observed: str, seen: Observation) -> Finding | None:
+def disagreement(memory: JournalState, observed: str, seen: Observation) -> Finding | None:
     """The journal and the cluster tell different stories, and no step that was on its way explains it."""
     remembered = memory.state
     if remembered is None or not memory.is_under_way or remembered == observed or {remembered, observed} <= _EARLY:
@@ -86,7 +86,7 @@ def _place(state: str) -> int | None:
         return None
 
 
-def _rows(memory: Memory, remembered: str, observed: str, seen: Observation) -> Iterator[dict[str, Any]]:
+def _rows(memory: JournalState, remembered: str, observed: str, seen: Observation) -> Iterator[dict[str, Any]]:
     yield {"what": "state", "journal": remembered, "observed": observed}
     pending = memory.pending
     if pending is not None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from kafkactl.change.clock import Deadline
+from kafkactl.change.progress import Event
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.findings import Finding, blocker
-from kafkactl.migration.driver.ports import Event
-from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.driver.stops import error_finding
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.liveness import others_alive, stops_a_living_node
@@ -26,7 +26,7 @@ AWAY: Final = frozenset(
 class StepWatch:
     """For one run; it remembers since when a node has been silent."""
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, crew: RunContext) -> None:
         self._crew = crew
         self._silent_until: Deadline | None = None
 

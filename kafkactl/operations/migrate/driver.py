@@ -78,7 +78,7 @@ def open_crew(
     try:
         flags = _format_flags(inventory, seen, journal)
         lock = world.lock(journal.path)
-        journal.note(_LOCK, {"held_by": lock.words})
+        journal.append(_LOCK, {"held_by": lock.words})
     except BaseException:
         journal.close()
         raise
@@ -160,7 +160,7 @@ def _format_flags(inventory: Inventory, seen: Observation, journal: MigrationJou
         text = str(known[-1].data["initial_controllers"])
     else:
         text = ",".join(f"{one.id}@{one.address}:{random_uuid()}" for one in controllers)
-        journal.note(_QUORUM, {"initial_controllers": text})
+        journal.append(_QUORUM, {"initial_controllers": text})
     return {one.id: ("--initial-controllers", text) for one in controllers}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
 from kafkactl.errors import InputError, RefusedError
-from kafkactl.migration.driver.journal import BACK, FORWARD, Memory
+from kafkactl.migration.driver.journal import BACK, FORWARD, JournalState
 
 CLUSTER = "qcW5mzVjTpOjVnxJ0WmYIg"
 IDENTITY = {"zookeeper": "zk:2181/kafka", "nodes": ["broker 1", "controller 3001"]}
@@ -20,13 +20,13 @@ def opened(path: Path, **changes) -> MigrationJournal:
 
 
 def story(journal: MigrationJournal) -> None:
-    journal.begin(FORWARD, IDENTITY, until="M4")
-    journal.state("M0", {})
+    journal.append("begin", {"goal": FORWARD, "migration": IDENTITY})
+    journal.append("state", {"state": "M0"})
     journal.keep("original", {"node": "broker 1"}, b"broker.id=1\n")
-    first = journal.intent("restart", "broker 1", {"phase": "migration"})
-    journal.done(first, {})
-    journal.state("M4", {})
-    journal.intent("restart", "broker 2", {"phase": "migration"})
+    first = journal.append("intent", {"action": "restart", "target": "broker 1", "phase": "migration"}).seq
+    journal.append("done", {"of": first})
+    journal.append("state", {"state": "M4"})
+    journal.append("intent", {"action": "restart", "target": "broker 2", "phase": "migration"})
 
 
 def test_what_is_remembered(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_cut_after_every_byte_it_remembers_what_is_whole(tmp_path: Path) -> None
     for size in range(0, len(whole), 7):
         path.write_bytes(whole[:size])
         with opened(path) as journal:
-            journal.begin(FORWARD, IDENTITY)
-            assert isinstance(journal.memory, Memory)
+            journal.append("begin", {"goal": FORWARD, "migration": IDENTITY})
+            assert isinstance(journal.memory, JournalState)
 
 
 def test_an_edited_line_is_told(tmp_path: Path) -> None:
@@ -80,19 +80,19 @@ def test_after_a_rollback_another_one_may_begin_with_files_of_its_own(tmp_path: 
     path = tmp_path / "j"
     with opened(path) as journal:
         story(journal)
-        journal.begin(BACK, IDENTITY)
+        journal.append("begin", {"goal": BACK, "migration": IDENTITY})
         assert journal.memory.originals and journal.memory.done == ()
-        journal.end("done")
+        journal.append("end", {"outcome": "done"})
         assert not journal.memory.is_under_way
     with opened(path, identity={"zookeeper": "other"}) as journal:
-        journal.begin(FORWARD, {"zookeeper": "other"})
+        journal.append("begin", {"goal": FORWARD, "migration": {"zookeeper": "other"}})
         assert journal.memory.originals == {}
         assert journal.memory.state is None
 
 
 def test_the_first_original_of_a_node_counts(tmp_path: Path) -> None:
     with opened(tmp_path / "j") as journal:
-        journal.begin(FORWARD, IDENTITY)
+        journal.append("begin", {"goal": FORWARD, "migration": IDENTITY})
         first = journal.keep("original", {"node": "broker 1"}, b"first")
         journal.keep("original", {"node": "broker 1"}, b"second")
         assert journal.memory.originals == {"broker 1": first}
@@ -118,5 +118,5 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
 
 def test_no_secret_gets_into_the_lines(tmp_path: Path) -> None:
     with opened(tmp_path / "j") as journal:
-        journal.failed(0, {"told": "ssl.key.password=hunter22 refused", "password": "hunter23"})
+        journal.append("failed", {"of": 0, "told": "ssl.key.password=hunter22 refused", "password": "hunter23"})
     assert b"hunter2" not in (tmp_path / "j").read_bytes()

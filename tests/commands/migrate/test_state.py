@@ -114,9 +114,9 @@ def test_people_see_both_sides_and_what_comes_next(migrate, tmp_path: Path) -> N
 
 def _journal(path: Path, state: str, *, goal: str = "run") -> None:
     with open_migration_journal(str(path), cluster_id=CLUSTER_ID, identity={"zookeeper": "zk", "nodes": []}) as journal:
-        journal.begin(goal, {"zookeeper": "zk", "nodes": []})
-        journal.state(state, {})
-        journal.intent("put-config", "broker 3", {})
+        journal.append("begin", {"goal": goal, "migration": {"zookeeper": "zk", "nodes": []}})
+        journal.append("state", {"state": state})
+        journal.append("intent", {"action": "put-config", "target": "broker 3"})
 
 
 def test_the_journal_stands_beside_what_was_observed(migrate, tmp_path: Path) -> None:

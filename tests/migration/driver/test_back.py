@@ -15,8 +15,9 @@ from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayBack, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.observed.observation import Mode
+from tests.fakes.interruption import killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster, broker_file
-from tests.fakes.migration_crew import at_phase, killed_at, open_crew
+from tests.fakes.migration_crew import at_phase, fused, open_crew
 from tests.fakes.migration_hooks import FakeWorld
 
 EVERY = [pytest.param(3, id="thinned"), pytest.param(1, id="all", marks=pytest.mark.campaign)]  # acts
@@ -56,16 +57,10 @@ def test_back_from_every_phase(phase: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("phase", PHASES)
 def test_killed_at_an_act_the_next_run_gets_there(phase: str, every: int, tmp_path: Path) -> None:
     """Before and after hooks, changes of a znode, and looks: thinned here, all of them in the campaign."""
-    start, acts = at_phase(phase), 0
-    while True:
-        acts += every
-        cluster = copy.deepcopy(start)
-        folder = tmp_path / str(acts)
-        if not killed_at(cluster, folder, acts, go_back):
-            break
-        result = go_back(FakeWorld(cluster), folder)
-        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (acts, result.findings)
-        assert_back(cluster)
+    start = at_phase(phase)
+    acts = killed_at_every_act(
+        tmp_path, lambda: copy.deepcopy(start), fused(go_back), assert_back, first=every, every=every
+    )
     assert acts > 20
 
 

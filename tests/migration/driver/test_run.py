@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,14 @@ from kafkactl.migration.driver.stops import moved_against, not_caught_up
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen, ReplicaSeen
 from kafkactl.migration.plan.step import Barrier
+from tests.fakes.interruption import killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import at_phase, killed_at, open_crew
+from tests.fakes.migration_crew import at_phase, fused, open_crew
 from tests.fakes.migration_hooks import ALL, FAIL, LATE, LIE, TWICE, FakeWorld
 from tests.fakes.migration_log import MIGRATION, POST_MIGRATION
 from tests.migration.driver.test_back import EVERY, assert_back
 
+JOURNALS = Path(__file__).parents[2] / "change/journals"  # written by the version before the engine
 KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42"})
 
 
@@ -94,17 +97,12 @@ def test_back_and_forward_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("then", ["resume", "rollback"])
 def test_killed_at_an_act_the_next_run_gets_there(then: str, every: int, tmp_path: Path) -> None:
     """Before and after hooks, changes of a znode, and looks: thinned here, all of them in the campaign."""
-    start, act = FakeCluster(), 1 if then == "resume" else min(2, every)
-    while True:
-        cluster, folder = copy.deepcopy(start), tmp_path / str(act)
-        if not killed_at(cluster, folder, act, forward):
-            break
-        go, check = (forward, assert_on_kraft) if then == "resume" else (back, assert_back)
-        result = go(FakeWorld(cluster), folder)
-        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
-        check(cluster)
-        act += every
-    assert act > 80
+    start, first = FakeCluster(), 1 if then == "resume" else min(2, every)
+    go, check = (forward, assert_on_kraft) if then == "resume" else (back, assert_back)
+    acts = killed_at_every_act(
+        tmp_path, lambda: copy.deepcopy(start), fused(forward), check, resume=fused(go), first=first, every=every
+    )
+    assert acts > 80
 
 
 @pytest.mark.slow
@@ -114,17 +112,33 @@ def test_killed_while_it_finalizes_the_next_run_ends_it(every: int, tmp_path: Pa
     def finalize(world: FakeWorld, folder: Path) -> RunResult:
         return forward(world, folder, goal=FINALIZE)
 
-    start, act = at_phase("M8"), 1
-    while True:
-        cluster, folder = copy.deepcopy(start), tmp_path / str(act)
-        if not killed_at(cluster, folder, act, finalize):
-            break
-        result = finalize(FakeWorld(cluster), folder)
-        assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
+    def check(cluster: FakeCluster) -> None:
         assert cluster.log.state == POST_MIGRATION and cluster.harm == []
         assert all(one.running and not one.has_flag for one in cluster.controllers)
-        act += every
-    assert act > 60
+
+    start = at_phase("M8")
+    assert killed_at_every_act(tmp_path, lambda: copy.deepcopy(start), fused(finalize), check, every=every) > 60
+
+
+@pytest.mark.parametrize(
+    ("sample", "phase", "go", "outcome"),
+    [
+        ("killed", "M4L", "forward", Outcome.DONE),
+        ("killed", "M4L", "back", Outcome.DONE),
+        ("failed-then-killed-twice", "M4", "forward", Outcome.DONE),
+        ("unknown", "M4", "back", Outcome.DONE),
+        ("rolled-back", "M0", "forward", Outcome.DONE),
+        ("failed-then-killed-twice", "M8", "forward", Outcome.REFUSED),  # which no step of it explains
+    ],
+)
+def test_a_journal_of_the_version_before_is_resumed(
+    sample: str, phase: str, go: str, outcome: Outcome, tmp_path: Path
+) -> None:
+    shutil.copy(JOURNALS / f"migration-{sample}.jsonl", tmp_path / "journal.jsonl")
+    cluster = at_phase(phase)
+    result = (forward if go == "forward" else back)(FakeWorld(cluster), tmp_path)
+    assert result.outcome is outcome, result.findings
+    assert cluster.harm == []
 
 
 # --- stopped ---

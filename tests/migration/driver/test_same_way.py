@@ -14,8 +14,9 @@ from kafkactl.migration.driver.routes import remembered_of
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.plan.rollback_memory import NOTHING, Remembered
 from kafkactl.migration.plan.step import Move, Step
+from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import at_phase, inventory_of, killed_at, open_crew
+from tests.fakes.migration_crew import at_phase, fused, inventory_of, open_crew
 from tests.fakes.migration_hooks import FakeWorld
 from tests.migration.driver.test_back import PHASES, go_back
 
@@ -71,17 +72,21 @@ def test_a_controller_that_nobody_sees_is_wiped_as_shown(phase: str, tmp_path: P
 @pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.campaign)])
 def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: str, tmp_path: Path) -> None:
     """With the journal that it left. A step that was carried out unseen may be looked at once more, or not."""
-    start, acts = at_phase(phase), 7
-    while True:
-        cluster, folder = copy.deepcopy(start), tmp_path / str(acts)
-        if not killed_at(cluster, folder, acts, go_back):
-            break
+
+    def resume(cluster: FakeCluster, folder: Path, _: Fuse) -> Outcome:
         crew = open_crew(FakeWorld(cluster), folder)
         with crew.journal, crew.lock:
             remembered = remembered_of(crew.journal.memory)
-        assert_same(shown(cluster, remembered), played(go_back(FakeWorld(cluster), folder)))
-        acts += stride
-    assert acts > 7 + 2 * stride
+        expected = shown(cluster, remembered)
+        result = go_back(FakeWorld(cluster), folder)
+        assert_same(expected, played(result))
+        return result.outcome
+
+    start = at_phase(phase)
+    acts = killed_at_every_act(
+        tmp_path, lambda: copy.deepcopy(start), fused(go_back), lambda _: None, resume=resume, first=7, every=stride
+    )
+    assert acts > 6 + 2 * stride
 
 
 def test_what_only_a_journal_knows() -> None:

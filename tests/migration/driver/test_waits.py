@@ -177,9 +177,9 @@ def test_a_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None
     cluster = at_phase("M3")
     crew = crew_of(FakeWorld(cluster), tmp_path, told)
     with crew.journal:
-        crew.journal.begin(FORWARD, identity_of(crew.inventory))
-        seq = crew.journal.intent("restart-node", "broker 2", {"phase": "migration"})
-        crew.journal.starting(seq, "broker 2", "migration")
+        crew.journal.append("begin", {"goal": FORWARD, "migration": identity_of(crew.inventory)})
+        seq = crew.journal.append("intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}).seq
+        crew.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
     assert cluster.stop(2)
     cluster.nodes[2].file = (cluster.nodes[2].file or "") + FLAG + QUORUM
     result = forward(crew_of(FakeWorld(cluster), tmp_path, told), "M4")
@@ -192,9 +192,9 @@ def test_a_start_for_another_phase_is_no_boot(tmp_path: Path) -> None:
     cluster = at_phase("M6")
     crew = crew_of(FakeWorld(cluster), tmp_path, told)
     with crew.journal:
-        crew.journal.begin(FORWARD, identity_of(crew.inventory))
-        seq = crew.journal.intent("restart-node", "broker 2", {"phase": "migration"})
-        crew.journal.starting(seq, "broker 2", "migration")
+        crew.journal.append("begin", {"goal": FORWARD, "migration": identity_of(crew.inventory)})
+        seq = crew.journal.append("intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}).seq
+        crew.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
     assert forward(crew_of(FakeWorld(cluster), tmp_path, told), "M7").outcome is Outcome.DONE
     assert not any("is booting" in one.text for one in told)
 
