@@ -48,8 +48,9 @@ def predict_copy(
     of an observation.
 
     `release` is that of the controllers (default: what the observation says, else the last with ZooKeeper), `config`
-    the file of a node with the settings of a ZooKeeper client, `static` those of a controller's file. `engine` is `local` or `spark`. Raises InputError, and UnreachableError for a
-    ZooKeeper that does not answer within `timeout_ms`.
+    the file of a node with the settings of a ZooKeeper client, `static` the settings of a controller's file. `engine`
+    is `local` or `spark`. Raises InputError, and UnreachableError for a ZooKeeper that does not answer within
+    `timeout_ms`.
     """
     named = None if release is None else find_release(release)
     read = read_copy_source(source, chroot=chroot, config=config, timeout_ms=timeout_ms)

@@ -63,7 +63,8 @@ class JournalState(JournalFold):
 
     def begins(self, data: Mapping[str, Any]) -> None:
         """A change for another goal has voter sets of its own."""
-        if self.ended or value_of(data, "goal", dict) != self.goal:
+        goal = value_of(data, "goal", dict)
+        if self.ended or goal != self.goal:
             self.planned_voter_sets = ()
 
     def intends(self, data: Mapping[str, Any]) -> None:
@@ -72,8 +73,9 @@ class JournalState(JournalFold):
 
     def settles(self, flight: InFlight, entry: Entry) -> None:
         """One set further where the step was done."""
+        step = quorum_in_flight(flight).step
         if entry.entry == DONE:
-            self.planned_voter_sets = onwards(self.planned_voter_sets, _step(flight.data))
+            self.planned_voter_sets = onwards(self.planned_voter_sets, step)
 
 
 def remembered(entries: Iterable[Entry]) -> JournalState:
