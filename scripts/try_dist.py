@@ -23,6 +23,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 LOCKED: Final = ROOT / "requirements" / "kafkactl.txt"
 # ZooKeeper's tree and the metadata log of a real cluster.
 CAPTURED: Final = ROOT / "tests" / "golden" / "migrations" / "3.9.2"
+EMPTY_LOG: Final = "remote/__remote_log_metadata-0/00000000000000000000.log"
 LOG: Final = "log/00000000000000000000.log"
 CONFIG: Final = """\
 process.roles=controller
@@ -45,6 +46,7 @@ TRIED: Final = (
     (f"log image {LOG} -o json", 0, "image"),
     (f"dryrun replay {LOG} -o json", 0, "verdict"),
     ("migrate status --observation observation -o json", 0, "state"),
+    ("tiered segments remote -o json", 6, "segments"),
     ("config set local --bootstrap-server 127.0.0.1:9092 -o json", 0, "kind"),
     ("config view -o json", 0, "contexts"),
 )
@@ -82,6 +84,8 @@ def try_wheel(wheel: Path, folder: Path, *, installed_dependencies: bool = False
     (folder / "controller.properties").write_text(CONFIG.format(disk=folder / "disk"), encoding="utf-8")
     shutil.copytree(CAPTURED, folder / "observation")
     (folder / LOG).parent.mkdir()
+    (folder / EMPTY_LOG).parent.mkdir(parents=True)
+    (folder / EMPTY_LOG).touch()
     (folder / LOG).write_bytes(gzip.decompress((CAPTURED / "metadata.log.gz").read_bytes()))
     program = python.with_name("kafkactl")
     for words, code, field in TRIED:

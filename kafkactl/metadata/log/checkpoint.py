@@ -26,9 +26,9 @@ from kafkactl.protocol.record_batch import (
     Record,
     decode_records,
     encode_batch,
-    record_size,
     verify_crc,
 )
+from kafkactl.protocol.record_size import record_size
 from kafkactl.schema.definitions import message
 
 MAX_BATCH_BYTES = 8 * 1024 * 1024  # raft/.../KafkaRaftClient.java, MAX_BATCH_SIZE_BYTES

@@ -24,7 +24,8 @@ from kafkactl.migration.zktree.settings import is_password_config
 from kafkactl.migration.zktree.values import KafkaTree
 from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.primitives import base128
-from kafkactl.protocol.record_batch import HEADER_BYTES, record_size
+from kafkactl.protocol.record_batch import HEADER_BYTES
+from kafkactl.protocol.record_size import record_size
 from kafkactl.schema.definitions import message
 from kafkactl.values import Uuid
 

@@ -18,7 +18,8 @@ from kafkactl.metadata.log.checkpoint import (
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.log.voters import Voter, voters_data, voters_of
 from kafkactl.protocol.control_records import ControlType, encode_control_record
-from kafkactl.protocol.record_batch import encode_batch, record_size
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.protocol.record_size import record_size
 from kafkactl.schema.definitions import message
 from kafkactl.values import Endpoint, Uuid
 from tests.metadata.goldens import BATCH_FILES, CHECKPOINTS, at_time, golden, rewritten

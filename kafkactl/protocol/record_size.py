@@ -1,0 +1,17 @@
+"""How many bytes a record takes in a batch, without writing it."""
+
+from __future__ import annotations
+
+
+def record_size(offset_delta: int, key: bytes | None, value: bytes | None) -> int:
+    """How many bytes a record without headers takes in a batch, its length included."""
+    content = 3 + _base128_size(offset_delta << 1) + _nullable_size(key) + _nullable_size(value)
+    return _base128_size(content << 1) + content
+
+
+def _base128_size(value: int) -> int:
+    return 1 if value < 0x80 else (value.bit_length() + 6) // 7
+
+
+def _nullable_size(content: bytes | None) -> int:
+    return 1 if content is None else _base128_size(len(content) << 1) + len(content)
