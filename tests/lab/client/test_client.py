@@ -31,6 +31,9 @@ EVERY = [
     pytest.param(version, marks=() if version in ("3.9.2", "4.4.0") else pytest.mark.campaign)
     for version in releases.VERSIONS
 ]
+NEWEST = [
+    pytest.param(version, marks=() if version == "4.4.0" else pytest.mark.campaign) for version in releases.VERSIONS
+]
 # In whose answer to the first ApiVersions request the newest version is named (KIP-511); 4 came with 3.9.
 ASKED_ONCE_SINCE = (3, 9)
 CONTROLLERS_HIDE_LEVELS = {"3.3"}  # their answer has no finalized features, and -1 as their epoch
@@ -91,7 +94,7 @@ def test_brokers_and_controllers_of_every_release_describe_themselves(
             assert answer.body["Topics"][0]["Partitions"][0]["LeaderId"] == 1
 
 
-@pytest.mark.parametrize("release", EVERY)
+@pytest.mark.parametrize("release", NEWEST)
 def test_the_active_controller_is_found_from_its_follower(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort, release: str
 ) -> None:

@@ -114,7 +114,7 @@ def test_who_decides_is_as_the_table_says(
     assert (read | {"min.insync.replicas"}) <= found
 
 
-@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+@pytest.mark.parametrize("release", ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.campaign)])
 def test_defaults_of_the_table_are_kafkas(cluster_of: ClusterOf, release: str) -> None:
     cluster = cluster_of(release, controllers=1, brokers=2)
     rows = {row.key: row for row in node_settings() if not row.unseen}

@@ -53,6 +53,7 @@ def test_nodes_of_another_release_take_part(release: str, new_cluster: ClusterOf
     cluster.wait_complete()
 
 
+@pytest.mark.campaign
 def test_clusters_are_shared_by_shape_and_found_whole(
     lab_pool: object, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_node_starts_answers_pauses_and_stops(
         assert (node.alive, node.ready()) == (False, False)
 
 
+@pytest.mark.campaign
 def test_a_killed_node_comes_back_on_its_ports_with_a_log_of_its_own(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort
 ) -> None:

@@ -156,7 +156,6 @@ KINDS: dict[str, tuple[Callable[..., None], Sequence[str]]] = {
 }
 SAMPLE = (
     ("static", "3.6.2"),
-    ("static", "3.8.1"),
     ("standalone", "3.9.2"),
     ("static", "4.4.0"),
     ("initial-controllers", "4.4.0"),
