@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.run import Common
+    from kafkactl.dryrun.answer import Source
+    from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun import ScenarioContext, Verdict
     from kafkactl.operations.dryrun_clusters import Cluster
@@ -171,7 +173,7 @@ def _opened(opened: Opened, events: Sequence[Event], at: int | None) -> Opened |
     return opened._replace(context=context, frame={**opened.frame, "after": after})
 
 
-def _source(chosen: Chosen, loaded: Any) -> dict[str, Any]:
+def _source(chosen: Chosen, loaded: Loaded) -> Source:
     cluster = chosen.cluster
     return {
         "paths": list(cluster.paths),

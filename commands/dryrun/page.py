@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.report.model import TONES
 
+if TYPE_CHECKING:
+    from kafkactl.operations.dryrun import Answer, ChangeDict, Effects
+
 _SHOWN = 15
 
 
-def show_prediction(page: Page, answer: Mapping[str, Any]) -> None:
+def show_prediction(page: Page, payload: Mapping[str, Any]) -> None:
     """Draw `dryrun.prediction`."""
     from kafkactl.report.build import title_of
 
+    answer = cast("Answer", payload)
     effects, verdict = answer["effects"], answer["verdict"]
-    page.heading(f"{title_of(answer)}: {verdict}", TONES[verdict])
+    page.heading(f"{title_of(payload)}: {verdict}", TONES[verdict])
     page.fields(_facts(answer, effects))
     page.findings(answer["findings"])
     for show in (_changes, _steps, _worst, _results, _features, _differences, _counts, _sizes):
@@ -25,7 +29,7 @@ def show_prediction(page: Page, answer: Mapping[str, Any]) -> None:
         page.line(Word(f"assumed: {text}", "dim"))
 
 
-def _facts(answer: Mapping[str, Any], effects: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
     source, partitions, appended = answer["source"], effects["partitions"], effects["records_appended"]
     paths = ", ".join(source["paths"])
     where = f"offset {source['last_offset']} of {paths}"
@@ -34,7 +38,7 @@ def _facts(answer: Mapping[str, Any], effects: Mapping[str, Any]) -> list[tuple[
     if effects["batches"] is not None:
         holds = ", ".join(
             f"{count} {name.replace('_', ' ')}"
-            for name, count in effects["state"].items()
+            for name, count in (effects["state"] or {}).items()
             if count and name != "znodes"
         )
         rows = [("ZooKeeper", f"{source['records']} znodes of {paths}"), ("holds", holds)]
@@ -49,9 +53,9 @@ def _facts(answer: Mapping[str, Any], effects: Mapping[str, Any]) -> list[tuple[
     if appended is not None:
         types = ", ".join(f"{count} {name}" for name, count in appended["by_type"].items())
         rows.append(("records appended", f"{appended['count']}, {appended['bytes']} bytes ({types or 'none'})"))
-    for name in ("majority", "tolerates"):
-        if effects[name] is not None:
-            rows.append((name, f"{effects[name]['before']} before, {effects[name]['after']} after"))
+    for name, number in (("majority", effects["majority"]), ("tolerates", effects["tolerates"])):
+        if number is not None:
+            rows.append((name, f"{number['before']} before, {number['after']} after"))
     if effects["server_error"] is not None:
         error = effects["server_error"]
         rows.append(("Kafka answers", f"{error['code']} {error['name']}: {error['message']}"))
@@ -60,7 +64,7 @@ def _facts(answer: Mapping[str, Any], effects: Mapping[str, Any]) -> list[tuple[
     return rows
 
 
-def _changes(page: Page, effects: Mapping[str, Any]) -> None:
+def _changes(page: Page, effects: Effects) -> None:
     rows = [
         (
             f"{one['topic']}-{one['partition']}",
@@ -78,7 +82,7 @@ def _changes(page: Page, effects: Mapping[str, Any]) -> None:
             page.line(Word(f"and {more} more (the first 1,000 with -o json)", "dim"))
 
 
-def _leaders(one: Mapping[str, Any]) -> Word:
+def _leaders(one: ChangeDict) -> Word:
     before, after = (_leader(one[name]) for name in ("leader_before", "leader_after"))
     if one["leader_after"] < 0:
         return Word(f"{before} → {after}", "bad")
@@ -94,24 +98,25 @@ def _ids(ids: Sequence[int]) -> str:
     return ",".join(str(one) for one in ids) or "-"
 
 
-def _steps(page: Page, effects: Mapping[str, Any]) -> None:
+def _steps(page: Page, effects: Effects) -> None:
     if effects["order"] is None:
         return
     rows = [
         (
-            one["number"],
-            one["broker"],
-            Word(one["verdict"], TONES[one["verdict"]]),
-            one["partitions"]["leader_changes"],
-            one["partitions"]["offline"],
-            one["partitions"]["under_min_isr"],
+            step["number"],
+            step["broker"],
+            Word(verdict, TONES[verdict]),
+            partitions["leader_changes"],
+            partitions["offline"],
+            partitions["under_min_isr"],
         )
-        for one in effects["steps"]
+        for step in effects["steps"]
+        if (verdict := step["verdict"]) is not None and (partitions := step["partitions"]) is not None
     ]
     page.table(("step", "broker", "while it is down", "leaders move", "no leader", "under min ISR"), rows)
 
 
-def _worst(page: Page, effects: Mapping[str, Any]) -> None:
+def _worst(page: Page, effects: Effects) -> None:
     if effects["worst"] is not None:
         rows = [
             (_ids(one["brokers"]), one["offline"], one["under_min_isr"], one["leader_changes"])
@@ -121,14 +126,14 @@ def _worst(page: Page, effects: Mapping[str, Any]) -> None:
         page.table(("brokers lost", "lose their leader", "fall under min ISR", "change their leader"), rows)
 
 
-def _results(page: Page, effects: Mapping[str, Any]) -> None:
+def _results(page: Page, effects: Effects) -> None:
     failed = [one for one in effects["results"] if one["error_code"]]
     if failed:
         rows = [(one["topic"], one["partition"], f"{one['error_code']} {one['error_name']}") for one in failed[:_SHOWN]]
         page.table(("topic", "partition", "Kafka answers"), rows)
 
 
-def _features(page: Page, effects: Mapping[str, Any]) -> None:
+def _features(page: Page, effects: Effects) -> None:
     rows = [
         (one["name"], one["from"], one["to"], one["kind"], one["verdict"], "yes" if one["reversible"] else "no")
         for one in effects["features"]
@@ -142,7 +147,7 @@ def _features(page: Page, effects: Mapping[str, Any]) -> None:
             page.line(Word(f"Kafka answers {one['server_error']['code']}: {one['server_error']['message']}", "bad"))
 
 
-def _differences(page: Page, effects: Mapping[str, Any]) -> None:
+def _differences(page: Page, effects: Effects) -> None:
     rows = [
         (one["from_offset"], one["part"], one["key"], one["change"]) for one in (effects["differences"] or [])[:_SHOWN]
     ]
@@ -150,16 +155,16 @@ def _differences(page: Page, effects: Mapping[str, Any]) -> None:
         page.table(("start at", "part", "what", "is"), rows)
 
 
-def _counts(page: Page, effects: Mapping[str, Any]) -> None:
+def _counts(page: Page, effects: Effects) -> None:
     if effects["counts"] is not None:
         page.table(("record", "count"), list(effects["counts"].items()))
-        page.table(("state", "count"), list(effects["state"].items()))
+        page.table(("state", "count"), list((effects["state"] or {}).items()))
 
 
-def _sizes(page: Page, effects: Mapping[str, Any]) -> None:
-    if effects["controller_load"] is None:
-        return
+def _sizes(page: Page, effects: Effects) -> None:
     log, snapshot, load = effects["log"], effects["snapshot"], effects["controller_load"]
+    if log is None or snapshot is None or load is None:
+        return
     page.fields(
         [
             ("log now", f"{log['bytes']} bytes, {log['records']} records"),

@@ -181,12 +181,9 @@ def _observed(common: Common, added: frozenset[int]) -> Observed:
 
 def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, Any]:
     """The answer of one scenario."""
-    from kafkactl.operations.dryrun_outputs import appended_records
+    from kafkactl.operations.dryrun_outputs import answer_of
 
-    payload = {**opened.frame, **found.to_dict()}
-    if common.records and payload["effects"]["records_appended"] is not None:
-        payload["effects"]["records_appended"]["records"] = list(appended_records(found, opened.context.facts))
-    return payload
+    return {**opened.frame, **answer_of(found, with_records=common.records, facts=opened.context.facts)}
 
 
 def engine_of(common: Common) -> str:

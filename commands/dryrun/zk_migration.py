@@ -37,7 +37,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     controllers' files in the observation. Nothing is written.
     """
     from kafkactl.operations.dryrun_copy import predict_copy
-    from kafkactl.operations.dryrun_outputs import appended_records, check_details, check_html
+    from kafkactl.operations.dryrun_outputs import answer_of, check_details, check_html
 
     if len(common.sources) > 1:
         raise click.UsageError("Give one SOURCE: a ZooKeeper, or a saved tree.")
@@ -60,11 +60,9 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
         "engine": engine,
         "source": copy.source,
         "after": [],
-        **copy.found.to_dict(),
+        **answer_of(copy.found, with_records=common.records),
         "details": _write_details(common, copy),
     }
-    if common.records:
-        payload["effects"]["records_appended"]["records"] = list(appended_records(copy.found))
     if common.html:
         _write_page(common.html, payload, copy)
     emit("dryrun.prediction", payload, render=show_prediction, exit_code=copy.found.verdict.exit_code)

@@ -1,4 +1,4 @@
-"""A prediction as a value: a verdict, what there is to say, and what would change (cli.md 6)."""
+"""A prediction as a value: a verdict, what there is to say, and what would change."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
+from kafkactl.dryrun.answer import (
+    ChangeDict,
+    CountsDict,
+    Effects,
+    OutcomeDict,
+    PredictionDict,
+    ServerErrorDict,
+    Step,
+)
 from kafkactl.dryrun.controller.appended import Appended, Operation, measured
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.findings import Finding
@@ -74,8 +83,8 @@ class Counts:
     under_min_isr: int
     at_min_isr: int
 
-    def to_dict(self) -> dict[str, int]:
-        """As in `effects.partitions` (cli.md 6)."""
+    def to_dict(self) -> CountsDict:
+        """As in `effects.partitions`."""
         return {
             "total": self.total,
             "leader_changes": self.leader_changes,
@@ -94,8 +103,8 @@ class Outcome:
     elr: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `effects.changes[].alternatives` (cli.md 6)."""
+    def to_dict(self) -> OutcomeDict:
+        """As in `effects.changes[].alternatives`."""
         return {
             "leader": self.leader,
             "isr": list(self.isr),
@@ -161,8 +170,8 @@ class Change:
             self.partition,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `effects.changes` (cli.md 6)."""
+    def to_dict(self) -> ChangeDict:
+        """As in `effects.changes`."""
         return {
             "topic": self.topic,
             "partition": self.partition,
@@ -187,8 +196,8 @@ class ServerError:
     code: int
     message: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `effects.server_error` (cli.md 6)."""
+    def to_dict(self) -> ServerErrorDict:
+        """As in `effects.server_error`."""
         return {"code": self.code, "name": error_code(self.code).name, "message": self.message}
 
 
@@ -197,7 +206,7 @@ class Prediction:
     """What a scenario comes to on an image.
 
     `operations` are what the controller would write, in order; `effects` what a scenario has beside partitions,
-    changes and records, in the names of cli.md 6. `counts` and `appended` are None where a scenario is not about them.
+    changes and records. `counts` and `appended` are None where a scenario is not about them.
     """
 
     scenario: str
@@ -208,7 +217,7 @@ class Prediction:
     counts: Counts | None = None
     changes: tuple[Change, ...] = ()
     operations: tuple[Operation, ...] | None = None
-    effects: Mapping[str, Any] = field(default_factory=dict)
+    effects: Effects = field(default_factory=Effects)
     assumptions: tuple[str, ...] = ()
 
     @property
@@ -216,8 +225,8 @@ class Prediction:
         """How much would be appended to the log."""
         return None if self.operations is None else measured(self.operations, self.facts.rules)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The part of `dryrun.prediction` that does not depend on where the log came from (cli.md 6)."""
+    def to_dict(self) -> PredictionDict:
+        """The part of `dryrun.prediction` that does not depend on where the log came from."""
         appended = self.appended
         return {
             "scenario": self.scenario,
@@ -238,7 +247,7 @@ class Prediction:
         }
 
 
-_NO_EFFECTS: Final[Mapping[str, Any]] = {
+_NO_EFFECTS: Final[Effects] = {
     "majority": None,
     "tolerates": None,
     "features": [],
@@ -262,7 +271,7 @@ _NO_EFFECTS: Final[Mapping[str, Any]] = {
     "batches": None,
     "seconds": None,
 }
-_NO_STEP: Final[Mapping[str, Any]] = {
+_NO_STEP: Final[Step] = {
     "number": None,
     "broker": None,
     "verdict": None,

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.dryrun.answer import Answer, ChangeDict, Effects
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.local import Loaded
 from kafkactl.dryrun.fields import Form, fields_of
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from kafkactl.features.catalog.releases import Release
 
 __all__ = [
+    "Answer",
+    "ChangeDict",
     "Document",
+    "Effects",
     "Form",
     "Needs",
     "Observed",

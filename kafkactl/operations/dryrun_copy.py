@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from kafkactl.dryrun.answer import Source
 from kafkactl.dryrun.controller.appended import Operation
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.local import Loaded
@@ -29,7 +30,7 @@ class PredictedCopy(NamedTuple):
     """The prediction, what was read for it as in `source` of the answer, and the cluster after the copy."""
 
     found: Prediction
-    source: Mapping[str, Any]
+    source: Source
     image: Image
 
 
@@ -140,7 +141,7 @@ def _assumptions_of(forecast: CopyForecast, release: Release, *, knows_secrets: 
     return texts
 
 
-def _source_of(source: CopySource, forecast: CopyForecast) -> dict[str, Any]:
+def _source_of(source: CopySource, forecast: CopyForecast) -> Source:
     """A tree has no offsets; `records` is how many znodes were read."""
     return {
         "paths": [source.name],

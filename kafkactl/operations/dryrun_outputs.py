@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.dryrun.answer import PredictionDict
 from kafkactl.dryrun.play import find_scenario
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
@@ -54,7 +55,7 @@ def detail_tables(found: Prediction, context: ScenarioContext, within: str = "")
 
     if found.scenario == "replay":
         loaded = context.loaded
-        tables = state_tables(loaded.image, loaded.counts, found.effects["image_sha256"])
+        tables = state_tables(loaded.image, loaded.counts, found.effects.get("image_sha256") or "")
     else:
         tables = iter((changes_table(found.changes), records_table(found, context.facts)))
     for table in tables:
@@ -66,6 +67,15 @@ def records_table(found: Prediction, facts: Facts | None = None) -> Table:
     from kafkactl.dryrun import detail_tables as tables
 
     return tables.records_table(appended_records(found, facts))
+
+
+def answer_of(found: Prediction, *, with_records: bool, facts: Facts | None = None) -> PredictionDict:
+    """The answer of a prediction, with the records that would be appended where they are asked for."""
+    answer = found.to_dict()
+    appended = answer["effects"]["records_appended"]
+    if with_records and appended is not None:
+        appended["records"] = list(appended_records(found, facts))
+    return answer
 
 
 def appended_records(found: Prediction, facts: Facts | None = None) -> Iterator[dict[str, Any]]:

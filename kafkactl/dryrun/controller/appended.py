@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from kafkactl.dryrun.answer import AppendedDict
 from kafkactl.dryrun.controller.election import PartitionChange, change_data
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.frozen import frozen
@@ -82,8 +83,8 @@ class Appended:
     bytes: int
     by_type: Mapping[str, int]
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `effects.records_appended` (cli.md 6)."""
+    def to_dict(self) -> AppendedDict:
+        """As in `effects.records_appended`."""
         return {"count": self.count, "bytes": self.bytes, "by_type": dict(self.by_type), "records": None}
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final
 
+from kafkactl.dryrun.answer import Effects
 from kafkactl.dryrun.brokers.combined import with_quorum, worst_for_quorum
 from kafkactl.dryrun.brokers.loss import ends_of
 from kafkactl.dryrun.brokers.worst import worst_losses
@@ -178,9 +179,9 @@ def _worst(context: ScenarioContext, size: int) -> Prediction:
     losses, count = worst_losses(image, facts, size)
     # More than six brokers are lost in too many orders to be listed; the harm was found in all of them.
     found = broker_loss(image, facts, losses[0].brokers, in_order=size > MOST_TOGETHER)
-    effects = {"worst": [loss.to_dict() for loss in losses], "sets": count}
+    effects: Effects = {**found.effects, "worst": [loss.to_dict() for loss in losses], "sets": count}
     findings = tuple(_of_worst(losses[0].brokers, finding) for finding in found.findings)
-    found = replace(found, input={"worst": size}, findings=findings, effects={**found.effects, **effects})
+    found = replace(found, input={"worst": size}, findings=findings, effects=effects)
     live = [broker.id for broker in image.brokers.values() if not broker.fenced]
     fatal = worst_for_quorum(context.voters, live, size)
     return with_quorum(found, context.voters, [fatal or losses[0].brokers], is_played=not fatal)

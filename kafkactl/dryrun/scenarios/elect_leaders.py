@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
+from kafkactl.dryrun.answer import Result
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.election import Election, Target
@@ -36,7 +37,7 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
     """
     controller = ActiveController(image, facts)
     operation: list[Any] = []
-    results: list[dict[str, Any]] = []
+    results: list[Result] = []
     for topic, number, key in _asked(image, wanted):
         code, items = (UNKNOWN_PARTITION, []) if key is None else _elect(controller, key, election)
         operation += items

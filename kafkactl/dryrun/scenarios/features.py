@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
+from kafkactl.dryrun.answer import Feature, ServerErrorDict, Step
 from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.feature_state import state_of
@@ -75,7 +76,7 @@ def feature_levels(
         operations=tuple(_operations(image, facts, taken)),
         effects={
             "features": [_feature(state, plan, name, accepted) for name in request.levels],
-            "steps": [step.to_dict() for step in plan.steps],
+            "steps": [cast(Step, step.to_dict()) for step in plan.steps],
         },
         assumptions=(
             "nodes that are not named as down answer as their registrations say, controllers without one as their "
@@ -120,7 +121,7 @@ def _verdict(plan: FeaturePlan, accepted: Mapping[str, bool | None]) -> Verdict:
     return Verdict.DEGRADED if warned or False in accepted.values() else Verdict.OK
 
 
-def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mapping[str, bool | None]) -> dict[str, Any]:
+def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mapping[str, bool | None]) -> Feature:
     change = next(one for one in plan.changes if one.name == name)
     error = _server_error(state, plan.request, accepted) if accepted[name] is False else None
     verdict = {True: Verdict.OK, False: Verdict.REFUSED, None: Verdict.UNKNOWN}[accepted[name]]
@@ -140,7 +141,7 @@ def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mappin
 
 def _server_error(
     state: FeatureState, request: FeatureRequest, accepted: Mapping[str, bool | None]
-) -> dict[str, Any] | None:
+) -> ServerErrorDict | None:
     """The error of the first feature that is refused; 4.x tells it for all."""
     rules = update_rules(rules_release(state))
     whole = rules.results == "whole"

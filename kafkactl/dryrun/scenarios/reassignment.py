@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
+from kafkactl.dryrun.answer import Result, Step
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.election import Election, Target, without
@@ -87,7 +88,7 @@ def _move(one: Any) -> Move:
 def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Prediction:
     """What a plan does: the records at once, and those at its end, or why it never ends."""
     controller = ActiveController(image, facts)
-    results: list[dict[str, Any]] = []
+    results: list[Result] = []
     items: list[Any] = []
     started: list[Key] = []
     probe = ActiveController(image, facts)  # of what no longer fits into the request
@@ -268,7 +269,7 @@ def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Findi
         )
 
 
-def _refused(results: Sequence[dict[str, Any]]) -> Iterator[Finding]:
+def _refused(results: Sequence[Result]) -> Iterator[Finding]:
     for one in results:
         if one["error_code"] not in (NONE, UNKNOWN_SERVER_ERROR):
             yield blocker(
@@ -301,14 +302,14 @@ def _too_many(records: int, *, is_atomic: bool) -> Iterator[Finding]:
         )
 
 
-def _verdict(results: Sequence[dict[str, Any]], stuck: Sequence[Key], changed: Verdict, *, fits: bool) -> Verdict:
+def _verdict(results: Sequence[Result], stuck: Sequence[Key], changed: Verdict, *, fits: bool) -> Verdict:
     if all(one["error_code"] != NONE for one in results) or not fits:
         return Verdict.REFUSED
     is_whole = not stuck and all(one["error_code"] == NONE for one in results)
     return changed if is_whole else heaviest([changed, Verdict.DEGRADED])
 
 
-def _state(controller: ActiveController, key: Key, stuck: Sequence[Key]) -> dict[str, Any]:
+def _state(controller: ActiveController, key: Key, stuck: Sequence[Key]) -> Step:
     partition = controller.partition(key)
     return {
         "topic": controller.image.topics[key[0]].name,

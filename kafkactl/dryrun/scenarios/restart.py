@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kafkactl.dryrun.answer import DifferenceDict
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.loader import Started
 from kafkactl.dryrun.fields import input_from
@@ -37,7 +38,7 @@ def restart(
     is_known = node is None or node in image.brokers or node in image.controllers or node in voters
     by_start = {one.from_offset: (one, diff(image, one.image)) for one in found}
     differences = [
-        {"from_offset": offset, **_shown(one)} for offset, (_, told) in sorted(by_start.items()) for one in told[:SHOWN]
+        _shown(difference, offset) for offset, (_, told) in sorted(by_start.items()) for difference in told[:SHOWN]
     ]
     return Prediction(
         scenario=NAME,
@@ -65,9 +66,15 @@ def _stranger(node: int | None) -> Finding:
     )
 
 
-def _shown(one: Difference) -> dict[str, Any]:
+def _shown(one: Difference, offset: int) -> DifferenceDict:
     """Which thing and how; not its content, which may be a secret."""
-    return {"part": one.part, "key": redacted_key(one.part, one.key), "change": one.change.value, "record": one.record}
+    return {
+        "from_offset": offset,
+        "part": one.part,
+        "key": redacted_key(one.part, one.key),
+        "change": one.change.value,
+        "record": one.record,
+    }
 
 
 def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
+from kafkactl.dryrun.answer import Step
 from kafkactl.dryrun.brokers.combined import with_quorum
 from kafkactl.dryrun.brokers.shapes import ShapedController, Spread
 from kafkactl.dryrun.brokers.worst import losses_of_one
@@ -31,7 +32,7 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
     brokers = checked(image, facts, order if order is not None else sorted(image.brokers))
     chosen = list(brokers) if order is not None else safest_order(image, facts)
     controller = ShapedController(image, facts)
-    steps: list[dict[str, Any]] = []
+    steps: list[Step] = []
     findings: dict[str, Finding] = {}
     verdicts: list[Verdict] = []
     for number, broker_id in enumerate(chosen, start=1):
@@ -65,7 +66,7 @@ def safest_order(image: Image, facts: Facts) -> list[int]:
     return [*down, *sorted(losses, key=lambda one: (losses[one].sort_key, one))]
 
 
-def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[dict[str, Any], Verdict, list[Finding]]:
+def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[Step, Verdict, list[Finding]]:
     """Down and up again; the partitions are compared between before and down."""
     controller.mark()
     written = controller.written
@@ -78,7 +79,7 @@ def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[di
         lose(controller, broker_id, LossMode.CONTROLLED)
     down = Spread(controller, since_mark=True)
     verdict = heaviest([hangs, verdict_of(down.changes)])
-    step = {
+    step: Step = {
         "number": number,
         "broker": broker_id,
         "verdict": verdict.value,
@@ -136,7 +137,7 @@ def play(context: ScenarioContext, asked: Input) -> Prediction:
     """The restart of the brokers, with what each step means for a quorum that has them as voters."""
     order = None if isinstance(asked.order, str) else asked.order
     found = rolling_restart(context.image, context.facts, order)
-    return with_quorum(found, context.voters, [(broker_id,) for broker_id in found.effects["order"]])
+    return with_quorum(found, context.voters, [(broker_id,) for broker_id in found.effects.get("order") or ()])
 
 
 SCENARIO: Final = Scenario(

@@ -1,0 +1,260 @@
+"""The shape of an answer of the dry run, from the scenario that fills it to the page that shows it.
+
+What is a value of its own elsewhere (`Change`, `Counts`, `Loss`, `ServerError`) stands here as its `to_dict()`. The
+published schema is made from commands/models/dryrun.py; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class CountsDict(TypedDict):
+    """As `prediction.Counts`."""
+
+    total: int
+    leader_changes: int
+    offline: int
+    under_min_isr: int
+    at_min_isr: int
+
+
+class OutcomeDict(TypedDict):
+    """As `prediction.Outcome`."""
+
+    leader: int
+    isr: list[int]
+    elr: list[int]
+    last_known_elr: list[int]
+
+
+class ChangeDict(TypedDict):
+    """As `prediction.Change`."""
+
+    topic: str
+    partition: int
+    leader_before: int
+    leader_after: int
+    isr_before: list[int]
+    isr_after: list[int]
+    elr_after: list[int]
+    last_known_elr_after: list[int]
+    leader_epoch_after: int
+    recovering_after: bool
+    replicas_after: list[int]
+    certain: bool
+    alternatives: list[OutcomeDict]
+
+
+class AppendedDict(TypedDict):
+    """What would be appended to the log; `records` only where they were asked for."""
+
+    count: int
+    bytes: int
+    by_type: dict[str, int]
+    records: list[dict[str, Any]] | None
+
+
+class BeforeAfter(TypedDict):
+    """A number of the quorum before and after."""
+
+    before: int
+    after: int
+
+
+class Members(TypedDict):
+    """Node ids before and after."""
+
+    before: list[int]
+    after: list[int]
+
+
+class ServerErrorDict(TypedDict):
+    """What the controller would answer instead of doing it."""
+
+    code: int
+    name: str
+    message: str | None
+
+
+class Result(TypedDict, total=False):
+    """The answer about one partition."""
+
+    topic: str
+    partition: int | None
+    error_code: int
+    error_name: str
+    message: str | None
+
+
+Feature = TypedDict(
+    "Feature",
+    {
+        "name": str,
+        "from": int,
+        "to": int,
+        "kind": str,
+        "verdict": str,
+        "accepted_by_kafka": bool | None,
+        "server_error": ServerErrorDict | None,
+        "reversible": bool,
+        "consequences": list[str],
+        "way_back": str | None,
+    },
+)
+
+
+class Step(TypedDict, total=False):
+    """A step of a rolling restart, of a reassignment, or of a change of levels; what is not about it is null."""
+
+    number: int | None
+    broker: int | None
+    verdict: str | None
+    partitions: CountsDict | None
+    worst: list[ChangeDict] | None
+    records_appended: int | None
+    topic: str | None
+    partition: int | None
+    completes: bool | None
+    replicas_after: list[int] | None
+    adding_after: list[int] | None
+    removing_after: list[int] | None
+    features: dict[str, int] | None
+    type: str | None
+
+
+class LossDict(TypedDict):
+    """As `worst.Loss`."""
+
+    brokers: list[int]
+    offline: int
+    under_min_isr: int
+    leader_changes: int
+
+
+class TopicPartition(TypedDict):
+    """A partition by name."""
+
+    topic: str
+    partition: int
+
+
+class DifferenceDict(TypedDict):
+    """What a starting node gets wrong."""
+
+    from_offset: int
+    part: str
+    key: str
+    change: str
+    record: str
+
+
+class LogSize(TypedDict):
+    """The log now and after the days that were asked for."""
+
+    bytes: int
+    records: int
+    span_ms: int
+    bytes_per_day: int
+    records_per_day: int
+    bytes_written_after: int
+    bytes_kept_after: int
+
+
+class SnapshotSize(TypedDict):
+    """A snapshot of the state."""
+
+    bytes: int
+    records: int
+    per_day: int
+
+
+class Load(TypedDict):
+    """How long a controller takes to start with this log."""
+
+    seconds: float
+    seconds_after: float
+
+
+class Effects(TypedDict, total=False):
+    """What would change. A scenario gives the fields that it is about; in an answer all others are null or empty."""
+
+    partitions: CountsDict | None
+    changes: list[ChangeDict]
+    changes_total: int
+    records_appended: AppendedDict | None
+    majority: BeforeAfter | None
+    tolerates: BeforeAfter | None
+    features: list[Feature]
+    results: list[Result]
+    steps: list[Step]
+    server_error: ServerErrorDict | None
+    order: list[int] | None
+    worst: list[LossDict] | None
+    sets: int | None
+    stranded: list[TopicPartition] | None
+    completes: bool | None
+    records_at_once: int | None
+    voters: Members | None
+    alive: Members | None
+    counts: dict[str, int] | None
+    state: dict[str, int] | None
+    image_sha256: str | None
+    differences: list[DifferenceDict] | None
+    starts: list[int] | None
+    log: LogSize | None
+    snapshot: SnapshotSize | None
+    controller_load: Load | None
+    batches: int | None
+    seconds: float | None
+
+
+class PredictionDict(TypedDict):
+    """The part of `dryrun.prediction` that does not depend on where the log came from."""
+
+    scenario: str
+    input: dict[str, Any]
+    verdict: str
+    findings: list[dict[str, Any]]
+    effects: Effects
+    assumptions: list[str]
+
+
+class ReplicaDict(TypedDict):
+    """One of several logs of a cluster."""
+
+    path: str
+    end_offset: int
+    last_epoch: int
+    is_replayed: bool
+
+
+class Source(TypedDict):
+    """What was read. Offsets are -1 where there are no records."""
+
+    paths: list[str]
+    cluster: str | None
+    cluster_id: str | None
+    first_offset: int
+    last_offset: int
+    committed_offset: int | None
+    snapshot_offset: int | None
+    records: int
+    replicas: list[ReplicaDict]
+
+
+class Earlier(TypedDict):
+    """A scenario that was simulated before."""
+
+    scenario: str
+    input: dict[str, Any]
+    verdict: str
+
+
+class Answer(PredictionDict):
+    """`dryrun.prediction` as it is printed."""
+
+    engine: str
+    source: Source
+    after: list[Earlier]
+    details: str | None
