@@ -16,7 +16,7 @@ HEAVY = {
 }  # fmt: skip
 
 
-GROUPS = [[name, "--help"] for name in ("storage", "features", "quorum", "nodes", "config", "log")]
+GROUPS = [[name, "--help"] for name in ("storage", "features", "quorum", "nodes", "config", "log", "dryrun")]
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["storage"], *GROUPS])
