@@ -12,8 +12,6 @@ from importlib import import_module
 from typing import Any
 
 from kafkactl.dryrun import scenarios
-from kafkactl.dryrun.chain import after
-from kafkactl.dryrun.engine.local import GAP
 from kafkactl.dryrun.fields import INVALID_INPUT
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Scenario, ScenarioContext
@@ -56,6 +54,8 @@ def chain(
     context: ScenarioContext, events: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> tuple[ScenarioContext, list[Prediction]]:
     """Simulate scenarios one after the other; the context after the last, and what each came to."""
+    from kafkactl.dryrun.chain import after
+
     found = []
     for name, asked in events:
         prediction = run(name, context, asked)
@@ -67,6 +67,8 @@ def chain(
 
 def _on_what_was_read(found: Prediction, context: ScenarioContext) -> Prediction:
     """What was wrong with the log belongs to the answer, and one that is not whole cannot carry a calm verdict."""
+    from kafkactl.dryrun.engine.local import GAP
+
     of_log = context.loaded.findings
     broken = [finding for finding in of_log if finding.severity is Severity.BLOCKER]
     is_sound = not broken and not any(note.severity is Severity.BLOCKER for note in context.notes)

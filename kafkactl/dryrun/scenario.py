@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum, auto
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.engine.loader import Started
-from kafkactl.dryrun.engine.local import Loaded
-from kafkactl.dryrun.prediction import Prediction
-from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.model import Image
+
+if TYPE_CHECKING:  # a description is read for `--help`, too
+    from kafkactl.dryrun.controller.facts import Facts
+    from kafkactl.dryrun.engine.loader import Started
+    from kafkactl.dryrun.engine.local import Loaded
+    from kafkactl.dryrun.prediction import Prediction
+    from kafkactl.findings import Finding
+    from kafkactl.metadata.image.model import Image
 
 
 @frozen

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.dryrun.answer import Answer, ChangeDict, Effects
-from kafkactl.dryrun.controller.facts import facts_of
-from kafkactl.dryrun.engine.local import Loaded
 from kafkactl.dryrun.fields import Form, fields_of
 from kafkactl.dryrun.play import chain, find_scenario, run, scenario_names
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
@@ -114,6 +112,9 @@ def context_of(
 ) -> ScenarioContext:
     """A state that no log was read for. `release` is that of the controllers (default: what they registered), `static`
     the settings of a controller's properties file."""
+    from kafkactl.dryrun.controller.facts import facts_of
+    from kafkactl.dryrun.engine.local import Loaded
+
     loaded = Loaded(
         image=image,
         leader=None,
