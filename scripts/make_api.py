@@ -31,15 +31,18 @@ def page() -> str:
     parts = [GENERATED, "# Python API\n", _INTRODUCTION, *_named("kafkactl", kafkactl, _TOP)]
     for group in GROUPS:
         operations = import_module(f"kafkactl.operations.{group}")
-        if names := _sorted(operations):
+        if names := _sorted(operations, getattr(kafkactl, group)):
             parts += [f"## kafkactl.{group}\n", f"{_docs(operations)}\n"]
             parts += _named(f"kafkactl.{group}", operations, names)
     return "\n".join(parts)
 
 
-def _sorted(module: ModuleType) -> list[str]:
-    """Functions first, as they are what somebody looks for; then the values that they take and give."""
-    names = list(getattr(module, "__all__", ()))
+def _sorted(module: ModuleType, given: ModuleType) -> list[str]:
+    """Functions first, as they are what somebody looks for; then the values that they take and give.
+
+    Only what `kafkactl` gives under this name: a module may have more for the commands.
+    """
+    names = [name for name in getattr(module, "__all__", ()) if getattr(given, name, None) is getattr(module, name)]
     return sorted(names, key=lambda name: (inspect.isclass(getattr(module, name)), name))
 
 
@@ -80,11 +83,16 @@ def _signature(function: Any) -> str:
     """The parameters with their types as they are written, one a line where they do not fit on one."""
     signature = inspect.signature(function)
     parts: list[str] = []
+    before = None
     for parameter in signature.parameters.values():
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in parts:
+        if parameter.name == "self":
+            continue
+        if before is parameter.POSITIONAL_ONLY and parameter.kind is not before:
+            parts.append("/")
+        if parameter.kind is parameter.KEYWORD_ONLY and before not in (parameter.kind, parameter.VAR_POSITIONAL):
             parts.append("*")
-        if parameter.name != "self":
-            parts.append(_parameter(parameter))
+        before = parameter.kind
+        parts.append(_parameter(parameter))
     result = signature.return_annotation
     line = f"({', '.join(parts)}) -> {result}"
     if len(line) <= _WIDTH:
@@ -93,7 +101,8 @@ def _signature(function: Any) -> str:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    text = f"{parameter.name}: {parameter.annotation}"
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    text = f"{stars}{parameter.name}: {parameter.annotation}"
     if parameter.default is inspect.Parameter.empty:
         return text
     default = parameter.default

@@ -4,4 +4,11 @@ from __future__ import annotations
 
 from kafkactl.lazy import lazy_names
 
-__getattr__ = lazy_names(__name__, {"kafkactl.operations.dryrun": ("predict",)})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "kafkactl.operations.dryrun": (
+            "Prediction", "ScenarioContext", "Verdict", "predict", "read_context", "scenario_names",
+        )
+    },
+)  # fmt: skip
