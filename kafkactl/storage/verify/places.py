@@ -24,7 +24,8 @@ from kafkactl.storage.verify.model import (
 )
 
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
-_RETIRED = re.compile(r"\S+-\S+\.\S+-(delete|future|stray)", re.ASCII)
+# `\S+-\S+\.\S+-(…)` of Kafka's `LocalLog`, in time that grows with the name.
+_RETIRED = re.compile(r"\S[^\s-]*-\S[^\s.]*\.\S+-(delete|future|stray)", re.ASCII)
 
 
 def place_rules(situation: Situation) -> Iterator[Trouble]:
