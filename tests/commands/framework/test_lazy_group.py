@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import time
+
 import pytest
+
+from kafkactl.adapters.files import input_files
 
 
 def test_words_of_a_file_replace_its_name(kafkactl, tmp_path):
@@ -56,3 +60,19 @@ def test_help_lists_the_table_and_shows_examples_and_exit_codes(sample, kafkactl
     assert "Exit codes:" in text
     assert "KAFKACTL_SAMPLE_<OPTION>" in text
     assert text.index("--feature") < text.index("Common options:") < text.index("--output")
+
+
+def test_the_time_limit_covers_argument_files(kafkactl, tmp_path, monkeypatch):
+    """Reading them takes as long as their disk does, and none of their lines has to be read for the limit to hold."""
+    asked = []
+
+    def slow(path, kind):
+        asked.append(path)
+        time.sleep(20)
+        return b""
+
+    monkeypatch.setattr(input_files, "read_whole", slow)
+    began = time.monotonic()
+    run = kafkactl("storage", f"@{tmp_path / 'arguments'}", "--timeout", "50ms", "-o", "json")
+    assert (run.code, run.error["id"]) == (6, "timed-out")
+    assert asked and time.monotonic() - began < 10
