@@ -17,8 +17,8 @@ OTHERS = frozenset(
     "FINDING ID HOST:PORT,… PATTERN KEY CLUSTER_ID NAME K NAME=LEVEL ENTITY F V URL VERSION R RELEASE USER:GROUP TEXT"
     " K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST".split()
 )
-BOTH = ("device", "fifo", "sparse")
-NO_SPARSE = BOTH[:2]  # segments are read in pieces, whatever their size, until --timeout
+KINDS = ("device", "fifo", "sparse")
+NO_SPARSE = KINDS[:2]  # segments are read in pieces, whatever their size, until --timeout
 
 
 class Row(NamedTuple):
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     commands: str
     line: str
     codes: tuple[int, ...] = (2,)
-    kinds: tuple[str, ...] = BOTH
+    kinds: tuple[str, ...] = KINDS
 
 
 class Reader(NamedTuple):

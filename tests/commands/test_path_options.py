@@ -20,7 +20,7 @@ import pytest
 
 from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_reference
-from tests.commands.path_rows import BOTH, OTHERS, PATHS, ROWS, Reader, Reason, Row
+from tests.commands.path_rows import KINDS, OTHERS, PATHS, ROWS, Reader, Reason, Row
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.commands.test_bounded_inputs import CODE, MOST_BYTES, READERS, SEGMENT, planted
 from tests.fuzz.test_hostile_inputs import STATE, _inventory
@@ -193,7 +193,8 @@ NAMING: dict[str, Callable[[Things, int], Path]] = {
 }
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_lines(kind: str, kafkactl: Callable[..., object], tmp_path: Path) -> None:
     things = Things(tmp_path, kind)
     kafkactl("storage", "plan", things.known["fleet"], "--out", things.known["plan"])
