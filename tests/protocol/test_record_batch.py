@@ -156,9 +156,7 @@ class TestCompression:
         assert error.id == "decompressed-too-large"
 
     @pytest.mark.parametrize(("bits", "name"), [(2, "snappy"), (3, "lz4"), (4, "zstd")])
-    def test_without_pyarrow_they_are_named_and_not_guessed(
-        self, bits: int, name: str, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_others_are_named_and_not_guessed(self, bits: int, name: str, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(sys.modules, "pyarrow", None)
         error = refused(batch(self.BODY, count=2, attributes=bits))
         assert error.id == "unsupported-compression"
