@@ -48,7 +48,7 @@ _FIELD_KEYS = (
 def main(cache: Path) -> None:
     """Write every definition file and the index, and remove those that are no longer made."""
     wanted = tomli.loads((ROOT / "scripts" / "definitions.toml").read_text(encoding="utf-8"))
-    found = read_releases({folder.name.removeprefix("kafka-"): folder for folder in cache.glob("kafka-*")})
+    found = read_releases({folder.name.removeprefix("kafka-"): folder for folder in cache.glob("kafka-[0-9]*")})
     for folder in FOLDERS:
         names = _names(folder, wanted[folder], found)
         _clear(ROOT / "schemas" / folder, keep=names)

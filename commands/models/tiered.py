@@ -269,3 +269,16 @@ class TieredLeftovers(Answer):
     left_out_for_age: int = Field(description="Objects younger than --older-than.")
     findings: list[Finding]
     next_step: str
+
+
+class TieredObserve(Answer):
+    """`tiered observe`."""
+
+    kind: Literal["tiered.observe"]
+    folder: str
+    time_ms: int | None
+    cluster_id: str | None
+    topics: int | None
+    source: AuditSource
+    findings: list[Finding]
+    assumptions: list[str]

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice, Duration
-from kafkactl.commands.log.options import Moment
+from kafkactl.commands.log.options import FROM_CLUSTER, Moment
 
 if TYPE_CHECKING:
-    from kafkactl.operations.tiered import Filters, Loaded
+    from kafkactl.operations.tiered import Filters, LiveObservation, Loaded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = (
     exit_codes.DONE,
     exit_codes.FAILED,
     exit_codes.USAGE,
+    exit_codes.UNREACHABLE,
     exit_codes.UNKNOWN,
     exit_codes.PROBLEMS_FOUND,
 )
@@ -36,6 +38,8 @@ class Inputs(NamedTuple):
     metadata_partitions: int | None
     copy_timeout_ms: int
     now_ms: int | None
+    connection: ConnectionArguments
+    from_cluster: bool = False
     bucket: str | None = None
     layout: str = "auto"
     columns: str | None = None
@@ -82,6 +86,9 @@ _INPUTS = (
         help="The time by which ages are judged. [default: that of the observation, else of the newest record]",
     ),
 )
+_FROM_CLUSTER = click.option(
+    FROM_CLUSTER, is_flag=True, help="Read the metadata topic, offsets, epochs and settings of a live cluster."
+)
 _BUCKET = (
     click.option(
         "--bucket",
@@ -107,9 +114,10 @@ _SEGMENTS = (
     click.option("--segment", multiple=True, metavar="ID", help="Only this segment; repeatable."),
     click.option("--state", multiple=True, type=Choice(STATES), help="Only this state; repeatable."),
 )
+_WHERE = (connection_options, _INPUTS[0], _FROM_CLUSTER, *_INPUTS[1:])
 
-input_options = option_group("inputs", Inputs, *_INPUTS)
-bucket_input_options = option_group("inputs", Inputs, *_INPUTS, *_BUCKET)
+input_options = option_group("inputs", Inputs, *_WHERE)
+bucket_input_options = option_group("inputs", Inputs, *_WHERE, *_BUCKET)
 partition_options = option_group("wanted", Wanted, *_PARTITIONS)
 segment_options = option_group("wanted", Wanted, *_PARTITIONS, *_SEGMENTS)
 
@@ -130,8 +138,10 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     """Everything that the options name. Raises UsageError where they name nothing."""
     from kafkactl.operations.tiered import Request, load
 
-    if not inputs.sources and inputs.observation is None:
-        raise click.UsageError("Give a SOURCE, or --observation.")
+    if not inputs.sources and inputs.observation is None and not inputs.from_cluster:
+        raise click.UsageError(f"Give a SOURCE, --observation, or {FROM_CLUSTER}.")
+    if inputs.observation is not None and inputs.from_cluster:
+        raise click.UsageError(f"Give --observation or {FROM_CLUSTER}, not both.")
     request = Request(
         sources=inputs.sources,
         observation=inputs.observation,
@@ -142,8 +152,17 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
         metadata_partitions=inputs.metadata_partitions,
         copy_timeout_ms=inputs.copy_timeout_ms,
         now_ms=inputs.now_ms,
+        live=observed(inputs.connection) if inputs.from_cluster else None,
     )
     return load(request, keep_deleted=keep_deleted)
+
+
+def observed(connection: ConnectionArguments) -> LiveObservation:
+    """What the live cluster that is meant answers."""
+    from kafkactl.operations.tiered import observe
+
+    with open_client(connection) as client:
+        return observe(client)
 
 
 def filters_of(wanted: Wanted) -> Filters:

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
+from kafkactl.adapters.tiered.observation import write_observation
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
@@ -21,12 +25,26 @@ from kafkactl.tiered.audit.run import audit_findings, partition_status, totals
 from kafkactl.tiered.forecast import forecast, forecast_findings
 from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
 from kafkactl.tiered.leftovers import Leftovers, leftovers
+from kafkactl.tiered.observation import observation_document
 from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.reading import PlacedRecord
 from kafkactl.tiered.records import PartitionDeleteRecord
 from kafkactl.values import Uuid
 
-__all__ = ["Filters", "Loaded", "Request", "audit", "foresee", "history", "left_over", "load", "segments"]
+__all__ = [
+    "Filters",
+    "LiveObservation",
+    "Loaded",
+    "Request",
+    "audit",
+    "foresee",
+    "history",
+    "left_over",
+    "load",
+    "observe",
+    "save",
+    "segments",
+]
 
 BELOW_LOG_START: Final = "below-log-start"
 EMPTY: Final = "no-remote-log-metadata-records"
@@ -198,6 +216,32 @@ def left_over(loaded: Loaded, *, older_than_ms: int, include_orphans: bool) -> L
             next_step="Give --bucket LISTING.",
         )
     return leftovers(loaded.case, loaded.case.bucket, older_than_ms=older_than_ms, include_orphans=include_orphans)
+
+
+def observe(client: Client) -> LiveObservation:
+    """What a live cluster answers. Raises UnreachableError as `observe_cluster` does."""
+    return observe_cluster(client, now_ms=int(time.time() * 1000))
+
+
+def save(loaded: Loaded, path: str) -> dict[str, Any]:
+    """Save what was loaded as an observation; the answer of `tiered observe`.
+
+    Raises InputError `observation-folder-not-empty`, FailedError `observation-not-written`.
+    """
+    case = loaded.case
+    time_ms = case.view.time_ms if case.view.time_ms is not None else case.ledger.newest_ms
+    document = observation_document(case.view, time_ms=time_ms)
+    objects = None if case.bucket is None else case.bucket.listing.objects
+    write_observation(path, document, loaded.replicas, objects)
+    return {
+        "folder": path,
+        "time_ms": time_ms,
+        "cluster_id": case.view.cluster_id,
+        "topics": None if case.view.topics is None else len(case.view.topics),
+        "source": source(loaded),
+        "findings": [*loaded.findings, *reading_findings(loaded), *empty_findings(loaded)],
+        "assumptions": list(loaded.assumptions),
+    }
 
 
 def reading_findings(loaded: Loaded) -> list[Finding]:

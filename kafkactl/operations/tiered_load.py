@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from kafkactl.adapters.logs.source import read_pieces
 from kafkactl.adapters.tiered.image import view_of_metadata
 from kafkactl.adapters.tiered.listing import read_listing
+from kafkactl.adapters.tiered.live import LiveObservation
 from kafkactl.adapters.tiered.observation import SavedObservation, read_observation
-from kafkactl.adapters.tiered.sources import MetadataReplica, Opened, open_sources
+from kafkactl.adapters.tiered.sources import MetadataReplica, Opened, SegmentFile, open_sources
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed, frozen
@@ -20,6 +20,7 @@ from kafkactl.tiered.bucket import Bucket
 from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, PartitionView, TopicView
 from kafkactl.tiered.layouts import AUTO, layout_of
 from kafkactl.tiered.ledger import MetadataLog, fold
+from kafkactl.tiered.states import REMOTE_LOG_METADATA
 
 
 @frozen
@@ -35,6 +36,7 @@ class Request:
     metadata_partitions: int | None = None
     copy_timeout_ms: int = HOUR_MS
     now_ms: int | None = None
+    live: LiveObservation | None = None
 
 
 @frozen
@@ -48,6 +50,7 @@ class Loaded:
     assumptions: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     cluster: bool = False
+    replicas: tuple[MetadataReplica, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -61,10 +64,12 @@ class Loaded:
 def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`."""
     saved = None if request.observation is None else read_observation(request.observation)
-    opened = open_sources(request.sources, needs_metadata=saved is None)
-    own_logs = saved is not None and not opened.replicas
+    opened = open_sources(request.sources, needs_metadata=saved is None and request.live is None)
+    own_logs = not opened.replicas
     replicas = opened.replicas
-    if saved is not None and own_logs:
+    if request.live is not None and own_logs:
+        replicas = _fetched(request.live)
+    elif saved is not None and own_logs:
         replicas = open_sources(saved.logs).replicas
     view, findings = _view(request, saved, opened)
     bucket = _bucket(request, saved, view)
@@ -88,6 +93,8 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
         case=case,
         logs=logs,
         paths=(*request.sources, *([] if saved is None else [saved.path])),
+        cluster=request.live is not None,
+        replicas=tuple(replicas),
         assumptions=tuple(_assumptions(case, opened.notes)),
         findings=findings,
     )
@@ -98,6 +105,8 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
 
 def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> tuple[ClusterView, tuple[Finding, ...]]:
     view = ClusterView() if saved is None else saved.view
+    if request.live is not None:
+        view = request.live.view
     findings: tuple[Finding, ...] = ()
     path = request.metadata
     if path is None and saved is not None and view.topics is None:
@@ -195,10 +204,20 @@ def _compared(replicas: Sequence[MetadataReplica]) -> tuple[list[MetadataReplica
 
 
 def _index(replica: MetadataReplica) -> BatchIndex:
-    runs = (run for file in replica.files for run in walk_runs(read_pieces(file.path), file=file.path))
+    runs = (run for file in replica.files for run in walk_runs(file.pieces(), file=file.path))
     index = index_of(runs)
     index.end_offset = max(index.end_offset, replica.log_start)
     return index
+
+
+def _fetched(live: LiveObservation) -> tuple[MetadataReplica, ...]:
+    """The metadata partitions of a live cluster."""
+    found = []
+    for log in live.logs:
+        path = f"cluster:{REMOTE_LOG_METADATA}-{log.partition}"
+        file = SegmentFile(path=path, base_offset=log.base_offset, size=0, fetched=log.pieces)
+        found.append(MetadataReplica(partition=log.partition, path=path, files=(file,), log_start=0))
+    return tuple(found)
 
 
 def _log(replica: MetadataReplica, replicas: Sequence[MetadataReplica], topic: MetadataTopicView | None) -> MetadataLog:

@@ -198,3 +198,79 @@ def _invalid(file: str, path: str, what: str) -> InputError:
         id="invalid-observation",
         next_step="Take an observation with `kafkactl tiered observe`, or correct the file.",
     )
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def observation_document(view: ClusterView, *, time_ms: int | None) -> dict[str, Any]:
+    """The JSON of a view; the logs of replicas that were found on disks are with their partitions."""
+    topic = view.metadata_topic
+    return {
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "time_ms": time_ms,
+        "cluster_id": view.cluster_id,
+        "metadata_topic": None if topic is None else _metadata_topic_document(topic),
+        "brokers": None if view.brokers is None else [
+            {"id": broker.id, "alive": broker.alive, "kafka_version": broker.kafka_version}
+            for broker in sorted(view.brokers.values(), key=lambda found: found.id)
+        ],
+        "topics": None if view.topics is None else [
+            {
+                "name": found.name,
+                "topic_id": str(Uuid(found.topic_id)),
+                "configs": None if found.configs is None else dict(sorted(found.configs.items())),
+                "partitions": [
+                    _partition_document(partition, view.replica_logs(found.topic_id, number))
+                    for number, partition in sorted(found.partitions.items())
+                ],
+            }
+            for found in sorted(view.topics.values(), key=lambda found: (found.name, found.topic_id))
+        ],
+    }  # fmt: skip
+
+
+def _metadata_topic_document(topic: MetadataTopicView) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "topic_id": None if topic.topic_id is None else str(Uuid(topic.topic_id)),
+        "partitions": topic.partitions,
+        "configured_partitions": topic.configured_partitions,
+        "configs": None if topic.configs is None else dict(topic.configs),
+        "logs": [
+            {
+                "partition": log.partition,
+                "leader": log.leader,
+                "log_start_offset": log.log_start_offset,
+                "end_offset": log.end_offset,
+            }
+            for _, log in sorted(topic.logs.items())
+        ],
+    }
+
+
+def _partition_document(partition: PartitionView, logs: tuple[ReplicaLog, ...]) -> dict[str, Any]:
+    offsets = partition.offsets
+    return {
+        "partition": partition.partition,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replicas": None if partition.replicas is None else list(partition.replicas),
+        "isr": None if partition.isr is None else list(partition.isr),
+        "offsets": None if offsets is None else {
+            name: None if getattr(offsets, name) is None else {"offset": getattr(offsets, name), "leader_epoch": None}
+            for name in ("earliest", "latest", "earliest_local", "latest_tiered", "earliest_pending_upload")
+        },
+        "replica_logs": [
+            {
+                "broker_id": log.broker_id,
+                "log_end_offset": log.log_end_offset,
+                "leader_epochs": [{"leader_epoch": epoch, "start_offset": at} for epoch, at in log.leader_epochs],
+                "segments": None if log.segments is None else [
+                    {"base_offset": base, "bytes": size} for base, size in log.segments
+                ],
+            }
+            for log in logs
+        ],
+    }  # fmt: skip

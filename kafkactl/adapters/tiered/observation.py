@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.errors import InputError
+from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
+from kafkactl.adapters.tiered.sources import MetadataReplica
+from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
+from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.cluster_view import ClusterView
 from kafkactl.tiered.observation import parse_observation
+from kafkactl.tiered.states import REMOTE_LOG_METADATA
 
 OBSERVATION: Final = "observation.json"
 LOGS: Final = "remote-log-metadata"
@@ -50,3 +59,63 @@ def read_observation(path: str) -> SavedObservation:
         bucket=str(bucket) if bucket.is_file() else None,
         cluster_metadata=str(metadata) if metadata.is_dir() else None,
     )
+
+
+def write_observation(
+    path: str, document: Mapping[str, Any], replicas: Sequence[MetadataReplica], objects: Sequence[StoredObject] | None
+) -> None:
+    """Save an observation in a new or empty folder of its owner's: whole, or nothing.
+
+    Raises InputError `observation-folder-not-empty`, FailedError `observation-not-written`, and what reading raises.
+    """
+    folder = Path(path)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(
+            f"{path} is not an empty folder",
+            id="observation-folder-not-empty",
+            next_step="Name a folder that is not there yet: nothing is overwritten.",
+        )
+    try:
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.absolute().parent))
+        try:
+            _write_all(made, document, replicas, objects)
+            if folder.exists():
+                folder.rmdir()
+            made.rename(folder)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise FailedError(
+            f"{path} cannot be written: {error.strerror or error}",
+            id="observation-not-written",
+            next_step="Check the folder above it, its permissions and its free space.",
+        ) from error
+
+
+def _write_all(
+    made: Path, document: Mapping[str, Any], replicas: Sequence[MetadataReplica], objects: Sequence[StoredObject] | None
+) -> None:
+    _write(made / OBSERVATION, [json.dumps(document, indent=1).encode()])
+    names: dict[str, str] = {}
+    for replica in replicas:
+        name = names.setdefault(str(Path(replica.path).parent), f"replica-{len(names) + 1}")
+        place = made / LOGS / name / f"{REMOTE_LOG_METADATA}-{replica.partition}"
+        place.mkdir(parents=True, mode=0o700)
+        for file in replica.files:
+            _write(place / f"{file.base_offset:020}.log", file.pieces())
+        epochs = Path(replica.path) / LEADER_EPOCH_CHECKPOINT
+        if epochs.is_file():
+            _write(place / LEADER_EPOCH_CHECKPOINT, [read_whole(epochs, InputKind.OF_LOG_DIRECTORY)])
+    if objects is not None:
+        lines = "".join(
+            json.dumps({"key": found.key, "size": found.size, "mtime_ms": found.mtime_ms}) + "\n" for found in objects
+        )
+        _write(made / BUCKET, [gzip.compress(lines.encode(), mtime=0)])
+
+
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        for piece in pieces:
+            file.write(piece)

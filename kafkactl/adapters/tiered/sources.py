@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import Final
@@ -35,11 +35,16 @@ _TOPIC_ID: Final = re.compile(r"(?m)^topic_id: *(\S{22})\s*$")
 
 @frozen
 class SegmentFile:
-    """A `.log` file: its base offset, and its bytes when it was listed."""
+    """A `.log` file: its base offset, and its bytes when it was listed; `fetched` gives one that is not on a disk."""
 
     path: str
     base_offset: int
     size: int
+    fetched: Callable[[], Iterable[bytes]] | None = field(default=None, repr=False)
+
+    def pieces(self) -> Iterable[bytes]:
+        """Its bytes. Raises InputError, FailedError `input-file-unreadable`."""
+        return read_pieces(self.path) if self.fetched is None else self.fetched()
 
 
 @frozen
@@ -58,7 +63,7 @@ class MetadataReplica:
     def read(self) -> Iterator[Read]:
         """Its records in order. Raises InputError, FailedError `input-file-unreadable`."""
         for file in self.files:
-            yield from read_records(read_pieces(file.path), file=file.path, first_offset=file.base_offset)
+            yield from read_records(file.pieces(), file=file.path, first_offset=file.base_offset)
 
     @property
     def read_from(self) -> int:

@@ -70,6 +70,26 @@ def test_leftovers_write_their_keys(run: Answering, saved: str, tmp_path: Path):
     assert run("leftovers", "--observation", saved)[0] == 2
 
 
+def test_an_observation_gives_the_answers_of_what_it_was_made_from(run: Answering, saved: str, tmp_path: Path):
+    again = str(tmp_path / "again")
+    (tmp_path / "list").write_text(f"kafka-tiered-storage/orders-0-{TOPIC.id}/{0:020}-{segment_uuid('a')}.log 5\n")
+    words = ("--observation", saved, "--bucket", str(tmp_path / "list"))
+    code, out, _ = run("observe", *words, "--out", again, "-o", "json")
+    assert code == 0
+    fits("tiered.observe", json.loads(out))
+    first, second = (
+        json.loads(run("audit", *from_where, "-o", "json")[1]) for from_where in (words, ("--observation", again))
+    )
+    assert first["findings"] == [
+        {**finding, "subject": finding["subject"].replace(f"{again}/bucket.jsonl.gz", words[-1])}
+        for finding in second["findings"]
+    ]
+    assert first["partitions"] == second["partitions"]
+    assert run("forecast", "--observation", again, "-o", "json")[1] == run("forecast", *words[:2], "-o", "json")[1]
+    assert run("observe", *words, "--out", again)[0] == 2
+    assert oct((tmp_path / "again").stat().st_mode)[-3:] == "700"
+
+
 def test_exit_codes(run: Answering, saved: str, tmp_path: Path):
     assert run("audit")[0] == 2
     assert run("audit", "--observation", saved, "--fail-on", "info")[0] == 7
