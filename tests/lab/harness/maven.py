@@ -33,6 +33,13 @@ def jars(release: str) -> Path:
     return resolved(f"kafka-{release}", row.coordinates, row.excluded)
 
 
+def storage_test_jar(release: str) -> Path:
+    """The jar with Kafka's LocalTieredStorage, of releases up to 4.3; what it needs a broker has."""
+    wanted = Coordinates("org.apache.kafka", "kafka-storage", release, classifier="test")
+    (found,) = resolved(f"kafka-storage-test-{release}", [wanted], ["*"]).glob("kafka-storage-*-test.jar")
+    return found
+
+
 def class_path(release: str) -> str:
     """All jars of a release as a ``-cp`` argument, in a fixed order."""
     return os.pathsep.join(str(jar) for jar in sorted(jars(release).glob("*.jar")))
@@ -106,10 +113,11 @@ def _dependency(wanted: Coordinates, excluded: Sequence[str]) -> str:
         f"<artifactId>{escape(name)}</artifactId></exclusion>"
         for name in excluded
     )
+    classifier = f"<classifier>{escape(wanted.classifier)}</classifier>" if wanted.classifier else ""
     return (
         f"    <!-- {wanted.group}:{wanted.artifact}:{wanted.version} -->\n"
         f"    <dependency><groupId>{escape(wanted.group)}</groupId><artifactId>{escape(wanted.artifact)}"
-        f"</artifactId><version>{escape(wanted.version)}</version>"
+        f"</artifactId><version>{escape(wanted.version)}</version>{classifier}"
         f"<exclusions>{exclusions}</exclusions></dependency>"
     )
 

@@ -21,6 +21,7 @@ class Coordinates:
     group: str
     artifact: str
     version: str
+    classifier: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

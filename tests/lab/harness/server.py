@@ -58,6 +58,10 @@ class Server(abc.ABC):
             raise ProcessFailed(f"{self.name} was never started")
         return self._running
 
+    def class_path(self) -> str:
+        """The ``-cp`` argument: the jars of the release."""
+        return maven.class_path(self.release)
+
     @property
     def pid(self) -> int:
         """The id of the process."""
@@ -90,7 +94,7 @@ class Server(abc.ABC):
         options = [*self._java_options, *class_archive.options(self.release), *logging_options("node")]
         command = [str(java.java_binary()), *options]
         self._running = self._pool.start(
-            [*command, "-cp", maven.class_path(self.release), *self._command],
+            [*command, "-cp", self.class_path(), *self._command],
             name=self.name, workdir=self.workdir, log=self._log_file, env=java.environment() | self._env,
             keep=[self.config_file],
         )  # fmt: skip
