@@ -16,7 +16,7 @@ from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
 from kafkactl.adapters.tiered.observation import write_observation
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.operations.tiered_load import Loaded, Request, load
 from kafkactl.tiered.answers import record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase
@@ -202,7 +202,7 @@ def foresee(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
     forecasts = forecast(case, [partition for partition in case.partitions if filters.has(partition)])
     return {
         "partitions": [each.to_dict() for each in forecasts],
-        "findings": [*forecast_findings(forecasts), *empty_findings(loaded)],
+        "findings": [*forecast_findings(forecasts), *reading_findings(loaded), *empty_findings(loaded)],
         "assumptions": list(loaded.assumptions),
     }
 
@@ -230,7 +230,10 @@ def save(loaded: Loaded, path: str) -> dict[str, Any]:
     """
     case = loaded.case
     time_ms = case.view.time_ms if case.view.time_ms is not None else case.ledger.newest_ms
-    document = observation_document(case.view, time_ms=time_ms)
+    topic = case.view.metadata_topic
+    if topic is not None:
+        topic = changed(topic, configured_partitions=case.configured)
+    document = observation_document(changed(case.view, metadata_topic=topic), time_ms=time_ms)
     objects = None if case.bucket is None else case.bucket.listing.objects
     write_observation(path, document, loaded.replicas, objects)
     return {

@@ -190,8 +190,9 @@ def _candidate(
     own = _own_log(partition, broker_id)
     lineage = None if own is None else own.lineage(own.log_end_offset or partition.log_end)
     stands = consumer in (STOPPED, STOPS)
-    highest = _highest(log, lineage, consumer)
-    start = _log_start(partition, log, lineage, own, stands=stands)
+    # What is missing from the view may be all that a broker would know: nothing is forecast from the rest.
+    highest = _highest(log, lineage, consumer) if partition.is_whole else None
+    start = _log_start(partition, log, lineage, own, stands=stands) if partition.is_whole else None
     uploads = _uploads(partition, stands=stands)
     next_upload = None if highest is None or start is None or stands else max(highest + 1, start)
     view = partition.view

@@ -211,6 +211,9 @@ def test_a_view_that_ends_early_accuses_nothing(tmp_path: Path):
     log = LogOf(0).add(TOPIC.copied(0, "b", 10, 19), TOPIC.started(0, "c", 20, 29, broker=3))
     answer = audited(tmp_path, document, log)
     assert ids(answer) == ["metadata-view-incomplete"]
+    forecast = foresee(load(Request(observation=str(tmp_path))))
+    assert [found.id for found in forecast["findings"]] == ["metadata-view-incomplete"]
+    assert {candidate["log_start_offset"] for candidate in forecast["partitions"][0]["candidates"]} == {None}
     assert not answer["source"]["metadata_partitions"][0]["complete"]
     missing = cluster()
     missing["metadata_topic"]["partitions"] = 2

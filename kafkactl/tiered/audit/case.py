@@ -157,8 +157,9 @@ class PartitionCase:
         own = [log for log in logs if log.broker_id is not None and log.broker_id == self.leader]
         if own:
             return max(own, key=_newest)
+        # Without a leader the ISR may be empty: eligible leader replicas are not in it (KIP-966).
         isr = None if self.view is None else self.view.isr
-        if isr is not None:
+        if isr:
             logs = [log for log in logs if log.broker_id in isr]
         return max(logs, key=_newest, default=None)
 

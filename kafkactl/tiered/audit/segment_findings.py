@@ -21,10 +21,11 @@ def segment_findings(case: AuditCase) -> Iterator[Finding]:
     """All of them."""
     for partition in case.partitions:
         if partition.exists is False:
-            yield from _leftover(partition)
+            if partition.is_whole:
+                yield from _leftover(partition)
             continue
-        yield from _deletes(partition)
         if partition.is_whole:
+            yield from _deletes(partition)
             yield from _holes(partition)
             yield from _copies(partition)
         yield from _copied(partition)
@@ -68,7 +69,7 @@ def _deletes(partition: PartitionCase) -> Iterator[Finding]:
         yield warning(
             "deletes-refused",
             subject_of(partition),
-            f"{counted(len(repeated), 'segment')} were to be deleted more than once: the store refuses",
+            f"the delete of {counted(len(repeated), 'segment')} was begun more than once: the store refuses",
             "See the leader's log for the error of the store. With size retention, set retention.bytes=-1 on the topic "
             "until the store deletes again.",
             **place_of(partition),
