@@ -19,9 +19,10 @@ _WORTH_COMPACTING = 64
 class Segment:
     """A segment by the records of its id, changed in place while records are folded.
 
-    Offsets `first_record` and `last_record` are those of its records in `metadata_partition`; `delete_starts` counts
-    its DELETE_SEGMENT_STARTED records; `copied_again` says that a later base record begins at the same offset.
-    `mapped` and `listed` count the epochs in whose map it is, and in which it is known without being mapped.
+    Offsets `first_record` and `last_record` are those of its records in `metadata_partition`. `delete_starts` counts
+    its DELETE_SEGMENT_STARTED records, the first of which has the time `deleting_since_ms`. `copied_again` says that a
+    later base record begins at the same offset. `mapped` and `listed` count the epochs in whose map it is, and in
+    which it is known without being mapped.
     """
 
     __slots__ = (
@@ -29,6 +30,7 @@ class Segment:
         "copied_again",
         "custom_metadata",
         "delete_starts",
+        "deleting_since_ms",
         "end_offset",
         "event_timestamp_ms",
         "first_record",
@@ -52,7 +54,7 @@ class Segment:
         self.metadata_partition = metadata_partition
         self.first_record = self.last_record = offset
         self.records = 0
-        self.delete_starts = 0
+        self.delete_starts = self.deleting_since_ms = 0
         self.mapped = self.listed = 0
         self.copied_again = False
         self.forgotten_by: str | None = None

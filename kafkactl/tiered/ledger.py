@@ -19,11 +19,13 @@ from kafkactl.tiered.partition_log import (
     PartitionLog,
 )
 from kafkactl.tiered.reading import Passed, PlacedRecord, Read, Unread
-from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, UpdateRecord
+from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, RemoteRecord, UpdateRecord
 from kafkactl.tiered.states import COPYING, DELETED, PartitionDeleteState
 
 UNDECODABLE: Final = "undecodable"
 BASE_NOT_STARTED: Final = "base-record-not-started"
+# Legal by its states, and refused where it is applied (`RemoteLogMetadataCache.updateRemoteLogSegmentMetadata`).
+COPY_STARTED_AGAIN: Final = "update-to-copy-started"
 MOST_POISON = 10_000  # that are kept with their places
 
 
@@ -121,18 +123,25 @@ class Ledger:
             self.scattered.add(record.key)
         if not isinstance(record, PartitionDeleteRecord):
             self._watch(record)
-        if (log.partition, record.key) in self._ended:
-            self._poisoned(Poison(log.partition, placed.offset, AFTER_DELETE, None, record.topic, record.key))
-            return AFTER_DELETE
+        why = self._stops(log, partition, record)
+        if why is not None:
+            self._poisoned(Poison(log.partition, placed.offset, why, None, record.topic, record.key))
+            return AFTER_DELETE if why == AFTER_DELETE else POISON
         if isinstance(record, PartitionDeleteRecord):
             self._partition_delete(log, placed.offset, record, partition)
             return None
         if isinstance(record, UpdateRecord):
             return partition.update(record, log.partition, placed.offset)
-        if record.state is not COPYING:
-            self._poisoned(Poison(log.partition, placed.offset, BASE_NOT_STARTED, None, record.topic, record.key))
-            return POISON
         return partition.add(record, log.partition, placed.offset)
+
+    def _stops(self, log: MetadataLog, partition: PartitionLog, record: RemoteRecord) -> str | None:
+        """Why applying a record ends a metadata consumer, None where it does not."""
+        if (log.partition, record.key) in self._ended:
+            return AFTER_DELETE
+        if isinstance(record, BaseRecord) and record.state is not COPYING:
+            return BASE_NOT_STARTED
+        again = isinstance(record, UpdateRecord) and record.state is COPYING and partition.is_copying(record.segment_id)
+        return COPY_STARTED_AGAIN if again else None
 
     def _partition(self, topic: str, key: PartitionKey) -> PartitionLog:
         partition = self.partitions.get(key)

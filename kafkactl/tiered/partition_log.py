@@ -70,6 +70,11 @@ class PartitionLog:
         yield from self.table.values()
         yield from self.forgotten
 
+    def is_copying(self, segment_id: bytes) -> bool:
+        """Whether a segment is COPY_SEGMENT_STARTED."""
+        segment = self.table.get(segment_id)
+        return segment is not None and segment.state is COPYING
+
     def count(self, topic: str, metadata_partition: int) -> None:
         """A record of this partition was met."""
         self.topic = topic
@@ -111,6 +116,8 @@ class PartitionLog:
             for epoch, start in segment.leader_epochs:
                 self._epoch(epoch).copy_finished(start, segment.end_in(epoch), segment)
         elif record.state is DELETING:
+            if not segment.delete_starts:
+                segment.deleting_since_ms = record.event_timestamp_ms
             segment.delete_starts += 1
             for epoch, start in segment.leader_epochs:
                 self._epoch(epoch).delete_started(start, segment)

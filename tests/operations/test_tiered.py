@@ -107,6 +107,14 @@ def test_the_log_start_runs_away_while_deletes_are_refused(tmp_path: Path):
     assert ids(answer, "info") == ["below-log-start"]
 
 
+def test_a_delete_is_as_old_as_its_first_record(tmp_path: Path):
+    log = three().add(TOPIC.update(0, "a", DELETING, at=30_000), TOPIC.update(0, "a", DELETING, at=99_000))
+    document = cluster(partition_seen(earliest=10, local=30, latest=50, epochs=((0, 10),)))
+    assert only(audited(tmp_path, document, log), "dangling-delete")["severity"] == "warning"
+    young = three().add(TOPIC.update(0, "a", DELETING, at=50_000))
+    assert only(audited(tmp_path, document, young), "dangling-delete")["severity"] == "info"
+
+
 def test_refused_deletes_before_the_log_start_moves(tmp_path: Path):
     log = three().add(TOPIC.update(0, "a", DELETING), TOPIC.update(0, "a", DELETING))
     document = cluster(partition_seen(earliest=10, local=30, latest=50, epochs=((0, 10),)))

@@ -55,7 +55,8 @@ def test_poison_of_each_kind():
         b"\1\x63\0",
         None,
         TOPIC.started(0, "b", 0, 9, state=FINISHED),
-        TOPIC.copied(0, "a", 0, 9),
+        TOPIC.started(0, "a", 0, 9),
+        TOPIC.update(0, "a", STARTED),
         TOPIC.partition_delete(0),
         TOPIC.started(0, "c", 10, 19),
     )
@@ -64,6 +65,7 @@ def test_poison_of_each_kind():
         ("undecodable", 0),
         ("undecodable", 1),
         ("base-record-not-started", 2),
+        ("update-to-copy-started", 4),
         ("after-partition-delete", 6),
     ]
     (record_of_delete,) = ledger.partition_deletes

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.findings import metadata_subject, place_of, segment_evidence, subject_of
-from kafkactl.tiered.ledger import UNDECODABLE, PartitionDelete, Poison
+from kafkactl.tiered.ledger import COPY_STARTED_AGAIN, UNDECODABLE, PartitionDelete, Poison
 from kafkactl.tiered.partition_log import (
     AFTER_DELETE,
     FORGOTTEN_BY_DELETE,
@@ -23,6 +23,7 @@ from kafkactl.wording import counted, first_few
 _WORDS: Final = {
     UNDECODABLE: "cannot be decoded",
     "base-record-not-started": "is a base record in another state than COPY_SEGMENT_STARTED",
+    COPY_STARTED_AGAIN: "is an update to COPY_SEGMENT_STARTED of a segment in that state",
     AFTER_DELETE: "follows DELETE_PARTITION_FINISHED of its partition",
 }
 _DO_NOT_RESTART: Final = (

@@ -87,7 +87,7 @@ def _dangling(partition: PartitionCase, deleting: list[Segment]) -> Finding:
     first = DUE if DUE in pending.values() else PARKED
     without_objects = case.bucket is not None and not any(case.bucket.count(found.segment_id) for found in deleting)
     young = case.now_ms is not None and all(
-        case.now_ms - segment.event_timestamp_ms < YOUNG_DELETE_MS for segment in deleting
+        case.now_ms - segment.deleting_since_ms < YOUNG_DELETE_MS for segment in deleting
     )
     words = {
         DUE: "the leader retries it with each retention pass",
