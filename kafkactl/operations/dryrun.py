@@ -1,11 +1,11 @@
 """Predictions: what an event would do to a cluster, from its metadata log, before it happens.
 
-    from kafkactl.operations.dryrun import predict, read_context
-
-    found = predict(read_context("/disk1/__cluster_metadata-0"), "broker-loss", brokers=[3])
+    loaded = kafkactl.log.load_image("/disk1/__cluster_metadata-0")
+    found = kafkactl.dryrun.predict(loaded, "broker-loss", brokers=[3])
     found.verdict, found.changes
 
-An `Image` alone is enough for the scenarios that are about the state; `scenario_names` lists them all.
+The state is enough for most scenarios; replay, growth and restart are about the log, which
+`kafkactl.dryrun.read_context` reads. `scenario_names` lists them all.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from kafkactl.dryrun.play import chain, find_scenario, run, scenario_names
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Document, Needs, Observed, Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.errors import InputError
+from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image
 
 if TYPE_CHECKING:
+    from kafkactl.adapters.logs.image import LoadedImage
     from kafkactl.features.catalog.releases import Release
 
 __all__ = [
@@ -52,9 +54,11 @@ __all__ = [
 ]
 
 
-def predict(state: Image | ScenarioContext, scenario: str, /, **inputs: Any) -> Prediction:
+def predict(state: LoadedImage | Image | ScenarioContext, scenario: str, /, **inputs: Any) -> Prediction:
     """What an event does to a cluster in this state.
 
+    `state` is what `kafkactl.log.load_image` gives, an image alone, or what `read_context` gives. Findings on how a log
+    was read are the first of those of the prediction.
     `scenario` is a name as in `kafkactl dryrun NAME`; `inputs` are the fields of `input` in the answer of that command:
     `brokers=[3]`, `order="auto"`, `set={"min.insync.replicas": "2"}`. Nothing is read and nothing is written.
 
@@ -62,6 +66,9 @@ def predict(state: Image | ScenarioContext, scenario: str, /, **inputs: Any) -> 
     something else; `scenario-needs-log` where the scenario is about the log and `state` is an image alone; and what the
     scenario raises of the state (`unknown-broker`, `unknown-entity`).
     """
+    if not isinstance(state, Image | ScenarioContext):
+        found = predict(state.image, scenario, **inputs)
+        return changed(found, findings=(*state.findings, *found.findings))
     needs = find_scenario(scenario).needs
     context = context_of(state) if isinstance(state, Image) else state
     if (needs is not Needs.STATE and isinstance(state, Image)) or (needs is Needs.STARTS and not context.started):
