@@ -18,7 +18,9 @@ from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.recover.seen import DiskSeen, FolderKind, PartitionFolder
 from kafkactl.values import Uuid
 
-_NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)(?:\.[0-9a-zA-Z_-]+-(?P<suffix>delete|stray|future))?")
+_NAME: Final = re.compile(
+    r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})(?:\.[0-9a-zA-Z_-]+-(?P<suffix>delete|stray|future))?"
+)
 _KINDS: Final = {
     None: FolderKind.LIVE,
     "delete": FolderKind.DELETED,
@@ -62,9 +64,8 @@ def parse_largest_epoch(content: bytes) -> int | None:
     >>> parse_largest_epoch(b"0\\n2\\n0 0\\n8 120\\n"), parse_largest_epoch(b"0\\n0\\n")
     (8, None)
     """
-    epochs = [
-        int(words[0]) for line in content.splitlines()[2:] if len(words := line.split()) == 2 and words[0].isdigit()
-    ]
+    rows = (line.split() for line in content.splitlines()[2:])
+    epochs = [int(words[0]) for words in rows if len(words) == 2 and words[0].isdigit() and len(words[0]) <= 10]
     return max(epochs, default=None)
 
 

@@ -12,8 +12,11 @@ from kafkactl.metadata.image.diff import diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.replay.reference import replay
+from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
+from kafkactl.recover.seen import FolderKind
 from kafkactl.storage.meta_properties import parse_meta_properties
 from tests.conftest import Run
+from tests.fakes.broker import FakeBroker
 from tests.metadata.records import records_of
 from tests.recover import worlds
 from tests.recover.worlds import (
@@ -429,3 +432,67 @@ def test_the_page(kafkactl: Cli, recover: Recovery, tmp_path: Path):
     assert run.code == 0
     for text in ("Plan: nothing was written", "adopted", "late-0", "fence-old-voter", "kafkactl quorum reassign"):
         assert text in run.stdout
+
+
+# --- who still answers ----------------------------------------------------------------------------------------------
+
+VOTE = 52
+
+
+@pytest.mark.parametrize(("requests", "found"), [({VOTE: (0, 2)}, ["old-voter-answers"]), ({}, [])])
+def test_an_old_voter_that_answers(recover: Recovery, tmp_path: Path, requests: dict, found: list[str]):
+    disks = survivors(tmp_path)
+    with FakeBroker(lambda _: None, versions=requests) as controller:
+        words = (*LOST, "--bootstrap-controller", controller.address)
+        if found:
+            assert recover.refused(*words, disks=disks) == found
+        else:  # a broker may answer: it is no voter
+            assert recover.plan(*words, disks=disks)["outcome"] == "planned"
+    assert recover(*LOST, "--bootstrap-controller", "nonsense", disks=disks).code == 2
+
+
+# --- folders --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("orders-3", ("orders", 3, FolderKind.LIVE)),
+        ("a-b.c-12", ("a-b.c", 12, FolderKind.LIVE)),
+        ("x-0.0123456789abcdef0123456789abcdef-delete", ("x", 0, FolderKind.DELETED)),
+        ("x-0.0123456789abcdef0123456789abcdef-future", ("x", 0, FolderKind.FUTURE)),
+        ("x.y-1-0.0123456789abcdef0123456789abcdef-stray", ("x.y-1", 0, FolderKind.STRAY)),
+        (LOG, None),
+        ("lost+found", None),
+        ("orders-", None),
+        ("orders-٣", None),
+        ("orders-" + "9" * 200, None),
+    ],
+)
+def test_names_of_folders(name: str, found: tuple | None):
+    assert parse_folder_name(name) == found
+
+
+@pytest.mark.parametrize(
+    ("content", "epoch"),
+    [
+        (b"0\n2\n0 0\n8 120\n", 8),
+        (b"0\n0\n", None),
+        (b"", None),
+        (b"0\n1\n" + b"9" * 5000 + b" 1\n", None),
+        (b"\xff", None),
+    ],
+)
+def test_leader_epochs_of_a_folder(content: bytes, epoch: int | None):
+    assert parse_largest_epoch(content) == epoch
+
+
+def test_a_folder_whose_files_are_hostile(recover: Recovery, tmp_path: Path):
+    disks = survivors(tmp_path)
+    made = worlds.folder(disks[1], worlds.PAY, 7)
+    (made / "partition.metadata").write_bytes(b"topic_id: \xff\xff\n")
+    (made / worlds.SEGMENT).write_bytes(b"\x00" * 20 + b"\xff" * 200)
+    (disks[1] / "kafkactl-collected.json").write_text("[" * 100_000)
+    losses = recover.plan(*LOST, disks=disks, code=3)["losses"]
+    (stray,) = losses["partitions_stray"]
+    assert (stray["folder"], stray["topic_id"], stray["log_end_offset"]) == ("pay-7", None, 0)

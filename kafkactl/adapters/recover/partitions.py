@@ -135,7 +135,7 @@ def _manifest(path: str) -> Mapping[str, Any]:
     """What a copy says of the segments that it leaves out, by folder; nothing for a log directory."""
     try:
         held = json.loads(read_whole(Path(path, MANIFEST), InputKind.DOCUMENT))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     folders = held.get("folders") if isinstance(held, dict) else None
     return folders if isinstance(folders, dict) else {}
