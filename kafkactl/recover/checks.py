@@ -235,7 +235,7 @@ def _readable(case: Case) -> Iterator[Finding]:
         yield refusal("metadata-version-unknown", f"metadata.version {level}", text, step, level=level)
     for one in case.read.images[case.source.path].findings:
         if one.severity is Severity.BLOCKER and one.id != GAP and "readable_records" not in one.evidence:
-            yield refusal("metadata-version-unknown", one.subject, f"a record cannot be told: {one.message}", step)
+            yield refusal("metadata-version-unknown", one.subject, f"a record cannot be read: {one.message}", step)
             return
 
 
