@@ -7,6 +7,7 @@ processes are killed; which disks are lost is up to the test.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,22 @@ with warnings.catch_warnings():  # of the library's own making: it reads its sch
         ScramMechanism,
         UserScramCredentialUpsertion,
     )
+    from kafka.errors import KafkaError, RequestTimedOutError
+    from kafka.net import KafkaNetSocket
+
+_connect = KafkaNetSocket.sock_connect
+
+
+async def _closed_where_refused(self: Any, net: Any, sock: Any, address: Any, timeout_at: Any = None) -> Any:
+    """The library leaves the socket of a refused connection open, and its warning would end a test session."""
+    try:
+        return await _connect(self, net, sock, address, timeout_at=timeout_at)
+    except BaseException:
+        sock.close()
+        raise
+
+
+KafkaNetSocket.sock_connect = _closed_where_refused
 
 Records = dict[tuple[str, int], list[tuple[int, bytes]]]
 TWICE = 2
@@ -53,8 +70,11 @@ class Scene:
         return self.cluster.disks.log_dir(node_id)
 
 
-def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True) -> Scene:
-    """Play the scene on a cluster that was not started yet; every controller is dead at its end, and the brokers."""
+def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True, restarts: int = 0) -> Scene:
+    """Play the scene on a cluster that was not started yet; every controller is dead at its end, and the brokers.
+
+    `restarts`: so often every broker dies and returns while G is away, which raises leader epochs unknown to G.
+    """
     cluster.start()
     with admin(cluster) as chores:
         _create(chores, {"orders": 3, "pay": 1, "gone": 1})
@@ -70,6 +90,11 @@ def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True) -> Scene:
         _user(chores, "bob")
         _acl(chores, "bob")
         chores.alter_configs([ConfigResource(ConfigResourceType.TOPIC, "pay", {"retention.ms": "700000000"})])
+    for one in cluster.broker_ids * restarts:
+        cluster.kill(one)
+        cluster.wait_for(lambda one=one: left(cluster, one), "left the ISRs", 30)  # type: ignore[misc]
+        cluster.start(one)
+        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
     time.sleep(1.5)
     produce(cluster, {("late", 0): 20, ("late", 1): 20, ("orders", 3): 10})
     records = read_all(cluster, TOPICS)
@@ -81,18 +106,28 @@ def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True) -> Scene:
 @contextmanager
 def admin(cluster: KafkaCluster) -> Iterator[KafkaAdminClient]:
     """An administrator's client."""
-    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_server.split(","), request_timeout_ms=20_000)
+    client = KafkaAdminClient(bootstrap_servers=_alive(cluster), request_timeout_ms=20_000)
     try:
         yield client
     finally:
         client.close()
 
 
+def _alive(cluster: KafkaCluster) -> list[str]:
+    """The brokers that run: this library gives up at the first that refuses a connection."""
+    return [str(cluster.broker_address(one)) for one in cluster.broker_ids if cluster.node(one).alive]
+
+
 def _create(chores: KafkaAdminClient, topics: Mapping[str, int]) -> None:
-    chores.create_topics(
-        {name: {"num_partitions": count, "replication_factor": TWICE} for name, count in topics.items()},
-        wait_for_metadata=True,
-    )
+    """Once more where a busy machine took longer than the request."""
+    wanted = {name: {"num_partitions": count, "replication_factor": TWICE} for name, count in topics.items()}
+    for _ in range(3):
+        with contextlib.suppress(RequestTimedOutError):
+            missing = {name: held for name, held in wanted.items() if name not in chores.list_topics()}
+            if missing:
+                chores.create_topics(missing, wait_for_metadata=True)
+            return
+    raise AssertionError(f"the topics {list(topics)} were not created")
 
 
 def _user(chores: KafkaAdminClient, name: str) -> None:
@@ -108,9 +143,7 @@ def _acl(chores: KafkaAdminClient, name: str) -> None:
 
 def produce(cluster: KafkaCluster, counts: Mapping[tuple[str, int], int]) -> None:
     """That many records to each partition, acknowledged by all replicas, by an idempotent producer."""
-    producer = KafkaProducer(
-        bootstrap_servers=cluster.bootstrap_server.split(","), acks="all", enable_idempotence=True, linger_ms=5
-    )
+    producer = KafkaProducer(bootstrap_servers=_alive(cluster), acks="all", enable_idempotence=True, linger_ms=5)
     sent = [
         producer.send(topic, value=f"{topic}-{partition}-{number}".encode(), partition=partition)
         for (topic, partition), count in counts.items()
@@ -123,9 +156,7 @@ def produce(cluster: KafkaCluster, counts: Mapping[tuple[str, int], int]) -> Non
 
 def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 40) -> Records:
     """Every record of these topics with its offset, from the beginning to the end."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=cluster.bootstrap_server.split(","), auto_offset_reset="earliest", enable_auto_commit=False
-    )
+    consumer = KafkaConsumer(bootstrap_servers=_alive(cluster), auto_offset_reset="earliest", enable_auto_commit=False)
     try:
         places = [TopicPartition(topic, one) for topic in topics for one in consumer.partitions_for_topic(topic) or ()]
         consumer.assign(places)
@@ -172,13 +203,26 @@ def strays(scene: Scene) -> dict[int, list[str]]:
 
 
 def isrs(cluster: KafkaCluster) -> dict[tuple[str, int], tuple[int, ...]]:
-    """The in-sync replicas of every partition, as brokers tell them."""
-    with admin(cluster) as chores:
+    """The in-sync replicas of every partition, as brokers tell them; nothing where none tells right now."""
+    with contextlib.suppress(KafkaError), admin(cluster) as chores:
         return {
             (topic["name"], one["partition_index"]): tuple(sorted(one["isr_nodes"]))
             for topic in chores.describe_topics()
             for one in topic["partitions"]
         }
+    return {}
+
+
+def in_sync(cluster: KafkaCluster) -> bool:
+    """Whether every partition has both replicas in sync."""
+    found = isrs(cluster)
+    return bool(found) and all(len(isr) == TWICE for isr in found.values())
+
+
+def left(cluster: KafkaCluster, broker: int) -> bool:
+    """Whether a dead broker is in no ISR any more."""
+    found = isrs(cluster)
+    return bool(found) and all(broker not in isr for isr in found.values())
 
 
 def whole(scene: Scene, node_id: int) -> None:
@@ -187,7 +231,7 @@ def whole(scene: Scene, node_id: int) -> None:
     cluster.node(cluster.broker_ids[0]).start()
     cluster.start(*cluster.broker_ids)
     assert cluster.leader() == node_id
-    cluster.wait_for(lambda: all(len(one) == 2 for one in isrs(cluster).values()), "every replica in sync", 60)
+    cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
     assert strays(scene) == {one: [] for one in cluster.broker_ids}
     assert read_all(cluster, TOPICS) == scene.records
     produce(cluster, dict.fromkeys(scene.records, 3))

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
-from tests.lab.quorum.lost_majority import Scene, isrs, lose_majority, produce, read_all, start_recovered, strays
+from tests.lab.quorum.lost_majority import Scene, in_sync, lose_majority, produce, read_all, start_recovered, strays
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -77,7 +77,7 @@ def test_brokers_that_never_stop_and_voters_that_return(
     with Writer(cluster) as writer:
         time.sleep(2)
         recovered(kafkactl, scene)
-        cluster.wait_for(lambda: all(len(one) == 2 for one in isrs(cluster).values()), "every replica in sync", 60)
+        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
         before = len(writer.acked)
         epoch = cluster.quorum(scene.complete)["LeaderEpoch"]
 

@@ -10,10 +10,26 @@ from pathlib import Path
 import pytest
 
 from tests.lab.harness.cluster import KafkaCluster
-from tests.lab.quorum.lost_majority import Scene, isrs, lose_majority, read_all, start_recovered, strays, whole
+from tests.lab.quorum.lost_majority import (
+    TOPICS,
+    Scene,
+    in_sync,
+    isrs,
+    left,
+    lose_majority,
+    produce,
+    read_all,
+    start_recovered,
+    strays,
+    whole,
+)
 
 Cli = Callable[..., object]
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 LOST_TO_G = ("late-0", "late-1", "orders-3")
 
 
@@ -60,7 +76,7 @@ def test_strays_are_foretold_and_taken_back(kafkactl: Cli, new_cluster: Callable
     assert careless["losses"]["topics_returning_empty"] == ["gone"]
     start_recovered(scene, scene.lagging, work / "careless")
     cluster.start(*cluster.broker_ids)
-    cluster.wait_for(lambda: all(len(one) == 2 for one in isrs(cluster).values()), "every replica in sync", 60)
+    cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
     assert strays(scene) == foretold == {one: sorted(LOST_TO_G) for one in cluster.broker_ids}
     assert read_all(cluster, ("gone",)) == {("gone", 0): []}
     kept = {place: found for place, found in scene.records.items() if "{}-{}".format(*place) not in LOST_TO_G}
@@ -89,6 +105,31 @@ def test_adoption_loses_no_record(kafkactl: Cli, new_cluster: Callable[..., Kafk
     start_recovered(scene, scene.lagging, out)
     whole(scene, scene.lagging)
     assert ("gone", 0) not in isrs(scene.cluster)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+def test_epochs_and_producer_ids_do_not_go_back(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str):
+    """Epochs on disk are above those in the image, and producer ids were given out that the image does not know."""
+    scene = lose_majority(new_cluster(release, controllers=3, brokers=2), restarts=2)
+    cluster, out = scene.cluster, scene.cluster.disks.workdir / "recovered"
+    disks = [scene.disk(scene.lagging), *folders_alone(scene)]
+    on_disk = {place.parent.name: place.read_text().split()[-2] for one in cluster.broker_ids
+               for place in scene.disk(one).glob("*/leader-epoch-checkpoint")}  # fmt: skip
+    assert max(map(int, on_disk.values())) > 2
+    recover(kafkactl, scene, out, *shown(disks), *lost(scene), "--adopt", "--drop-empty")
+    start_recovered(scene, scene.lagging, out)
+    whole(scene, scene.lagging)
+    for one in cluster.broker_ids:  # a leader dies, and its partitions go on
+        cluster.kill(one)
+        cluster.wait_for(lambda one=one: left(cluster, one), "left the ISRs", 30)  # type: ignore[misc]
+        before = {place: len(found) for place, found in read_all(cluster, TOPICS).items()}
+        produce(cluster, dict.fromkeys(scene.records, 2))
+        assert {place: len(found) for place, found in read_all(cluster, TOPICS).items()} == {
+            place: count + 2 for place, count in before.items()
+        }
+        cluster.start(one)
+        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
 
 
 @pytest.mark.campaign
