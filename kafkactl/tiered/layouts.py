@@ -147,7 +147,8 @@ def aiven_remote_size(custom_metadata: bytes | None) -> int | None:
         for _ in range(reader.unsigned_varint()):
             tag, size = reader.unsigned_varint(), reader.unsigned_varint()
             if tag == 0:
-                return _varlong(custom_metadata[reader.position : reader.position + size])
+                value = custom_metadata[reader.position : reader.position + size]
+                return _varlong(value) if len(value) == size else None
             reader.position += size
     except (DecodeError, IndexError):
         return None

@@ -1,0 +1,150 @@
+"""Every form of a listing gives the same objects; what is cut or foreign is an error that says so."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.tiered.listing import read_listing
+from kafkactl.errors import KafkactlError
+from kafkactl.tiered.bucket import StoredObject
+from kafkactl.tiered.layouts import AIVEN, LOCAL, aiven_remote_size, guessed, layout_of
+from kafkactl.values import Uuid
+
+KEY, OTHER = "pre fix/a-0-id/1.log", "b/2+3.log"
+MADE_MS = 1_700_000_000_000
+BOTH = (StoredObject(KEY, 19260, MADE_MS), StoredObject(OTHER, 5, MADE_MS))
+LINES = f"{KEY} 19260 2023-11-14T22:13:20Z\n{OTHER} 5 {MADE_MS}\nfolder/ 0\n"
+SUMS = "\nTotal Objects: 2\n   Total Size: 19265\n"
+AWS = f"2023-11-14 22:13:20      19260 {KEY}\n2023-11-14 22:13:20          5 {OTHER}\n{SUMS}"
+LIST_V2 = {
+    "Contents": [{"Key": part.key, "Size": part.size, "LastModified": "2023-11-14T22:13:20+00:00"} for part in BOTH]
+}
+RCLONE = [{"Path": part.key, "Size": part.size, "ModTime": "2023-11-14T22:13:20Z", "IsDir": False} for part in BOTH]
+JSONL = "".join(json.dumps({"key": part.key, "size": part.size, "mtime_ms": MADE_MS}) + "\n" for part in BOTH)
+DIRECTORY = {"Path": "folder", "Size": -1, "ModTime": "2023-11-14T22:13:20Z", "IsDir": True}
+
+
+@pytest.mark.parametrize(
+    "text", [LINES, AWS, json.dumps(LIST_V2, indent=1), json.dumps([*RCLONE, DIRECTORY]), JSONL], ids=range(5)
+)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_text_listings(tmp_path: Path, text: str, zipped: bool):
+    file = tmp_path / "listing"
+    file.write_bytes(gzip.compress(text.encode()) if zipped else text.encode())
+    assert read_listing(str(file)).objects == BOTH
+
+
+def test_lines_without_times_and_keys_that_end_in_numbers(tmp_path: Path):
+    (tmp_path / "l").write_text("a 12 345\nb 6\n")
+    assert read_listing(str(tmp_path / "l")).objects == (StoredObject("a 12", 345, None), StoredObject("b", 6, None))
+
+
+ROWS = (
+    '"bucket","pre+fix%2Fa-0-id%2F1.log","v2","true","false","19260","2023-11-14T22:13:20.000Z"\n'
+    '"bucket","pre+fix%2Fa-0-id%2F1.log","v1","false","false","1","2023-11-14T22:13:19.000Z"\n'
+    '"bucket","b%2F2%2B3.log","v1","true","false","5","2023-11-14T22:13:20.000Z"\n'
+    '"bucket","gone.log","v9","true","true","","2023-11-14T22:13:20.000Z"\n'
+)
+COLUMNS = "Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size, LastModifiedDate"
+
+
+@pytest.mark.parametrize("place", [".", "data", ".."])
+def test_an_s3_inventory_of_csv(tmp_path: Path, place: str):
+    folder = tmp_path / "2023-11-14"
+    folder.mkdir()
+    (folder / place).mkdir(exist_ok=True)
+    (folder / place / "part1.csv.gz").write_bytes(gzip.compress(ROWS.encode()))
+    manifest = {
+        "creationTimestamp": str(MADE_MS + 5),
+        "fileFormat": "CSV",
+        "fileSchema": COLUMNS,
+        "files": [{"key": "inventory/data/part1.csv.gz", "size": 1}],
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    found = read_listing(str(folder / "manifest.json"))
+    assert (found.objects, found.time_ms, found.format) == (BOTH, MADE_MS + 5, "s3-inventory")
+    (folder / place / "part1.csv.gz").unlink()
+    with pytest.raises(KafkactlError) as caught:
+        read_listing(str(folder / "manifest.json"))
+    assert caught.value.id == "missing-inventory-file"
+
+
+def test_a_single_csv_and_a_single_parquet_file(tmp_path: Path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    (tmp_path / "rows.csv").write_text(ROWS)
+    columns = [name.strip() for name in COLUMNS.split(",")]
+    assert read_listing(str(tmp_path / "rows.csv"), columns=columns).objects == BOTH
+    time = pa.array([MADE_MS, MADE_MS], pa.timestamp("ms", tz="UTC"))
+    keys, sizes = [part.key for part in BOTH], [part.size for part in BOTH]
+    table = pa.table({"bucket": ["x", "x"], "key": keys, "size": sizes, "last_modified_date": time})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    assert read_listing(str(tmp_path / "rows.parquet")).objects == BOTH
+
+
+def test_a_folder_and_a_file_system_of_pyarrow(tmp_path: Path):
+    (tmp_path / "store" / "deep").mkdir(parents=True)
+    (tmp_path / "store" / "deep" / "a.log").write_bytes(b"12345")
+    (tmp_path / "store" / "empty").mkdir()
+    for path in (str(tmp_path / "store"), f"file://{tmp_path / 'store'}"):
+        assert [(found.key, found.size) for found in read_listing(path).objects] == [("deep/a.log", 5)]
+
+
+@pytest.mark.parametrize(
+    ("data", "error_id"),
+    [
+        (b"no size here\n", "invalid-listing"),
+        (json.dumps(RCLONE).encode()[:-4], "truncated-listing"),
+        (json.dumps({**LIST_V2, "IsTruncated": True}).encode(), "truncated-listing"),
+        (gzip.compress(LINES.encode())[:-9], "truncated-listing"),
+        (JSONL.encode()[:-5], "invalid-listing"),
+        (b'{"key": 5}', "invalid-listing"),
+        (b"\xff\xfe\x00", "invalid-listing"),
+    ],
+)
+def test_what_is_no_listing(tmp_path: Path, data: bytes, error_id: str):
+    (tmp_path / "l").write_bytes(data)
+    with pytest.raises(KafkactlError) as caught:
+        read_listing(str(tmp_path / "l"))
+    assert caught.value.id == error_id
+
+
+# --- layouts --------------------------------------------------------------------------------------------------------
+
+TOPIC, SEGMENT = Uuid(bytes(range(16))), Uuid(bytes(range(16, 32)))
+
+
+@pytest.mark.parametrize("topic", ["orders", "a.b-c-7", "x--1"])
+def test_layouts_find_ids_from_the_end(topic: str):
+    name = f"{36:020}-{SEGMENT}"
+    local = LOCAL.parse(f"kafka-tiered-storage/{topic}-3-{TOPIC}/{name}.leader_epoch_checkpoint")
+    aiven = AIVEN.parse(f"some/prefix/{topic}-{TOPIC}/3/{name}.rsm-manifest")
+    for found, suffix in ((local, "leader_epoch_checkpoint"), (aiven, "rsm-manifest")):
+        assert found is not None
+        assert (found.topic, found.topic_id, found.partition) == (topic, TOPIC.raw, 3)
+        assert (found.segment_id, found.suffix) == (SEGMENT.raw, suffix)
+    assert LOCAL.parse(f"{topic}-3-{TOPIC}/notes.txt") is None
+    assert guessed([f"{topic}-{TOPIC}/3/{name}.log", "README"]) is AIVEN
+    assert guessed(["README"]) is None
+
+
+def test_a_pattern_of_ones_own():
+    layout = layout_of("t/{topic}/{partition}/{segment_id}.{suffix}")
+    assert layout is not None
+    found = layout.parse(f"t/orders/4/{SEGMENT}.log")
+    assert found is not None
+    assert (found.topic, found.partition, found.segment_id) == ("orders", 4, SEGMENT.raw)
+    for wrong in ("{topic}", "{segment_id}{segment_id}", "{what}{segment_id}"):
+        with pytest.raises(KafkactlError):
+            layout_of(wrong)
+
+
+def test_the_size_in_aivens_custom_metadata():
+    assert aiven_remote_size(bytes([2, 0, 3, 0xF8, 0xAC, 0x02, 1, 2, 1, 65])) == 19260
+    for cut in (None, b"", b"\x01", b"\x01\x00\x05\x01", b"\x01\x07\x01\x01"):
+        assert aiven_remote_size(cut) is None
