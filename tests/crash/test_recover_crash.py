@@ -15,7 +15,7 @@ import pytest
 
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
-from kafkactl.operations.quorum_recover import Asked, Planned, apply, plan
+from kafkactl.operations.recover.plan import Asked, Planned, apply, plan
 from kafkactl.recover.answer import read_kept_plan
 from kafkactl.recover.request import Overrides
 from kafkactl.recover.seen import Target

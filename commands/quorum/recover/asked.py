@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os.path
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.kafka.client_config import load_client_config
-from kafkactl.adapters.recover.probe import PATIENCE_MS, who_answers
-from kafkactl.commands.framework.connection import patience_ms
-from kafkactl.operations.quorum_recover import Asked, Probe
-from kafkactl.quorum.voters import parse_host_port
-from kafkactl.recover.request import Overrides
-from kafkactl.recover.seen import Answering, Target
+from kafkactl.operations.recover.plan import Asked, Probe
+from kafkactl.operations.recover.words import (
+    Overrides,
+    parse_address,
+    parse_listener,
+    probe_of,
+    read_target,
+)
 from kafkactl.values import Endpoint
-
-_LISTENER = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)://(.*)")
 
 
 def asked_of(
@@ -48,7 +45,7 @@ def asked_of(
         raise click.UsageError("--return-strays goes with --adopt.")
     return Asked(
         log_dirs=tuple(map(os.path.normpath, (*log_dirs, *broker_log_dirs))),
-        target=_target(node_id, listener, config, str(Path(out).absolute())),
+        target=read_target(str(Path(out).absolute()), config=config, node_id=node_id, listener=_listener(listener)),
         source=None if source is None else os.path.normpath(source),
         lost=_lost(lost),
         overrides=Overrides(**accepted),
@@ -65,46 +62,21 @@ def _lost(words: Sequence[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, ids)))
 
 
-def _target(node_id: int | None, listener: str | None, config: str | None, directory: str) -> Target:
-    """What is typed wins over the file."""
-    endpoints: tuple[Endpoint, ...] = ()
-    voters: tuple[tuple[int, str, int], ...] = ()
-    if config is not None:
-        from kafkactl.adapters.disks.quorum_candidate import read_controller_config
-
-        held = read_controller_config(
-            read_input(Path(config), "the recovered controller's configuration", InputKind.NODE_CONFIG), config
-        )
-        node_id = held.node_id if node_id is None else node_id
-        endpoints = tuple(
-            Endpoint(listener=one.listener, host=one.host or "localhost", port=one.port)
-            for one in held.controller_endpoints
-        )
-        voters = tuple((one.node_id, one.host, one.port) for one in held.static_voters)
-    if listener is not None:
-        endpoints = (_endpoint(listener),)
-    return Target(node_id=node_id, endpoints=endpoints, static_voters=voters, directory=directory)
-
-
-def _endpoint(text: str) -> Endpoint:
-    found = _LISTENER.fullmatch(text)
-    address = None if found is None else parse_host_port(found[2])
-    if found is None or address is None or not address[0] or address[1] > 65535:
+def _listener(text: str | None) -> Endpoint | None:
+    found = None if text is None else parse_listener(text)
+    if text is not None and found is None:
         raise click.BadParameter(f"{text!r} is not NAME://HOST:PORT.", param_hint="--listener")
-    return Endpoint(listener=found[1], host=address[0], port=address[1])
+    return found
 
 
-def probe_of(addresses: str | None, command_config: str | None) -> Probe:
+def probe_asked(addresses: str | None, command_config: str | None) -> Probe:
     """Ask the old voters' addresses, and those of --bootstrap-controller, with the security of --command-config."""
-    way_in = load_client_config(command_config)
-    more: list[tuple[int | None, Endpoint]] = []
+    from kafkactl.commands.framework.settings import current_settings
+
+    found = []
     for word in filter(None, map(str.strip, (addresses or "").split(","))):
-        address = parse_host_port(word)
+        address = parse_address(word)
         if address is None:
             raise click.BadParameter(f"{word!r} is not HOST:PORT.", param_hint="--bootstrap-controller")
-        more.append((None, Endpoint(listener="", host=address[0], port=address[1])))
-
-    def probe(places: Sequence[tuple[int | None, Endpoint]]) -> tuple[Answering, ...]:
-        return who_answers([*more, *places], way_in, patience_ms=patience_ms(PATIENCE_MS))
-
-    return probe
+        found.append(address)
+    return probe_of(found, command_config, timeout_ms=current_settings().timeout_ms)

@@ -28,22 +28,9 @@ def command(*, directory: str, to: str) -> None:
     id, its leader epochs and where its log ends. No record of a topic is in it, but credentials of
     users are. Unpack it on the host that recovers, and name the folder with --log-dir.
     """
-    from kafkactl.adapters.disks.directories import observe_directory
-    from kafkactl.adapters.recover.collect import collect
-    from kafkactl.findings import warning
+    from kafkactl.operations.recover.collect import collect
 
-    held = collect(directory, to)
-    findings = []
-    if observe_directory(directory).locked_by_process:
-        findings.append(
-            warning(
-                "copy-of-running-node",
-                f"directory {directory}",
-                f"a node runs on {directory}: the copy has what was written until now",
-                "For a controller stop the node first. A running broker's copy is good for --brokers-run only.",
-            )
-        )
-    emit("quorum.recover-collect", {"directory": directory, "to": to, **held, "findings": findings}, render=_show)
+    emit("quorum.recover-collect", collect(directory, to).to_dict(), render=_show)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

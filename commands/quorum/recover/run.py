@@ -14,7 +14,7 @@ from kafkactl.commands.quorum.recover import VERBS
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding, Outcome
-    from kafkactl.operations.quorum_recover import Asked, Planned
+    from kafkactl.operations.recover.plan import Asked, Planned
 
 KIND = "quorum.recover"
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -107,18 +107,18 @@ def command(
     only voter is the recovered controller. What is lost is listed before, entity by entity, and
     whatever is not accepted refuses. Start with --plan; docs/quorum-recovery.md is the runbook.
     """
-    from kafkactl.commands.quorum.recover.asked import asked_of, probe_of
+    from kafkactl.commands.quorum.recover.asked import asked_of, probe_asked
     from kafkactl.findings import Outcome
-    from kafkactl.operations import quorum_recover
+    from kafkactl.operations.recover import plan as recovery
 
     asked = asked_of(**given)
-    planned = quorum_recover.plan(asked, now_ms=_now_ms(), probe=probe_of(bootstrap_controller, command_config))
+    planned = recovery.plan(asked, now_ms=_now_ms(), probe=probe_asked(bootstrap_controller, command_config))
     if dry_run or planned.outcome is not Outcome.PLANNED:
         _emit(planned, planned.outcome)
     no = _confirmed(asked, planned, confirm, confirm_loss)
     if no is not None:
         _emit(planned, Outcome.REFUSED, [no])
-    written = quorum_recover.apply(planned)
+    written = recovery.apply(planned)
     _emit(planned, written.outcome, list(written.findings))
 
 

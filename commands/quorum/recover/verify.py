@@ -41,13 +41,13 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
     from contextlib import ExitStack
 
     from kafkactl.findings import blockers
-    from kafkactl.operations import quorum_recovered
+    from kafkactl.operations.recover.check import verify
 
     with ExitStack() as stack:
         client = None
         if any(connection[:2]) or connection.context:
             client = stack.enter_context(open_client(connection))
-        checked = quorum_recovered.verify(plan, log_dirs, client)
+        checked = verify(plan, log_dirs, client)
     code = exit_codes.DONE if checked.learned else exit_codes.UNKNOWN
     emit(
         "quorum.recover-verify",

@@ -1,0 +1,44 @@
+"""A copy of a log directory that is enough for a recovery on another host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkactl.adapters.disks.directories import observe_directory
+from kafkactl.adapters.recover import collect as copying
+from kafkactl.findings import Finding, warning
+from kafkactl.frozen import frozen
+
+
+@frozen
+class Collected:
+    """The copy in the file `to`; `counts` has its files, bytes and partitions."""
+
+    directory: str
+    to: str
+    counts: dict[str, int]
+    findings: tuple[Finding, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `quorum.recover-collect`."""
+        found = [finding.to_dict() for finding in self.findings]
+        return {"directory": self.directory, "to": self.to, **self.counts, "findings": found}
+
+
+def collect(directory: str, to: str) -> Collected:
+    """Copy the metadata log of a log directory, and the ids and epochs of its partitions, into the new tar file `to`.
+
+    Raises InputError for a directory that cannot be read, and FailedError where the file cannot be written or exists.
+    """
+    counts = copying.collect(directory, to)
+    findings: tuple[Finding, ...] = ()
+    if observe_directory(directory).locked_by_process:
+        findings = (
+            warning(
+                "copy-of-running-node",
+                f"directory {directory}",
+                f"a node runs on {directory}: the copy contains what was written until now",
+                "For a controller stop the node first. A running broker's copy is good for --brokers-run only.",
+            ),
+        )
+    return Collected(directory=directory, to=to, counts=counts, findings=findings)
