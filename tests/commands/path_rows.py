@@ -11,11 +11,12 @@ from typing import NamedTuple
 # Metavars and names of parameters that take a path, and of those that take another text. Every one is in one of them.
 PATHS = frozenset(
     {"FILE", "DIR", "PATH", "PLAN", "SOURCE...", "[SOURCE]...", "[SOURCE] [PATH]", "A", "[B]", "NODE/DIR"}
+    | {"FILE.tar", "LISTING", "LOG"}
     | {"ID:DIR[@LISTENER://HOST:PORT]", "ID[:DIR]", "files", "inventory"}
 )
 OTHERS = frozenset(
     "FINDING ID HOST:PORT,… PATTERN KEY CLUSTER_ID NAME K NAME=LEVEL ENTITY F V URL VERSION R RELEASE USER:GROUP TEXT"
-    " K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST".split()
+    " K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST NAME://HOST:PORT LAYOUT NAMES".split()
 )
 KINDS = ("device", "fifo", "sparse")
 NO_SPARSE = KINDS[:2]  # segments are read in pieces, whatever their size, until --timeout
@@ -52,6 +53,8 @@ DRYRUN = "dryrun broker-loss {log} --brokers 1"
 FORMAT = "storage format -c {config} -t {id} --dry-run"
 CONNECT = "--bootstrap-controller 127.0.0.1:1 --timeout 5s"
 _DIRECTORY_NAMES = "is compared, as text, with the directories of the configuration"
+RECOVER = "quorum recover --out {new}"
+TIERED = ("audit", "forecast", "history", "leftovers", "segments")
 _IDS = "the directory is an id, not a path"
 
 ROWS: tuple[Row | Reader | Reason, ...] = (
@@ -95,6 +98,23 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Reason("--add", "dryrun controllers", _IDS),
     Reason("--remove", "dryrun controllers", _IDS),
     Reason("--chroot", "dryrun zk-migration", "it is a path within ZooKeeper"),
+    Row("--log-dir", "quorum recover*", f"{RECOVER} --log-dir {{}} --plan", (2, 3, 7)),
+    Row("--log-dir", "quorum recover*", f"{RECOVER} --plan --log-dir {{@__cluster_metadata-0/{0:020}.log}}", (2, 3, 7),
+        NO_SPARSE),
+    Row("--broker-log-dir", "quorum recover", f"{RECOVER} --log-dir {{log}} --broker-log-dir {{}} --plan", (2, 3, 7)),
+    Row("--out", "quorum recover", "quorum recover --log-dir {log} --out {} --config {config}", (1, 2, 3)),
+    Row("--from", "quorum recover", f"{RECOVER} --log-dir {{log}} --from {{}} --plan", (2, 3)),
+    Row("--config", "quorum recover", f"{RECOVER} --log-dir {{log}} --config {{}}", (2, 3)),
+    Row("directory", "quorum recover collect", "quorum recover collect {} --to {new}"),
+    Row("--to", "quorum recover collect", "quorum recover collect {log} --to {}"),
+    Row("plan", "quorum recover verify", "quorum recover verify {}"),
+    *(Row("sources", f"tiered {verb}", f"tiered {verb} {{}}", kinds=NO_SPARSE) for verb in TIERED),
+    *(Row("--observation", f"tiered {verb}", f"tiered {verb} --observation {{@observation.json}}") for verb in TIERED),
+    *(Row("--metadata", f"tiered {verb}", f"tiered {verb} --observation {{remote}} --metadata {{}}", kinds=NO_SPARSE)
+      for verb in TIERED),
+    *(Row("--bucket", f"tiered {verb}", f"tiered {verb} --observation {{remote}} --bucket {{}}") for verb in
+      ("audit", "leftovers")),
+    Row("--out", "tiered leftovers", "tiered leftovers --observation {remote} --bucket {config} --out {}", (1, 2, 3)),
     Row("--inventory", "migrate *", "migrate status --inventory {}"),
     Row("--observation", "migrate *", "migrate status --observation {@observation.json}"),
     Row("--observation", "migrate *", "migrate check --observation {@zk.jsonl.gz}"),

@@ -27,6 +27,7 @@ from tests.fuzz.test_hostile_inputs import STATE, _inventory
 from tests.metadata.goldens import golden
 from tests.migration.zk_trees import small, znodes
 from tests.storage.fleet.fleets import FleetBuilder
+from tests.tiered.logs import TIERED, LogOf, Topic, observed, partition_seen, save_observation
 
 ID = "q1Sh-9_ISia_zwGINzRvyQ"
 SECONDS = 30
@@ -123,7 +124,7 @@ class Things:
             "": str(self.hostile), "log": str(log), "id": ID, "tree": str(folder / "zk.jsonl.gz"),
             "observation": str(next((folder / "seen").rglob("observation.json")).parent),
             "fleet": str(made.inventory), "config": str(made.config(1)), "plan": str(made.plan),
-            "migration": str(migration), "new": str(folder / "new"),
+            "migration": str(migration), "new": str(folder / "new"), "remote": _remote(folder / "remote"),
         }  # fmt: skip
 
     def line(self, number: int, row: Row) -> list[str]:
@@ -144,6 +145,14 @@ class Things:
         file.write_text(text)
         file.chmod(0o600)
         return file
+
+
+def _remote(folder: Path) -> str:
+    """A saved observation of tiered storage."""
+    topic = Topic("orders", 1)
+    log = LogOf(0).add(topic.copied(0, "a", 0, 9))
+    seen = partition_seen(earliest=0, local=10, latest=20, bases=(10,))
+    return str(save_observation(folder, observed([(topic, TIERED, [seen])]), log))
 
 
 def _tree() -> bytes:
