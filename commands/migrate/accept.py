@@ -31,7 +31,7 @@ def refuse_unknown_findings(accepted: Iterable[str]) -> None:
         if name in numbers or name in ids:
             continue
         if name == UNKNOWN_ID or ids_of(name):
-            raise click.BadOptionUsage(_OPTION, f"{name} stands for several findings. Accept each by its own name.")
+            raise click.BadOptionUsage(_OPTION, f"{name} covers several findings. Accept each by its own name.")
         near = nearest(name.upper(), numbers) or nearest(name.lower(), ids)
         raise click.BadOptionUsage(_OPTION, f"There is no finding {name!r}.{meant(near)}")
 
