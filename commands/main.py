@@ -16,20 +16,18 @@ CONTEXT = {
 }
 
 COMMANDS = {
-    "storage": Entry("kafkactl.commands.storage", "command", "Format nodes before their first start, and prove it."),
-    "quorum": Entry("kafkactl.commands.quorum", "command", "Who leads, who votes, and what the quorum survives."),
-    "nodes": Entry("kafkactl.commands.nodes", "command", "Who is registered, votes and answers; unregister the dead."),
-    "features": Entry(
-        "kafkactl.commands.features", "command", "Feature levels of a cluster: see, plan, change, prove."
-    ),
-    "config": Entry("kafkactl.commands.config", "command", "Clusters under names: where they are, how to get in."),
+    "storage": Entry("kafkactl.commands.storage", "command", "Format nodes before their first start; verify them."),
+    "quorum": Entry("kafkactl.commands.quorum", "command", "Show and change the voters of the quorum."),
+    "nodes": Entry("kafkactl.commands.nodes", "command", "List nodes; unregister dead ones."),
+    "features": Entry("kafkactl.commands.features", "command", "Show, plan, change and verify feature levels."),
+    "config": Entry("kafkactl.commands.config", "command", "Manage named cluster connections (contexts)."),
     "log": Entry("kafkactl.commands.log", "command", "Read, check and search the metadata log of a cluster."),
-    "dryrun": Entry("kafkactl.commands.dryrun", "command", "What would happen: played on the cluster's own log."),
+    "dryrun": Entry("kafkactl.commands.dryrun", "command", "Predict the effect of failures and changes."),
     "tiered": Entry("kafkactl.commands.tiered", "command", "Audit tiered storage by its metadata topic (KIP-405)."),
-    "migrate": Entry("kafkactl.commands.migrate", "command", "From ZooKeeper to KRaft, step by step, and back."),
-    "explain": Entry("kafkactl.commands.explain", "command", "Cause, consequence and remedy of an error or finding."),
-    "schema": Entry("kafkactl.commands.schema", "command", "The JSON Schema of what a command prints."),
-    "completion": Entry("kafkactl.commands.completion", "command", "The completion script for a shell."),
+    "migrate": Entry("kafkactl.commands.migrate", "command", "Migrate from ZooKeeper to KRaft, or roll back."),
+    "explain": Entry("kafkactl.commands.explain", "command", "Explain an error or finding."),
+    "schema": Entry("kafkactl.commands.schema", "command", "Print the JSON Schema of an answer."),
+    "completion": Entry("kafkactl.commands.completion", "command", "Print the completion script for a shell."),
 }
 
 

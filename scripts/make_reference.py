@@ -55,7 +55,7 @@ def _commands_page() -> str:
 def _common_section() -> str:
     return "\n".join(
         [
-            "Every command takes these options. An option on the command line wins over the environment.\n",
+            "Every command takes these options. The command line takes precedence over the environment.\n",
             *_options_of_kind(CommonOption),
             "",
             *_connection_section(),
@@ -66,8 +66,8 @@ def _common_section() -> str:
 def _connection_section() -> list[str]:
     rows = _options_of_kind(ConnectionOption)
     text = (
-        "Commands that speak with a cluster take these, too, before the verb or behind it. What is typed wins over\n"
-        "the environment, and both win over a context.\n"
+        "Commands that connect to a cluster accept these options before or after the verb. The command line\n"
+        "takes precedence over the environment, and both over a context.\n"
     )
     return ["## Connection options\n", text, *rows, ""] if rows else []
 

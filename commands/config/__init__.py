@@ -10,7 +10,7 @@ VERBS = {
     "view": Entry("kafkactl.commands.config.view", "command", "The contexts, and which is the current one."),
     "use": Entry("kafkactl.commands.config.use", "command", "Make a context the current one."),
     "set": Entry("kafkactl.commands.config.set", "command", "Make a context, or change what it says."),
-    "unset": Entry("kafkactl.commands.config.unset", "command", "Take keys out of a context."),
+    "unset": Entry("kafkactl.commands.config.unset", "command", "Remove keys from a context."),
     "delete": Entry("kafkactl.commands.config.delete", "command", "Remove a context."),
 }
 

@@ -16,7 +16,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
 @click.argument("name")
 @unasked_writing_options
 def command(name: str, dry_run: bool) -> None:
-    """Remove a context; if it was the current one, none is. The client properties that it names stay."""
+    """Remove a context. The client properties that it names are kept."""
     from kafkactl.commands.config.answer import tell
     from kafkactl.operations.contexts import delete_context
 

@@ -17,8 +17,10 @@ from kafkactl.commands.framework.options import unasked_writing_options
     codes=(0, 1, 2, 3),
 )
 @click.argument("name")
-@click.option("--bootstrap-server", metavar="HOST:PORT,…", help="Brokers to ask first; takes the controllers' place.")
-@click.option("--bootstrap-controller", metavar="HOST:PORT,…", help="Controllers to ask first, instead of brokers.")
+@click.option("--bootstrap-server", metavar="HOST:PORT,…", help="Brokers to connect to first; replaces controllers.")
+@click.option(
+    "--bootstrap-controller", metavar="HOST:PORT,…", help="Controllers to connect to first, instead of brokers."
+)
 @click.option("--command-config", metavar="FILE", help="Client properties: security, login, time-outs.")
 @click.option("--cluster-id", metavar="ID", help="The id that the cluster must have before anything is changed.")
 @click.option("--spark-master", metavar="URL", help="The Spark master on which dryrun replays logs.")
@@ -33,9 +35,9 @@ def command(
     spark_master: str | None,
     dry_run: bool,
 ) -> None:
-    """Set what is given and leave the rest; a context that is not there is made.
+    """Set the given values of a context; create the context if it does not exist.
 
-    The path of the client properties is kept whole, so that the context works from every folder.
+    The path of the client properties is stored as an absolute path.
     """
     import os.path
 

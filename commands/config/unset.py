@@ -19,9 +19,9 @@ _KEYS = ("bootstrap-server", "bootstrap-controller", "command-config", "cluster-
 @click.argument("key", nargs=-1, required=True, type=Choice(_KEYS))
 @unasked_writing_options
 def command(name: str, key: tuple[str, ...], dry_run: bool) -> None:
-    """Take keys out of a context.
+    """Remove keys from a context.
 
-    Without cluster-id a change is sent to whatever cluster answers at the context's addresses.
+    Without cluster-id a change is sent to any cluster that responds at the context's addresses.
     """
     from kafkactl.commands.config.answer import tell
     from kafkactl.operations.contexts import unset_context

@@ -16,7 +16,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
 @click.argument("name")
 @unasked_writing_options
 def command(name: str, dry_run: bool) -> None:
-    """Make a context the current one: it counts where no node and no context is named."""
+    """Select the current context, used if no node and no context is named."""
     from kafkactl.commands.config.answer import tell
     from kafkactl.operations.contexts import use_context
 

@@ -21,8 +21,8 @@ from kafkactl.commands.rendering.page import Page
 def command(name: str | None) -> None:
     """Show every context, or one.
 
-    Only names, addresses, paths and ids stand in the file; what the client properties hold that a
-    context names is not shown.
+    The file contains only names, addresses, paths and ids; the content of client properties is not
+    shown.
     """
     from kafkactl.operations.contexts import list_contexts
 

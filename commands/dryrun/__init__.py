@@ -21,7 +21,7 @@ SCENARIOS = {
     "broker-loss": _scenario("Brokers crash or are shut down; or the worst that K can do."),
     "broker-return": _scenario("Brokers that are down come back."),
     "rolling-restart": _scenario("Every broker once; the safest order."),
-    "unregister-broker": _scenario("A broker's registration is taken away."),
+    "unregister-broker": _scenario("Predict the removal of a broker's registration."),
     "elect-leaders": _scenario("Preferred or unclean elections."),
     "alter-config": _scenario("A configuration changes, and whom that strands."),
     "reassignment": _scenario("A reassignment plan: does it end?"),
@@ -34,7 +34,7 @@ SCENARIOS = {
         "kafkactl.commands.dryrun.zk_migration", "zk_migration", "The copy from ZooKeeper: records, time, what fails."
     ),
     "report": Entry(
-        "kafkactl.commands.dryrun.report", "report", "All that needs no argument, as one page with pictures."
+        "kafkactl.commands.dryrun.report", "report", "All scenarios without arguments, as one HTML report."
     ),
 }
 
@@ -64,11 +64,11 @@ class ScenarioGroup(LazyGroup):
     ),
 )
 def command() -> None:
-    """Replay a cluster's metadata log and say what would happen, before it is done.
+    """Replay a cluster's metadata log and predict the effect of failures and changes.
 
     A SOURCE is a __cluster_metadata-0 folder, the log directory around it, or single .log and
-    .checkpoint files. Sources with one cluster id (meta.properties beside or above the log) are
-    replicas of one log; others are other clusters, each with an answer of its own. --from-cluster
-    fetches the log from the active controller of a live cluster. Nothing is written there, and nothing
-    else is asked: what the log does not tell is assumed, and told.
+    .checkpoint files. Sources with one cluster id (meta.properties next to or above the log) are
+    replicas of one log; others are other clusters, each with its own answer. --from-cluster fetches
+    the log from the active controller of a live cluster and changes nothing there. Information that
+    the log does not contain is assumed, and the assumptions are listed.
     """

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 )
 @scenario_options
 def report(*, common: Common) -> None:
-    """Every scenario that needs no argument, at once.
+    """Run every scenario that needs no argument.
 
-    What the log holds, what a starting node makes of it, its growth, the quorum, a rolling restart,
-    preferred elections, and the worst loss of one and of two brokers. The heaviest verdict decides.
+    These are the content of the log, the state of a starting node, growth, the quorum, a rolling
+    restart, preferred elections, and the worst loss of one and of two brokers. The exit code is that
+    of the worst verdict.
     """
     from kafkactl.operations.dryrun import heaviest, run
     from kafkactl.operations.dryrun_outputs import detail_tables, page_part

@@ -44,7 +44,7 @@ class NodeIds(click.ParamType[list[int]]):
             return value
         parts = [part.strip() for part in str(value).split(",")]
         if not all(part.isascii() and part.isdigit() for part in parts):
-            self.fail(f"{value!r} is no list of node ids: write 1,2,3.", param, ctx)
+            self.fail(f"{value!r} is not a list of node ids: write 1,2,3.", param, ctx)
         return [int(part) for part in parts]
 
 
@@ -85,14 +85,16 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--config",
         metavar="FILE",
         type=click.Path(),
-        help="A controller's properties file: its static settings decide where the log is silent.",
+        help="A controller's properties file, for static settings that are not in the log.",
     ),
     click.option(
         "--kafka-version",
         metavar="V",
         help="The release that the controllers run. [default: what they registered in the log]",
     ),
-    click.option("--same-cluster", is_flag=True, help="The sources are replicas, whatever ids stand beside them."),
+    click.option(
+        "--same-cluster", is_flag=True, help="Treat the sources as replicas of one log, whatever their cluster ids."
+    ),
     click.option(
         "--cluster-of",
         metavar="PATTERN",
@@ -103,7 +105,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="FILE",
         multiple=True,
         type=click.Path(),
-        help="Play this first: an earlier answer (-o json), or a TOML file of scenarios. Repeatable, in order.",
+        help="Simulate this first: an earlier answer (-o json), or a TOML file of scenarios. Repeatable, in order.",
     ),
     click.option("--records", is_flag=True, help="List the records that would be appended, as log dump writes them."),
     click.option(
@@ -112,7 +114,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=click.Path(),
         help="Write all partitions that change and all records as Parquet tables; of replay the whole state.",
     ),
-    click.option("--html", metavar="FILE", type=click.Path(), help="Write a report with pictures, too."),
+    click.option("--html", metavar="FILE", type=click.Path(), help="Also write an HTML report."),
 )
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @saved_options
 @click.option("--chroot", metavar="PATH", help="Where Kafka's tree begins. [default: it is found]")
 def zk_migration(*, common: Common, chroot: str | None) -> None:
-    """What the copy from ZooKeeper to KRaft would write, how long it takes, and what of it goes wrong.
+    """Predict the copy from ZooKeeper to KRaft: its records, its duration, and its failures.
 
     SOURCE is a ZooKeeper as in zookeeper.connect (host:port,host:port/chroot), a saved zk.jsonl.gz, or
     the folder of an observation. With --config (a controller's file) its zookeeper.* settings are used,
@@ -42,7 +42,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     if len(common.sources) > 1:
         raise click.UsageError("Give one SOURCE: a ZooKeeper, or a saved tree.")
     if common.after:
-        raise click.UsageError("--after plays scenarios on a metadata log; there is none before the migration.")
+        raise click.UsageError("--after simulates scenarios on a metadata log; there is none before the migration.")
     engine = engine_of(common)
     check_html(common.html)
     check_details(common.details, [""])

@@ -25,7 +25,7 @@ _HEADINGS = {
     "refused": ("Refused; nothing was changed", "bad"),
     "failed": ("Failed", "bad"),
     "partial": ("Partly done", "bad"),
-    "unknown": ("Nobody can say yet whether it was done", "warn"),
+    "unknown": ("Outcome unknown", "warn"),
 }
 
 
@@ -74,7 +74,7 @@ def _tell(text: str) -> None:
 def _show(page: Page, answer: Answer, *, server_asked: bool) -> None:
     text, tone = _HEADINGS[answer["outcome"]]
     page.heading(text, tone)
-    page.table(("feature", "from", "to", "kind", "way back"), _changes(answer["changes"]))
+    page.table(("feature", "from", "to", "kind", "undo"), _changes(answer["changes"]))
     if answer["outcome"] == "planned":
         page.groups((Word(f"{one['name']}:", "strong"), _brings(one)) for one in answer["changes"] if _brings(one))
     if len(answer["steps"]) > 1:

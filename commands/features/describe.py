@@ -28,14 +28,14 @@ Answer = Mapping[str, Any]
     codes=(exit_codes.DONE, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.INTERRUPTED),
 )
 @click.option(
-    "--node-id", type=click.IntRange(min=0), metavar="ID", help="Show what this node alone says. [default: all nodes]"
+    "--node-id", type=click.IntRange(min=0), metavar="ID", help="Show only this node's response. [default: all nodes]"
 )
 @connection_options
 def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
     """Show every feature: the level that is finalized, and the levels that each node supports.
 
     In a pipe the lines of `kafka-features.sh describe` come first, in the form of the cluster's
-    release. What could not be asked is told and left open, not guessed.
+    release. Information that could not be obtained is reported as unknown.
     """
     from kafkactl.operations.features.cluster import describe
 

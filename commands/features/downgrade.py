@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Lower feature levels, where that is possible.
 
-    Below a level that changed metadata there is no way back in any release of Kafka, with --unsafe
-    or without; the answer names the lowest level that can be reached.
+    No release of Kafka can go below a level that changed metadata, with or without --unsafe; the
+    answer names the lowest reachable level.
     """
     from kafkactl.operations.features.cluster import feature_request
 

@@ -31,9 +31,7 @@ def level_options(function: Function) -> Function:
         click.option(
             "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature and its level; repeatable."
         ),
-        click.option(
-            "--release-version", metavar="VERSION", help="The levels that go with a release, but for kraft.version."
-        ),
+        click.option("--release-version", metavar="VERSION", help="The levels of a release, except kraft.version."),
     )
     for option in reversed(options):
         function = option(function)

@@ -41,7 +41,7 @@ def command(
     accepted_min_insync: int | None,
     connection: ConnectionArguments,
 ) -> None:
-    """Say what an upgrade, downgrade or disable would do, and what stands in its way. Nothing is written.
+    """Preview an upgrade, downgrade or disable, and what blocks it. Nothing is written.
 
     The same as that command with --dry-run.
     """

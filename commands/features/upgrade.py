@@ -39,13 +39,13 @@ def command(
     dry_run: bool,
     connection: ConnectionArguments,
 ) -> None:
-    """Raise feature levels, after looking at every node, and prove it on every node.
+    """Raise feature levels after checking every node, and verify them on every node.
 
-    All that stands in the way is told at once, and nothing is sent while anything does. Each level
-    is shown with what it brings and whether there is a way back. --dry-run also asks the active
-    controller for its own dry run, and says where the two differ.
+    All blockers are reported at once, and no request is sent while there is one. Each level is shown
+    with its effects and whether it can be undone. --dry-run also requests the active controller's
+    own dry run, and reports differences.
 
-    --release-version leaves kraft.version as it is: raising it cannot be undone.
+    --release-version does not change kraft.version: raising it cannot be undone.
     """
     from kafkactl.operations.features.cluster import feature_request
 

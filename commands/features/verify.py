@@ -30,7 +30,11 @@ from kafkactl.commands.rendering.page import Page, Word
 )  # fmt: skip
 @level_options
 @click.option(
-    "--wait", "wait_ms", type=Duration(), metavar="TIME", help="Ask again until all nodes have them, at most this long."
+    "--wait",
+    "wait_ms",
+    type=Duration(),
+    metavar="TIME",
+    help="Repeat until all nodes have the levels, at most this long.",
 )
 @connection_options
 def command(
@@ -41,10 +45,10 @@ def command(
     wait_ms: int | None,
     connection: ConnectionArguments,
 ) -> None:
-    """Ask every node for its levels. Exit code 7 where a node has others, or did not answer.
+    """Query every node for its levels. Exit code 7 if a node has others, or did not respond.
 
-    Without levels to look for, all nodes are held against the active controller. Only levels are
-    compared: epochs differ between nodes that agree.
+    Without given levels, all nodes are compared with the active controller. Only levels are
+    compared: epochs differ even between nodes that agree.
     """
     from kafkactl.operations.features.cluster import verify_levels
 

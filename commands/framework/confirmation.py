@@ -23,7 +23,7 @@ def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
         return _refusal(
             "confirmation-missing",
             subject,
-            "This changes something, and nobody is there to be asked.",
+            "This command asks for confirmation, and there is no terminal to ask on.",
             "Give --yes.",
         )
     with paused():
@@ -37,7 +37,7 @@ def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, s
         return _refusal(
             "confirmation-missing",
             subject,
-            "This cannot be undone and nobody is there to be asked.",
+            "This cannot be undone, and there is no terminal to ask on.",
             "Give --confirm with the id of the cluster; --yes is not enough.",
         )
     if confirm is None:

@@ -104,8 +104,8 @@ def title_of_cluster(connection: ConnectionArguments) -> str:
 
 def _options() -> tuple[Callable[[Any], Any], ...]:
     return (
-        _option("--bootstrap-server", "HOST:PORT,…", "Brokers to ask first."),
-        _option("--bootstrap-controller", "HOST:PORT,…", "Controllers to ask first, instead of brokers."),
+        _option("--bootstrap-server", "HOST:PORT,…", "Brokers to connect to first."),
+        _option("--bootstrap-controller", "HOST:PORT,…", "Controllers to connect to first, instead of brokers."),
         _option("--command-config", "FILE", "Client properties: security, login, time-outs; as Kafka's tools read it."),
         _option("--context", "NAME", "A context of `kafkactl config`, instead of the current one."),
     )

@@ -40,7 +40,7 @@ def report(error: BaseException, settings: Settings) -> int:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """The error object of cli.md 1 for any exception."""
+    """The error object (docs/reference/kinds.md) for any exception."""
     match error:
         case KafkactlError():
             return {key: _clean(value) for key, value in error.to_dict().items()}  # findings hold no secret
@@ -51,7 +51,7 @@ def describe(error: BaseException) -> dict[str, Any]:
                 error,
                 "interrupted",
                 "interrupted",
-                next_step="Run the command again: it goes on from what is there.",
+                next_step="Run the command again: it resumes from the current state.",
             )
         case OSError():
             where = f"{error.filename}: " if error.filename else ""

@@ -82,7 +82,7 @@ def common_options(timeout: str, output: str = "table") -> Callable[[Function], 
         ),
         click.option(
             "--strict-security", cls=CommonOption, is_flag=True, envvar="KAFKACTL_STRICT_SECURITY",
-            help="Refuse logins in the clear, unchecked host names, and secrets that others may read.",
+            help="Refuse logins without TLS, unchecked host names, and secrets that others can read.",
         ),
     )  # fmt: skip
     return _all_of(options)
@@ -91,8 +91,8 @@ def common_options(timeout: str, output: str = "table") -> Callable[[Function], 
 def writing_options(function: Function) -> Function:
     """`--dry-run` and `--yes`, for every command that writes: parameters `dry_run` and `yes`."""
     options = (
-        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
-        click.option("--yes", is_flag=True, help="Do not ask; go ahead."),
+        click.option("--dry-run", is_flag=True, help="Show what would be done, without doing it."),
+        click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
     )
     return _all_of(options)(function)
 
@@ -100,8 +100,10 @@ def writing_options(function: Function) -> Function:
 def unasked_writing_options(function: Function) -> Function:
     """`--dry-run`, for what is too harmless to ask about: parameter `dry_run`. `--yes` is taken and changes nothing."""
     options = (
-        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
-        click.option("--yes", is_flag=True, expose_value=False, help="Changes nothing: this command does not ask."),
+        click.option("--dry-run", is_flag=True, help="Show what would be done, without doing it."),
+        click.option(
+            "--yes", is_flag=True, expose_value=False, help="No effect: this command does not ask for confirmation."
+        ),
     )
     return _all_of(options)(function)
 
@@ -111,7 +113,7 @@ def confirm_option(function: Function) -> Function:
     option = click.option(
         "--confirm",
         metavar="CLUSTER_ID",
-        help="Go ahead with what cannot be undone: the id of the cluster it hits.",
+        help="Confirm a change that cannot be undone with the id of the cluster.",
     )
     return option(function)
 

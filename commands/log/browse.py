@@ -55,11 +55,11 @@ def command(
     show_secrets: bool,
     connection: ConnectionArguments,
 ) -> None:
-    """Walk through the state of a cluster as through folders and files.
+    """Navigate the state of a cluster like a file system.
 
-    The tree is that of kafka-metadata-shell. On a terminal it asks for commands (ls, cd, cat, tree,
-    find, pwd, exit); with a PATH, or where there is no terminal, it prints one folder or file. Damage
-    does not end the tree, as it ends the log for a node of Kafka: a finding reports it (exit 7).
+    The tree is that of kafka-metadata-shell. On a terminal it prompts for commands (ls, cd, cat, tree,
+    find, pwd, exit); with a PATH, or without a terminal, it prints one folder or file. Unlike for a
+    Kafka node, damage does not end the log: a finding reports it (exit 7).
     """
     from kafkactl.operations.log.image import load_image
     from kafkactl.operations.log.tree import Folder, absolute_path, browse, find

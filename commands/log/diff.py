@@ -55,10 +55,10 @@ def command(
     show_secrets: bool,
     connection: ConnectionArguments,
 ) -> None:
-    """Compare the state that A comes to with that of B, or with a live cluster (--from-cluster).
+    """Compare the state of A with that of B, or with a live cluster (--from-cluster).
 
-    A and B are sources; with @OFFSET behind it, a source means its state after that record. What
-    is only in B was added. Differences are data: the exit code is 0 whether there are any or not.
+    A and B are sources; SOURCE@OFFSET selects the state after that record. Entities that are only
+    in B are shown as added. Differences are data: the exit code is 0 whether there are any or not.
     """
     from kafkactl.operations.log.difference import compare_images
 

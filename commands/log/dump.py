@@ -51,10 +51,10 @@ def command(
     """Print every record of a metadata log as a line of JSON.
 
     Fields have the names that kafka-dump-log.sh prints. The segments of a folder are read in order,
-    checkpoints only with --checkpoints or when they are named. What is damaged is told on stderr,
-    what lies behind it is read all the same; the exit code is then 7. Offsets in a checkpoint are
-    its own: --from and --to do not touch them, and a table shows them in parentheses. A live
-    cluster gives all that its log still has; --checkpoints adds its newest snapshot.
+    checkpoints only with --checkpoints or when they are named. Damage is reported on stderr, and
+    records after it are still read; the exit code is then 7. Offsets in a checkpoint are its own:
+    --from and --to do not apply to them, and a table shows them in parentheses. A live cluster
+    returns all records that its log still has; --checkpoints adds its newest snapshot.
     """
     from kafkactl.commands.log.stream import RecordStream
     from kafkactl.operations.log.records import dump_records

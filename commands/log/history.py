@@ -45,11 +45,11 @@ def command(
     connection: ConnectionArguments,
     **keys: str | int | None,
 ) -> None:
-    """Print every record that made a topic, broker, configuration or user what it is.
+    """Print all records that concern a topic, broker, configuration or user.
 
-    Each is a line as `log dump` prints it; `applied` says whether it counts, for a transaction may
-    have been aborted. Where the log does not begin at offset 0, the snapshot that stands for what
-    was before is searched first; what came before that nobody knows any more.
+    Each is a line in the format of `log dump`; `applied` is false for records of an aborted
+    transaction. If the log does not begin at offset 0, the snapshot that covers the records before is
+    searched first; the history before that snapshot is lost.
     """
     from kafkactl.commands.log.stream import RecordStream
     from kafkactl.operations.log.history import record_history

@@ -55,11 +55,11 @@ def command(
 ) -> None:
     """Replay a metadata log and print the state of the cluster at its end, or at an earlier point.
 
-    The newest snapshot before that point is taken, and the records behind it are applied. Under -o
+    The newest snapshot before that point is loaded, and the records after it are applied. With -o
     json everything is sorted: equal states give equal bytes, and the SHA-256 (of the state with its
     secrets) shows whether two nodes have the same state. A damaged batch ends the log, as it does for a
-    node of Kafka that starts (--past-damage goes on after it). The exit code is 7 if some record could
-    not be read or does not fit, so that the state is not to be trusted.
+    starting Kafka node (--past-damage continues after it). The exit code is 7 if a record could not be
+    read or is inconsistent, so that the state is unreliable.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.operations.log.image import image_summary, image_to_dict, load_image

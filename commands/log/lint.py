@@ -45,11 +45,11 @@ def command(
     past_damage: bool,
     connection: ConnectionArguments,
 ) -> None:
-    """Replay a metadata log and say what is strange about it and about the state that it comes to.
+    """Replay a metadata log and report anomalies in it and in the resulting state.
 
-    Records that contradict what came before, aborted transactions that some nodes keep, replicas on
-    brokers that nobody knows, leaders outside the ISR, configurations of topics that are gone. The
-    exit code is 7 if something is wrong; what is only strange are warnings.
+    Anomalies are records that contradict earlier ones, aborted transactions that some nodes keep,
+    replicas on unregistered brokers, leaders outside the ISR, configuration of deleted topics. The
+    exit code is 7 for errors; other anomalies are warnings.
     """
     from kafkactl.operations.log.image import lint, load_image
 

@@ -53,7 +53,7 @@ def point_options(function: Function) -> Function:
 
 def past_damage_option(function: Function) -> Function:
     """`--past-damage`: parameter `past_damage`."""
-    text = "Go on after damage, at which a node of Kafka ends the log: a state that no node has."
+    text = "Continue after damage, where a Kafka node would end the log: a state that no node has."
     return click.option("--past-damage", is_flag=True, help=text)(function)
 
 

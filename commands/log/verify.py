@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 @from_cluster_option
 @connection_options
 def command(*, sources: tuple[str, ...], from_cluster: bool, connection: ConnectionArguments) -> None:
-    """Read every byte of a metadata log and say what is wrong with it.
+    """Read every byte of a metadata log and report its problems.
 
-    Damage, missing offsets, records that do not decode, broken snapshots, and what a restart would
-    cut off in silence. Several SOURCEs are the logs of several nodes of one cluster: they are
+    Problems are damage, missing offsets, undecodable records, broken snapshots, and what a restart
+    would silently truncate. Several SOURCEs are the logs of several nodes of one cluster: they are
     compared batch by batch, each up to its first damage, and ranked: the best disk is the one whose
     valid part ends at the highest epoch and offset. With --from-cluster the log of the active
     controller is one of them. Exit code 6 if there was no record to check.

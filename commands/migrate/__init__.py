@@ -9,12 +9,14 @@ from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
 VERBS = {
     "check": Entry("kafkactl.commands.migrate.check", "command", "Every danger that can be seen, in any state."),
     "compare": Entry("kafkactl.commands.migrate.compare", "command", "ZooKeeper against KRaft, entity by entity."),
-    "finalize": Entry("kafkactl.commands.migrate.finalize", "command", "End the migration: there is no way back."),
+    "finalize": Entry(
+        "kafkactl.commands.migrate.finalize", "command", "Finalize the migration. This cannot be undone."
+    ),
     "observe": Entry(
         "kafkactl.commands.migrate.observe", "command", "Save everything that the migration is judged by."
     ),
     "plan": Entry("kafkactl.commands.migrate.plan", "command", "Every step from here, and what the copy will write."),
-    "rollback": Entry("kafkactl.commands.migrate.rollback", "command", "The way back to ZooKeeper."),
+    "rollback": Entry("kafkactl.commands.migrate.rollback", "command", "Roll back to ZooKeeper."),
     "run": Entry("kafkactl.commands.migrate.run", "command", "Forward to KRaft, one step at a time."),
     "status": Entry("kafkactl.commands.migrate.status", "command", "Where the migration is, and what comes next."),
     "render": Entry("kafkactl.commands.migrate.render", "command", "Every node's config file for every phase."),

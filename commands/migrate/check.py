@@ -37,12 +37,12 @@ from kafkactl.commands.rendering.page import Page, Word
     help=ACCEPT_HELP,
 )  # fmt: skip
 def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
-    """Say what would go wrong in the migration, or is going wrong, with evidence and what to do.
+    """Report problems and risks of the migration, with evidence and remedies.
 
-    Checks C-01 to C-60 and every danger that was seen on real clusters (X-...), from a live cluster
-    or a saved observation. What was not observed is unknown: neither right nor wrong. The exit code is
-    7 if something stops the migration; each warning and unknown has to be accepted by its own name
-    (--accept) before a step is taken; `passes` shows whether any is left.
+    Checks C-01 to C-61 and every risk found on real clusters (X-...) run on a live cluster or a saved
+    observation. Information that was not observed is reported as unknown. The exit code is 7 if
+    something blocks the migration; each warning and unknown has to be accepted by its own name
+    (--accept) before a step is executed; `passes` is true if none is left.
     """
     from kafkactl.operations.migrate.checking import check
 

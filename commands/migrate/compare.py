@@ -42,13 +42,13 @@ _TITLES = {
     metavar="PATH",
     help="An observation, or its zk.jsonl.gz, from before the copy: its prediction is compared with the copy, too.",
 )
-@click.option("--kafka-version", metavar="V", help="The release that copied, where the observation does not say it.")
+@click.option("--kafka-version", metavar="V", help="The release that made the copy, if not in the observation.")
 @observation_options
 def command(*, source: ObservationArguments, before: str | None, kafka_version: str | None) -> None:
     """Compare ZooKeeper with KRaft, entity by entity.
 
     Topics, partitions, configs, quotas, SCRAM credentials, ACLs, tokens, producer ids, brokers and
-    release. A difference that nothing explains ends with exit code 7, and is a reason not to go on.
+    release. The exit code is 7 if a difference is unexplained; do not continue before it is resolved.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.operations.migrate.comparing import compare

@@ -41,16 +41,16 @@ drive_options = option_group(
     DriveArguments,
     click.option(
         "--gate-interval", "gate_interval_ms", type=Duration(), default="10s", show_default=True, metavar="TIME",
-        help="How far apart the two looks are that a gate has to pass.",
+        help="The time between the two observations that confirm a gate.",
     ),
     click.option(
         "--gate-timeout", "gate_timeout_ms", type=Duration(), metavar="TIME",
-        help="How long a gate is waited for after a hook that says done. "
+        help="How long to wait for a gate after its hook has succeeded. "
         "[default: 10m; for the copy three times the predicted time, and 2m]",
     ),
     click.option(
         "--accept-observed", is_flag=True,
-        help="Go on from what is there, where the journal remembers another situation.",
+        help="Resume from the observed state even if it contradicts the journal.",
     ),
     click.option(
         "--hand-edits", type=click.Choice(["refuse", "carry", "overwrite"]), default="refuse", show_default=True,

@@ -34,15 +34,15 @@ KIND = "migrate.finalize"
     help=ACCEPT_HELP,
 )
 @click.option("--confirm", metavar="CLUSTER_ID", help="The id of the cluster: this cannot be undone.")
-@click.option("--dry-run", is_flag=True, help="Show the steps, and what would stop them; nothing is touched.")
+@click.option("--dry-run", is_flag=True, help="Show the steps and what would stop them, without changing anything.")
 @drive_options
 def command(
     *, inventory: str | None, accepted: tuple[str, ...], confirm: str | None, dry_run: bool, arguments: DriveArguments
 ) -> None:
-    """End the migration: the controllers are restarted without the flag, the leader last.
+    """Finalize the migration: restart the controllers without the flag, the leader last.
 
-    The first of them that is elected ends it, and from its restart on there is no way back. So the gate of
-    M8 is looked at anew, three times: every broker on KRaft, none registered in ZooKeeper mode, ZooKeeper
+    The first of them that is elected finalizes it; from its restart on no rollback is possible. So the gate of
+    M8 is checked again in three observations: every broker on KRaft, none registered in ZooKeeper mode, ZooKeeper
     and KRaft the same, no election in between, and soak_hours of the inventory over. The cluster's id has
     to be typed, or given by --confirm; --yes is not asked for.
     """
@@ -64,7 +64,7 @@ def command(
         lasted = "" if soak is None else f"Every broker has been on KRaft for {soak}. "
         question = (
             f"{lasted}{asked.step.target} is the first controller without the migration flag. From here on there is no "
-            "way back to ZooKeeper."
+            "rollback to ZooKeeper."
         )
         return confirm_cluster_id(question, asked.cluster_id, confirm=confirm, subject="migration")
 

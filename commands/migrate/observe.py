@@ -24,14 +24,14 @@ from kafkactl.commands.rendering.page import Page
     timeout="2m",
 )
 @inventory_option
-@click.option("--out", required=True, metavar="DIR", help="A folder that is not there yet, or empty.")
+@click.option("--out", required=True, metavar="DIR", help="A new or empty folder.")
 @click.option("--include-secrets", is_flag=True, help="Keep passwords, keys and the settings of plugins.")
 def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
     """Save the ZooKeeper tree, what each node answers, and the metadata logs of the controllers.
 
-    Nothing on the cluster is changed. What cannot be seen is unknown, and a finding says why; where nothing at
-    all could be seen, nothing is saved. `status`, `check`, `compare`, `plan` and `rollback --dry-run` take
-    the folder in place of the cluster. Brokers on ZooKeeper log one error each: they hang up on DescribeQuorum.
+    The cluster is not changed. Information that cannot be observed is unknown, with a finding; if nothing could
+    be observed, nothing is saved. `status`, `check`, `compare`, `plan` and `rollback --dry-run` accept the
+    folder instead of the cluster. Brokers on ZooKeeper log one error each: they do not support DescribeQuorum.
     """
     from kafkactl.commands.migrate.options import time_for_nodes_ms
     from kafkactl.operations.migrate.observing import save_observation

@@ -75,7 +75,7 @@ def _tone(answer: Mapping[str, Any]) -> str:
 def _gate_words(state: str, *, is_open: bool) -> str:
     if state == _LAST:
         return "The migration is over; what is left to do"
-    return "The gate to the next state is open" if is_open else "What stands before the next state"
+    return "The gate to the next state is open" if is_open else "Conditions not yet met for the next state"
 
 
 def _key(finding: Any) -> tuple[str, str]:

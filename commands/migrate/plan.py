@@ -32,9 +32,9 @@ KIND = "migrate.plan"
 def command(*, source: ObservationArguments) -> None:
     """Show every step from here to the end, what it waits for, and what the copy will write.
 
-    Nothing is touched. What is done already is shown as done. Before the last broker enters there is a
-    barrier, because the copy begins by itself then; before the first controller of the end there is
-    another, because there is no way back behind it. What speaks against going on is in `migrate check`.
+    Nothing is changed. Completed steps are shown as done. Before the last broker enters there is a
+    barrier, because the copy then begins automatically; before the first controller is finalized there is
+    another, because no rollback is possible after it. `migrate check` shows what blocks the next step.
     """
     from kafkactl.commands.migrate.page import plan_page
     from kafkactl.operations.migrate.planning import plan

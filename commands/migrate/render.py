@@ -34,15 +34,15 @@ _DIFF_TONES = {"+": "good", "-": "bad", "@": "dim"}
     timeout="5m",
 )  # fmt: skip
 @click.option(
-    "--out", metavar="DIR", help="Where files, diffs and manifest.json go; mode 0600, for files hold secrets."
+    "--out", metavar="DIR", help="Output folder for files, diffs and manifest.json (mode 0600: they contain secrets)."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @observation_options
 def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> None:
     """Make every node's server.properties for every phase.
 
-    They are made of the files that the nodes have: comments and order stay, and what cannot be known
-    is a finding. For a way back there is the original, byte for byte. Nothing on a node is touched,
+    They are made from the nodes' present files: comments and order are kept, and unknown values are
+    reported as findings. For a rollback the original is kept, byte for byte. Nothing on a node is touched,
     and no file in DIR that an earlier rendering did not write.
     """
     from kafkactl.operations.migrate.rendering import render

@@ -39,7 +39,7 @@ KIND = "migrate.rollback"
 @click.option("--dry-run", is_flag=True, help="Only show the steps.")
 @click.option(
     "--accept", "accepted", multiple=True, metavar="ID",
-    help="A refusal that you take upon yourself, such as zookeeper-behind-kraft.",
+    help="Accept the risk of a refusal, such as zookeeper-behind-kraft.",
 )  # fmt: skip
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @drive_options
@@ -51,12 +51,12 @@ def command(
     yes: bool,
     arguments: DriveArguments,
 ) -> None:
-    """Go the way back to ZooKeeper from wherever the migration is, in the order that is safe.
+    """Roll back to ZooKeeper from the current state of the migration, in the safe order.
 
     Brokers on KRaft return to migration mode first. Then all controllers are stopped, the epoch is raised
-    where it has to be (KAFKA-20488), KRaft's /controller and /migration are deleted, a ZooKeeper broker
+    if required (KAFKA-20488), KRaft's /controller and /migration are deleted, a ZooKeeper broker
     takes over, and the brokers are restarted with their own files. What is done already is shown as
-    done. A migration that is finalized has no way back, and is refused with exit code 3.
+    done. A finalized migration cannot be rolled back, and is refused with exit code 3.
     """
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.migrate.page import plan_page

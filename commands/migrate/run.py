@@ -44,17 +44,19 @@ STATES = ("M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8")
     metavar="FINDING",
     help=ACCEPT_HELP,
 )
-@click.option("--yes", is_flag=True, help="Do not ask, also not before the last broker.")
-@click.option("--dry-run", is_flag=True, help="Show the steps, and what would stop them; nothing is touched.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, not even before the last broker.")
+@click.option("--dry-run", is_flag=True, help="Show the steps and what would stop them, without changing anything.")
 @drive_options
 def command(
     *, inventory: str | None, until: str, accepted: tuple[str, ...], yes: bool, dry_run: bool, arguments: DriveArguments
 ) -> None:
-    """Bring the cluster from ZooKeeper to KRaft: look, check, take one step, see its gate open twice.
+    """Migrate the cluster from ZooKeeper to KRaft, one confirmed step at a time.
 
-    Killed anywhere, or stopped, the next run goes on from what is there. It asks before the first step,
-    and again before the last broker enters, for then the copy begins by itself. It never finalizes: at
-    M8 it ends, and the way back stays open until `kafkactl migrate finalize`.
+    Each step is: observe, check, execute, and confirm its exit condition in two consecutive observations.
+
+    If interrupted, the next run resumes from the observed state. The command asks for confirmation before
+    the first step, and again before the last broker enters, because then the copy begins automatically. It
+    ends at M8 without finalizing: a rollback remains possible until `kafkactl migrate finalize`.
     """
     from kafkactl.operations.migrate.forward import plan_run, run
 
@@ -89,7 +91,7 @@ class _Questions:
         question = f"The first step is {step.action} {step.target}. Begin?"
         if step.barrier is not None:
             question = (
-                f"{step.target} is the last broker: once it has entered, the copy begins by itself and KRaft takes "
+                f"{step.target} is the last broker: once it has entered, the copy begins automatically and KRaft takes "
                 "/controller. Go on?"
             )
         refusal = confirm(question, yes=self._yes, subject=f"state {asked.route.state}")

@@ -36,18 +36,18 @@ KIND = "migrate.status"
 )  # fmt: skip
 @observation_options
 @click.option("--journal", metavar="FILE", help="The driver's journal. [default: that of the inventory]")
-@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C or --timeout.")
+@click.option("--watch", is_flag=True, help="Update continuously, until Ctrl-C or --timeout.")
 @click.option(
     "--interval", "interval_ms", type=Duration(), default="10s", show_default=True, metavar="TIME",
-    help="With --watch: the time between two looks.",
+    help="With --watch: the time between two updates.",
 )  # fmt: skip
 def command(*, source: ObservationArguments, journal: str | None, watch: bool, interval_ms: int) -> None:
-    """Say where the migration is: the state that all nodes' evidence shows, never what is remembered.
+    """Show the migration state, derived from the evidence of all nodes, never from the journal.
 
-    States are M0 to M11 and M4L; what no procedure leads to has a name of its own, such as
-    stale-migration, and the exit code is then 7. The gates say what stands between this state and the
-    next, four witnesses for each broker among them; the journal stands beside, where there is one.
-    It works from every machine that reaches the nodes, and on a saved observation.
+    States are M0 to M11 and M4L; states that no procedure leads to have other names, such as
+    stale-migration, and the exit code is then 7. The gates show the conditions for the next state,
+    including four sources of evidence for each broker; the journal is shown in addition, if available.
+    The command works on every machine that can reach the nodes, and on a saved observation.
     """
     from kafkactl.commands.migrate.page import board_page, status_page
 

@@ -17,7 +17,7 @@ class Replica(Shape):
     path: str
     end_offset: int = Field(description="The first offset that a starting node would not have from it.")
     last_epoch: int
-    is_replayed: bool = Field(description="Whether the answer stands on this one; the others were compared with it.")
+    is_replayed: bool = Field(description="Whether the answer is based on this one; the others were compared with it.")
 
 
 class Source(Shape):
@@ -26,7 +26,7 @@ class Source(Shape):
     paths: list[str]
     cluster: str | None = Field(description="The name by --cluster-of.")
     cluster_id: str | None
-    first_offset: int = Field(description="Of the first record of the log, before the snapshot if it stands there.")
+    first_offset: int = Field(description="Of the first record of the log, before the snapshot if it is earlier.")
     last_offset: int
     committed_offset: int | None = Field(description="The last offset that is known to be committed.")
     snapshot_offset: int | None = Field(description="The end offset of the snapshot that the replay began with.")
@@ -259,7 +259,7 @@ class DryrunPrediction(Answer):
     scenario: str
     engine: Literal["local", "spark"]
     source: Source
-    after: list[Earlier] = Field(description="What was played before, in order.")
+    after: list[Earlier] = Field(description="What was simulated before, in order.")
     input: dict[str, Any]
     verdict: Verdict
     findings: list[Finding]
@@ -285,7 +285,7 @@ class DryrunReport(Answer):
     kind: Literal["dryrun.report"]
     engine: Literal["local", "spark"]
     source: Source
-    after: list[Earlier] = Field(description="What was played before, in order.")
+    after: list[Earlier] = Field(description="What was simulated before, in order.")
     verdict: Verdict = Field(description="The heaviest.")
     html: str | None = Field(description="The page that was written.")
     details: str | None = Field(description="The folder with the tables of --details, one below it for each scenario.")

@@ -37,14 +37,14 @@ class NodeSeen(Shape):
     id: int
     role: Role
     answers: bool | None = Field(description="False: it was asked and is silent. null: it could not be asked.")
-    kafka_version: str | None = Field(description="As far as its range of metadata.version tells.")
+    kafka_version: str | None = Field(description="As far as its range of metadata.version shows.")
 
 
 class FeaturesDescribe(Answer):
     """`features describe`."""
 
     kind: Literal["features.describe"]
-    cluster_id: str | None = Field(description="null where no node tells it.")
+    cluster_id: str | None = Field(description="null if no node reports it.")
     finalized_epoch: int | None = Field(description="Of the active controller; not comparable between nodes.")
     active_controller: int | None
     nodes: list[NodeSeen]

@@ -63,7 +63,7 @@ class VerifiedLog(Shape):
     """The log of one node, or a single file."""
 
     path: str
-    cluster_id: str | None = Field(description="From the meta.properties beside or above the log.")
+    cluster_id: str | None = Field(description="From the meta.properties next to or above the log.")
     segments: int
     first_offset: int | None
     end_offset: int | None = Field(description="One behind the last offset that a restart leaves.")
@@ -143,7 +143,7 @@ class Difference(Shape):
     part: str
     key: str
     change: Literal["added", "removed", "changed"]
-    record: str = Field(description="The record of Kafka that tells such a thing.")
+    record: str = Field(description="The Kafka record type that contains it.")
     before: dict[str, Any] = Field(
         description="The fields that differ (names of Kafka's JSON); of a thing on one side only, all."
     )

@@ -33,7 +33,9 @@ class MigrationStep(Shape):
     znode_version: int | None = Field(description="The version that a znode has to have still to be changed.")
     value: int | None = Field(description="The new /controller_epoch.")
     barrier: Literal["last-broker", "finalize"] | None = Field(description="What an operator has to allow first.")
-    phase: str | None = Field(description="The state of the way forward that the step belongs to; null for a rollback.")
+    phase: str | None = Field(
+        description="The state of the forward plan that the step belongs to; null for a rollback."
+    )
 
 
 class Holder(Shape):

@@ -47,7 +47,7 @@ class Node(Shape):
     endpoints: list[Endpoint]
     features: dict[str, Range] = Field(description="As the node answered, else as it is registered.")
     epoch: int | None = Field(description="The broker epoch of a registered broker.")
-    kafka_version: str | None = Field(description="The release, as the range of metadata.version tells it.")
+    kafka_version: str | None = Field(description="The release, derived from the range of metadata.version.")
     seen_as: list[SeenAs]
 
 
@@ -68,7 +68,7 @@ class NodesUnregister(Answer):
     outcome: Outcome
     cluster_id: str | None
     node_id: int
-    role: Literal["broker", "controller"] | None = Field(description="Null where it cannot be told which is meant.")
+    role: Literal["broker", "controller"] | None = Field(description="Null if it is unknown which is meant.")
     findings: list[Finding]
 
 

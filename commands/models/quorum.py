@@ -10,11 +10,11 @@ from kafkactl.commands.models.shared import Answer, Endpoint, Finding, Outcome, 
 
 
 class Replica(Shape):
-    """A voter or an observer. Null is what nobody told."""
+    """A voter or an observer. Null means unknown."""
 
     id: int
     directory_id: str | None = Field(description="Null in a static quorum: no vote names directories there.")
-    endpoints: list[Endpoint] = Field(description="As in the voter set; empty where it is not told (before 3.9).")
+    endpoints: list[Endpoint] = Field(description="As in the voter set; empty if not reported (before 3.9).")
     log_end_offset: int | None
     lag: int | None = Field(description="Records behind the leader's end.")
     last_fetch_timestamp_ms: int | None = Field(description="By the leader's clock.")
@@ -23,7 +23,7 @@ class Replica(Shape):
         description="True: it leads, it was seen to fetch, or it answers as itself and fetched lately (without a "
         "leader: it answers). False: it was watched and did not. Null: what was seen proves neither."
     )
-    evidence: str | None = Field(description="Why it counts as alive or not, as a clause about the node.")
+    evidence: str | None = Field(description="Why it is considered alive or not, as a clause about the node.")
 
 
 class QuorumNode(Shape):
@@ -32,7 +32,7 @@ class QuorumNode(Shape):
     id: int | None
     address: str
     role: Literal["broker", "controller"] | None
-    answers: bool | None = Field(description="Null: somebody is there, but would not speak with us.")
+    answers: bool | None = Field(description="Null: a node responds, but refuses the connection.")
     leader_id: int | None = Field(description="Whom it believes to lead; null where it was not asked.")
     leader_epoch: int | None
     error: str | None
@@ -45,7 +45,7 @@ class QuorumDisk(Shape):
     cluster_id: str | None
     node_id: int | None
     directory_id: str | None
-    leader_id: int | None = Field(description="Remembered in quorum-state, and perhaps old; -1: nobody.")
+    leader_id: int | None = Field(description="From quorum-state, possibly outdated; -1: none.")
     leader_epoch: int | None
     last_epoch: int | None = Field(description="Of the last record; null for an empty log.")
     log_end_offset: int
@@ -59,7 +59,7 @@ class QuorumDescribe(Answer):
     cluster_id: str | None
     mode: Literal["static", "dynamic"] | None
     kraft_version: int | None
-    leader_id: int = Field(description="-1 where nobody leads; the exit code is then 7.")
+    leader_id: int = Field(description="-1 without a leader; the exit code is then 7.")
     leader_epoch: int | None = Field(description="Without a leader the highest that a node or disk knows.")
     high_watermark: int | None = Field(description="Null while the leader has committed nothing in its epoch.")
     voters: list[Replica]
@@ -68,7 +68,7 @@ class QuorumDescribe(Answer):
     tolerates: int | None = Field(
         description="Failures that the quorum still survives now; below 0 that many voters must come back."
     )
-    sources: dict[str, str] = Field(description="Who told the leader, the voters and the kraft.version.")
+    sources: dict[str, str] = Field(description="The sources of the leader, the voters and the kraft.version.")
     time_ms: int
     nodes: list[QuorumNode]
     disks: list[QuorumDisk]
@@ -114,7 +114,7 @@ class QuorumChange(Answer):
     voters_after: list[int] = Field(description="As they were last seen.")
     steps: list[QuorumStep]
     findings: list[Finding]
-    may_happen: list[str] = Field(description="What can still come by itself, where the outcome is unknown.")
+    may_happen: list[str] = Field(description="What can still take effect if the outcome is unknown.")
     interrupted: bool = Field(description="The operator stopped it (exit code 130).")
     journal: str | None = Field(description="Where the change is written down; null for a dry run.")
     forecast: list[QuorumForecast] = Field(description="Of `reassign`: now, and after each step to come.")

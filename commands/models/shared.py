@@ -23,7 +23,7 @@ class Answer(Shape):
 class Finding(Shape):
     """One thing that a planner, check or gate has to say."""
 
-    id: str = Field(description="A short word formed from the cause; `kafkactl explain ID` tells more.")
+    id: str = Field(description="A short word formed from the cause; run `kafkactl explain ID` for details.")
     severity: Literal["blocker", "warning", "info"]
     subject: str = Field(description="What it is about: `directory /disk1`, `node 3`.")
     message: str
@@ -35,7 +35,7 @@ class Error(Answer):
     """The one object on stderr where a command has no answer (`-o json`)."""
 
     kind: Literal["error"]
-    id: str = Field(description="The word to match on; `kafkactl explain ID` tells more.")
+    id: str = Field(description="The word to match on; run `kafkactl explain ID` for details.")
     message: str
     cause: str | None
     next_step: str | None

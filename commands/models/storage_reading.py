@@ -67,14 +67,14 @@ class StorageInfo(Answer):
 
 
 class ExpectedFailure(Shape):
-    """How a start will fail, or wait for ever."""
+    """How a start will fail, or wait indefinitely."""
 
     phase: str
-    message: str = Field(description="What stands in the node's log, or what it waits for.")
+    message: str = Field(description="The message in the node's log, or what it waits for.")
 
 
 class Loss(Shape):
-    """What a start would silently drop or make anew."""
+    """What a start would silently drop or recreate."""
 
     what: str
     subject: str
@@ -100,7 +100,7 @@ class StorageVerify(Answer):
     kafka_version: str
     node_id: int | None
     cluster_id: str | None
-    will_start: bool | None = Field(description="null: cannot be told; a node that would wait for ever does not start.")
+    will_start: bool | None = Field(description="null: unknown; a node that would wait indefinitely does not start.")
     expected_failure: ExpectedFailure | None
     would_lose: list[Loss]
     starts_with: list[str] | None = Field(description="Known releases that start on these disks and lose nothing.")

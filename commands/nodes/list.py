@@ -22,11 +22,11 @@ from kafkactl.commands.rendering.page import Page, Word
 )
 @connection_options
 def command(*, connection: ConnectionArguments) -> None:
-    """Show the nodes of a cluster: the registrations in its metadata log beside what each node answers.
+    """Show the nodes of a cluster: registrations in the metadata log, and each node's response.
 
-    No other tool shows registrations of controllers, or what a dead node supports. A node that is
-    registered and gone is called stale: it blocks changes of feature levels. What could not be
-    seen is null, and a finding says why; the log is read with CLUSTER_ACTION on the cluster.
+    No other tool shows registrations of controllers, or the levels that a dead node supports. A
+    registered node that no longer exists is stale: it blocks changes of feature levels. Unknown
+    values are null, with a finding; reading the log requires CLUSTER_ACTION on the cluster.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.operations.nodes.list import list_nodes

@@ -24,7 +24,7 @@ _TITLES = {
     "planned": ("Would unregister {role} {node_id}", "strong"),
     "refused": ("Refused to unregister node {node_id}", "bad"),
     "failed": ("Node {node_id} was not unregistered", "bad"),
-    "unknown": ("Nobody can say whether node {node_id} is unregistered", "bad"),
+    "unknown": ("Whether node {node_id} is unregistered is unknown", "bad"),
 }
 
 
@@ -39,22 +39,22 @@ _TITLES = {
 )
 @connection_options
 @click.option("--id", "node_id", type=click.IntRange(min=0), required=True, metavar="N", help="The node's id.")
-@click.option("--role", type=Choice(("broker", "controller")), help="Needed where both are registered under the id.")
+@click.option("--role", type=Choice(("broker", "controller")), help="Required if both are registered under this id.")
 @click.option(
     "--stopped", is_flag=True,
-    help="You made sure that its process does not run. Settles what cannot be seen from here, never a sign of life.",
+    help="Confirm that its process does not run. Never overrides a sign of life.",
 )  # fmt: skip
 @writing_options
 def command(
     *, connection: ConnectionArguments, node_id: int, role: str | None, stopped: bool, dry_run: bool, yes: bool
 ) -> None:
-    """Unregister a node that is gone, and no other: it stands in the way of changes of feature levels.
+    """Unregister a node that no longer exists and blocks changes of feature levels.
 
-    A broker that is alive is refused, for Kafka would make a zombie of it that holds its disks and
-    ignores SIGTERM; so is a controller that votes or is alive. Alive is who answers, who is not
-    fenced, and who is seen to fetch the metadata log in the 2 s for which the leader is watched;
-    what cannot be seen is refused, too. Controllers can be unregistered from Kafka 4.4 with
-    metadata.version 4.4-IV2 on. What came of it is read from the metadata log.
+    A living broker is refused, because Kafka would turn it into a zombie that locks its disks and
+    ignores SIGTERM; so is a controller that is a voter or alive. A node is alive if it responds, is
+    not fenced, or fetches the metadata log while the leader is observed for 2 s; if this is unknown,
+    the command refuses as well. Controllers can be unregistered from Kafka 4.4 with
+    metadata.version 4.4-IV2 on. The outcome is read from the metadata log.
     """
     from kafkactl.commands.framework.confirmation import confirm, declined
     from kafkactl.commands.framework.settings import current_settings

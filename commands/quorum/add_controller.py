@@ -38,8 +38,8 @@ from kafkactl.commands.rendering.page import Page
 def command(*, dry_run: bool, arguments: ChangeArguments, connection: ConnectionArguments, **overrides: bool) -> None:
     """Make the controller of this host a voter: --command-config names its own server.properties.
 
-    Its node id, directory id and endpoints are read from there and from its metadata log
-    directory. It has to run and to have caught up; its endpoint has to answer as that node.
+    Its node id, directory id and endpoints are read from that file and from its metadata log
+    directory. The controller must run and have caught up, and respond at its endpoint.
     """
     from kafkactl.commands.framework.connection import target_of
     from kafkactl.operations.quorum.change import addition

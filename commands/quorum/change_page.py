@@ -38,7 +38,7 @@ def tell_rest(page: Page, answer: Answer) -> None:
     for sentence in answer["may_happen"]:
         page.line(Word(f"May still happen: {sentence}.", "warn"))
     if answer["outcome"] in ("unknown", "partial") and answer["journal"]:
-        page.line(f"Run it again to go on. What was sent stands in {answer['journal']}")
+        page.line(f"Run the command again to resume. Requests sent so far are recorded in {answer['journal']}")
 
 
 def _facts(answer: Answer) -> list[tuple[str, Cell]]:

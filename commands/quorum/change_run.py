@@ -53,22 +53,22 @@ def _options(*, adds: bool) -> tuple[Callable[[Any], Any], ...]:
     gate = (
         click.option(
             "--catch-up-timeout", "catch_up_timeout_ms", type=Duration(), default="10m", show_default=True,
-            metavar="TIME", help="How long a new voter may take to catch up with the leader.",
+            metavar="TIME", help="How long to wait until a new voter has caught up with the leader.",
         ),
         click.option(
             "--max-lag", type=click.IntRange(min=0), default=1_000, show_default=True, metavar="RECORDS",
-            help="How far behind the leader a voter may be.",
+            help="The maximum lag of a voter.",
         ),
     )  # fmt: skip
     return (
         click.option(
             "--step-timeout", "step_timeout_ms", type=Duration(), default="60s", show_default=True, metavar="TIME",
-            help="How long the outcome of a request is watched before it counts as unknown.",
+            help="How long to wait for the outcome of a request before it is unknown.",
         ),
         *(gate if adds else ()),
         click.option(
             "--journal", metavar="FILE",
-            help="Where the change is written down. [default: one file a cluster in ~/.local/state/kafkactl]",
+            help="Journal file. [default: one per cluster, in ~/.local/state/kafkactl]",
         ),
     )  # fmt: skip
 
@@ -85,10 +85,10 @@ def override_options(*flags: str) -> Callable[[Function], Function]:
 
 
 _OVERRIDE_HELP = {
-    "--accept-zero-tolerance": "Go on where the quorum would survive no failure for a while.",
+    "--accept-zero-tolerance": "Continue although the quorum would tolerate no failure for a while.",
     "--allow-size": "Allow an even number of voters, one or two of more, or more than 7.",
-    "--allow-unstable": "Go on though leaders change often, or a voter lags.",
-    "--node-will-be-stopped": "The removed node, which joins again by itself, is about to be stopped.",
+    "--allow-unstable": "Continue although leaders change often, or a voter lags.",
+    "--node-will-be-stopped": "The removed node, which would join again, is about to be stopped.",
 }
 
 

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 @change_options(adds=False)
 @connection_options
 @confirm_option
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, without doing it.")
 @click.option("--yes", is_flag=True, expose_value=False, help="Is not enough here: --confirm is needed.")
 def command(*, arguments: ChangeArguments, connection: ConnectionArguments, confirm: str | None, dry_run: bool) -> None:
     """Make a static quorum a dynamic one, whose voters can be changed (Kafka 4.1 and later).
 
-    It cannot be undone, so the cluster's id is asked for, or given by --confirm; --yes is not
-    enough. The request is sent alone, after the leader has rehearsed it.
+    This cannot be undone, so it requires the cluster id, at the prompt or with --confirm; --yes is
+    not enough. The request is sent separately, after the leader has rehearsed it.
     """
     from kafkactl.commands.framework.confirmation import confirm_cluster_id
     from kafkactl.operations.quorum.change import conversion

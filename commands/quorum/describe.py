@@ -35,15 +35,15 @@ _LEAST_PATIENCE_MS = 3_000.0
 )  # fmt: skip
 @click.option("--status", is_flag=True, help="The status as kafka-metadata-quorum.sh prints it.")
 @click.option("--replication", is_flag=True, help="The replicas as kafka-metadata-quorum.sh prints them.")
-@click.option("--human-readable", is_flag=True, help="With --replication: ages in place of times.")
+@click.option("--human-readable", is_flag=True, help="With --replication: show ages instead of times.")
 @click.option(
     "--log-dir", "log_dirs", multiple=True, metavar="DIR",
     help="Also read this metadata log directory; several are those of several nodes. Without an address only these.",
 )  # fmt: skip
-@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C or --timeout.")
+@click.option("--watch", is_flag=True, help="Update continuously, until Ctrl-C or --timeout.")
 @click.option(
     "--interval", "interval_ms", type=Duration(), default="2s", show_default=True, metavar="TIME",
-    help="With --watch: the time between two looks.",
+    help="With --watch: the time between two updates.",
 )  # fmt: skip
 @connection_options
 def command(
@@ -56,11 +56,11 @@ def command(
     interval_ms: int,
     connection: ConnectionArguments,
 ) -> None:
-    """Show who leads the quorum, who votes, who only follows, and how many failures it still survives.
+    """Show leader, voters and observers, and how many failures the quorum tolerates.
 
-    Every controller is asked, and the endpoints in the voter set are tried. Where nobody leads,
-    the answer is made of what the controllers and the directories of --log-dir say, and the exit
-    code is 7; it is 7, too, where nothing can be committed.
+    Every controller is queried, and the endpoints in the voter set are tested. Without a leader the
+    answer is derived from the controllers and the directories of --log-dir, and the exit code is 7;
+    it is also 7 if nothing can be committed.
     """
     if status and replication:
         raise click.UsageError("--status and --replication exclude each other.")

@@ -41,7 +41,7 @@ def _headline(answer: Answer) -> tuple[str, str]:
     if leader == NO_LEADER and not answer["nodes"]:
         return "What the disks say of the quorum", "warn"
     if leader == NO_LEADER:
-        return "Nobody leads the quorum", "bad"
+        return "The quorum has no leader", "bad"
     if any(finding["severity"] == "blocker" for finding in answer["findings"]):
         return f"Controller {leader} leads, and the quorum does not work", "bad"
     if tolerates is None:
@@ -63,12 +63,12 @@ def _facts(answer: Answer) -> list[tuple[str, Cell]]:
     unknown = sum(voter["alive"] is None for voter in voters)
     count = f"{len(voters)}, majority {answer['majority']}, alive {alive}" if voters else "not known"
     return [
-        ("cluster", answer["cluster_id"] or "not told"),
+        ("cluster", answer["cluster_id"] or "unknown"),
         ("mode", mode or "not known"),
         ("epoch", answer["leader_epoch"]),
         ("high watermark", answer["high_watermark"]),
         ("voters", count + (f", not known {unknown}" if unknown else "")),
-        ("told by", answer["sources"].get("voters") if voters else None),
+        ("source", answer["sources"].get("voters") if voters else None),
     ]
 
 

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--target", required=True, metavar="IDS",
-    help="The voters that are wanted: 1,2,3; where a directory matters, 3@DIRECTORY_ID.",
+    help="The intended voters: 1,2,3; to select a directory, 3@DIRECTORY_ID.",
 )  # fmt: skip
 @click.option(
-    "--zone", "zones", multiple=True, metavar="ID=ZONE", help="Where a controller stands, for the forecast; repeatable."
+    "--zone", "zones", multiple=True, metavar="ID=ZONE", help="The zone of a controller, for the forecast; repeatable."
 )
-@click.option("--watch", is_flag=True, help="Tell every look at the quorum on stderr.")
-@click.option("--replan", is_flag=True, help="Go on where somebody else changed the voters meanwhile.")
+@click.option("--watch", is_flag=True, help="Print every observation of the quorum to stderr.")
+@click.option("--replan", is_flag=True, help="Continue although another operator changed the voters meanwhile.")
 @override_options("--accept-zero-tolerance", "--allow-size", "--allow-unstable", "--node-will-be-stopped")
 @change_options(adds=True)
 @connection_options
@@ -64,9 +64,9 @@ def command(
 ) -> None:
     """Change the voters of the quorum, one at a time, in the safest order, until the target is reached.
 
-    Each step is taken on what was just seen: new voters have to catch up first, dead ones leave
-    first, the leader leaves last, and no step is taken after which no majority would be alive.
-    A run that was stopped is gone on with by the same command.
+    Each step is planned from a new observation: new voters must catch up first, dead ones are
+    removed first, the leader last, and no step is executed that would leave no living majority.
+    Run the same command again to resume.
     """
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.operations.quorum.change import reassignment, survivable

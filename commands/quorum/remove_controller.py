@@ -50,8 +50,8 @@ def command(
 ) -> None:
     """Remove a voter from the quorum.
 
-    Refused is what would leave a set of voters without a live majority: Kafka takes that request
-    and loses its quorum permanently. An answer that leaves it open is resolved by reading.
+    A removal that leaves no living majority is refused: Kafka accepts that request and loses its
+    quorum permanently. If the response is lost, the outcome is determined by reading the quorum.
     """
     from kafkactl.operations.quorum.change import removal
     from kafkactl.values import Uuid

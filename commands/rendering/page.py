@@ -63,7 +63,7 @@ class Groups:
 
 @frozen(kw_only=False)
 class Findings:
-    """Findings in the one shape of cli.md 1."""
+    """Findings in the shape of every answer (docs/reference/kinds.md)."""
 
     findings: tuple[Mapping[str, Any], ...]
 

@@ -11,7 +11,7 @@ VERBS = {
     "ensure": Entry(
         "kafkactl.commands.storage.ensure", "command", "Format what was never formatted; for entry points."
     ),
-    "info": Entry("kafkactl.commands.storage.info", "command", "What stands on the log directories of a node."),
+    "info": Entry("kafkactl.commands.storage.info", "command", "Show the state of a node's log directories."),
     "verify": Entry("kafkactl.commands.storage.verify", "command", "Will this node start, and what would it lose?"),
     "plan": Entry("kafkactl.commands.storage.plan", "command", "Plan the format of a whole fleet from an inventory."),
     "apply": Entry("kafkactl.commands.storage.apply", "command", "Format a node as a plan says."),

@@ -36,7 +36,7 @@ from kafkactl.commands.storage.format_request import build_overrides, build_owne
 @click.option("--local", is_flag=True, help="Apply to the nodes whose host is this machine.")
 @click.option("--host", "hosts", multiple=True, metavar="NAME", help="Apply to the nodes of this host; repeatable.")
 @click.option(
-    "--receipts", metavar="DIR", help="Where is remembered which nodes were formatted. [default: PLAN.receipts]"
+    "--receipts", metavar="DIR", help="Directory with the receipts of formatted nodes. [default: PLAN.receipts]"
 )
 @click.option(
     "--reformat",
@@ -63,9 +63,9 @@ def command(
 ) -> None:
     """Format nodes of a PLAN that are on this machine. Applying again changes nothing.
 
-    First every node is looked at: its configuration must be the planned one, its disks blank or
-    exactly as planned, and none that was formatted before may be blank. Only when all of them pass
-    is anything written.
+    Every node is checked first: its configuration must be the planned one, its disks empty or
+    exactly as planned, and no disk that was formatted before may be empty. Nothing is written unless
+    all checks pass.
     """
     from kafkactl.commands.framework.confirmation import confirm, declined
     from kafkactl.commands.framework.exposure import tell_exposure

@@ -26,8 +26,8 @@ from kafkactl.commands.rendering.page import Page
 def command(files: tuple[str, ...], show_secrets: bool) -> None:
     """Decode meta.properties, checkpoints and quorum-state.
 
-    What a file is, is told by its name, else by its content. A damaged file is shown as far as it
-    can be read, with the place of each damage; the exit code is then 7.
+    The kind of a file is derived from its name, or else from its content. A damaged file is shown as
+    far as it can be read, with the position of each damage; the exit code is then 7.
     """
     from kafkactl.operations.storage.reading import dump_files
 

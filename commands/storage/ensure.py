@@ -25,11 +25,11 @@ from kafkactl.commands.storage.format_request import build_request, kafka_option
 @our_options
 @writing_options
 def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any) -> None:
-    """Make sure that a node is formatted as these arguments say; safe to run before every start.
+    """Ensure that a node is formatted with these arguments; safe to run before every start.
 
-    What was never formatted is formatted. Where everything is as asked, nothing is done. Any
-    difference (cluster id, node id, and on a node that never started: feature levels, users, voters)
-    is a refusal, and so is a blank disk that `format` would refuse.
+    Directories that were never formatted are formatted. If everything already matches, nothing is
+    done. Any difference (cluster id, node id, and on a node that never started: feature levels, users,
+    voters) is refused, and so is an empty disk that `format` would refuse.
     """
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.operations.storage.format import apply_format, plan_ensure

@@ -32,8 +32,8 @@ from kafkactl.commands.storage.format_request import build_request, kafka_option
 def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_run: bool, **given: Any) -> None:
     """Format the log directories of one node before its first start.
 
-    Everything is planned first: where something speaks against it, all of it is said and nothing is
-    written. A directory without meta.properties that is not blank, or blank by accident, is refused.
+    Everything is planned first: if any check fails, all problems are reported and nothing is
+    written. A directory that is not empty, or only appears to be empty, is refused.
     """
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.operations.storage.format import apply_format, plan_format

@@ -59,14 +59,14 @@ def our_options(function: Function) -> Function:
 def guard_options(function: Function) -> Function:
     """Ownership, and what the guard must be told: what a plan takes when it is applied."""
     options = (
-        click.option("--owner", metavar="USER:GROUP", help="Who shall own what is written."),
+        click.option("--owner", metavar="USER:GROUP", help="Owner of the created files."),
         click.option(
             "--allow-failed-dir", multiple=True, metavar="DIR",
-            help="Go on without this directory, which cannot be read; repeatable.",
+            help="Continue without this directory, which cannot be read; repeatable.",
         ),
         click.option(
             "--allow-not-blank", multiple=True, metavar="DIR",
-            help="Format this directory although it holds something; repeatable.",
+            help="Format this directory although it is not empty; repeatable.",
         ),
         click.option(
             "--replace-lost-metadata-disk", is_flag=True,

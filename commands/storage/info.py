@@ -22,11 +22,11 @@ from kafkactl.commands.rendering.page import Page
 @click.option("-c", "--config", required=True, metavar="FILE", help="The node's configuration (server.properties).")
 @kafka_version_option
 def command(config: str, kafka_version: str | None) -> None:
-    """Show which directories a node has, what they were formatted with, and what is wrong with them.
+    """Show the directories of a node, what they were formatted with, and their problems.
 
-    The lines and problems are those of Kafka's tool of the same release. The exit code is 7 where
-    there is a problem (Kafka's tool: 1). A node that came from ZooKeeper keeps its old
-    meta.properties: a problem to Kafka's tool, and a finding says that the node starts from them.
+    Lines and problems are those of Kafka's tool of the same release. The exit code is 7 if there
+    is a problem (Kafka's tool: 1). A node migrated from ZooKeeper keeps its old meta.properties:
+    Kafka's tool reports this as a problem, and a finding explains that the node starts with it.
     `storage verify` checks more.
     """
     from kafkactl.operations.storage.reading import node_info

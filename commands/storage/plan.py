@@ -23,15 +23,15 @@ from kafkactl.commands.rendering.page import Page
 )
 @click.argument("inventory", type=click.Path())
 @click.option("--out", metavar="FILE", help="Where the plan is written, readable by its owner only.")
-@click.option("--overwrite", is_flag=True, help="Replace a plan that stands there and that nobody has applied.")
+@click.option("--overwrite", is_flag=True, help="Overwrite an existing plan that has not been applied.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, and write no file.")
 def command(inventory: str, out: str | None, overwrite: bool, dry_run: bool) -> None:
     """Plan the format of every node of an INVENTORY: ids, salts, times and bytes, decided once.
 
-    All rules between nodes are checked, and every problem of every node is told; a fleet with one
-    blocker gets no plan. No disk is looked at or changed: `storage apply` does that on each host.
-    Where SCRAM users are asked for, the plan holds keys made from their passwords: keep it as
-    you keep those.
+    All rules between nodes are checked, and all problems of all nodes are reported; with a single
+    blocker no plan is written. No disk is read or changed: `storage apply` does that on each host.
+    With SCRAM users the plan contains keys derived from their passwords: protect it like the
+    passwords.
     """
     if (out is None) != dry_run:
         raise click.UsageError("Give --out FILE, or --dry-run.")

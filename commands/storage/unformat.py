@@ -44,9 +44,9 @@ _TITLES = {
 def command(
     *, config: str, only: tuple[str, ...], kafka_version: str | None, confirm: str | None, dry_run: bool, yes: bool
 ) -> None:
-    """Remove what a format wrote, where no node has started from it.
+    """Remove a format, if no node has started from it.
 
-    It cannot be undone, so the cluster's id is asked for, or given by --confirm; --yes is not enough.
+    This cannot be undone, so it requires the cluster id, at the prompt or with --confirm; --yes is not enough.
     """
     from kafkactl.findings import Outcome
     from kafkactl.operations.storage.unformat import apply_unformat, plan_unformat

@@ -34,10 +34,10 @@ _VERDICTS: dict[bool | None, tuple[str, str]] = {
 def command(config: str, kafka_version: str | None) -> None:
     """Predict the start of a node from its configuration and its disks. Nothing is written.
 
-    Three kinds of trouble are told: the node ends with an error (which one), it waits for ever without
+    Three kinds of problems are reported: the node exits with an error, it waits indefinitely without
     one, or it starts and silently loses something: features, users, replicas, the whole metadata log.
-    The exit code is 7 for each of them. Run it as the user that runs Kafka, or permissions are judged
-    for another. Other nodes of the cluster are taken to be up and healthy.
+    The exit code is 7 for each of them. Run it as the user that runs Kafka, because permissions are
+    checked for that user. Other nodes of the cluster are assumed to be running and healthy.
     """
     from kafkactl.operations.storage.reading import verify_node
 

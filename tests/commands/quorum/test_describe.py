@@ -144,7 +144,7 @@ def test_without_a_leader_it_answers_and_ends_with_7(describe):
     assert [(one["id"], one["answers"], one["leader_id"]) for one in run.json["nodes"]] == [
         (1, True, 9), (2, True, 9), (3, True, 9),
     ]  # fmt: skip
-    assert page.stdout.startswith("Nobody leads the quorum\n")
+    assert page.stdout.startswith("The quorum has no leader\n")
 
 
 def test_a_quorum_that_lost_its_majority_ends_with_7(describe):
