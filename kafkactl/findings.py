@@ -34,8 +34,8 @@ class Finding:
     next_step: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape of findings in every answer (cli.md 1). What is wrong always has a next step."""
-        more = "" if self.severity is Severity.INFO else f"`kafkactl explain {self.id}` tells what to do."
+        """The one shape of findings in every answer (docs/reference/kinds.md). What is wrong always has a next step."""
+        more = "" if self.severity is Severity.INFO else f"Run `kafkactl explain {self.id}`."
         return {
             "id": self.id,
             "severity": self.severity.value,

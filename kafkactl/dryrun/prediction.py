@@ -203,7 +203,7 @@ class ServerError:
 
 @frozen
 class Prediction:
-    """What a scenario comes to on an image.
+    """The result of a scenario on an image.
 
     `operations` are what the controller would write, in order; `effects` what a scenario has beside partitions,
     changes and records. `counts` and `appended` are None where a scenario is not about them.

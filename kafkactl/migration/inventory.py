@@ -324,7 +324,9 @@ def _variables(table: Mapping[str, Any], where: str, problems: list[str]) -> dic
         if isinstance(value, bool) or not isinstance(value, str | int):
             problems.append(f"{where}variables: {name}{in_line(table, name)}: expected a text or a whole number")
         elif not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            problems.append(f"{where}variables: {name!r}{in_line(table, name)} is no name: letters, digits and _ only")
+            problems.append(
+                f"{where}variables: {name!r}{in_line(table, name)} is not a name: letters, digits and _ only"
+            )
         else:
             found[name] = str(value)
     return found
@@ -359,7 +361,7 @@ def _twice(nodes: tuple[InventoryNode, ...]) -> Iterator[str]:
         if len(roles[id]) > 1:
             yield f"id {id} is that of a broker and of a controller: in a migration no two nodes share one"
         elif count > 1:
-            yield f"{next(iter(roles[id]))} {id} stands there {count} times"
+            yield f"{next(iter(roles[id]))} {id} occurs {count} times"
     for address, count in Counter(one.address for one in nodes).items():
         if count > 1:
             yield f"{address} is the address of {count} nodes"

@@ -53,7 +53,7 @@ def _broker_only(node_id: int) -> Finding:
     return blocker(
         "broker-only-node",
         f"node {node_id}",
-        f"node {node_id} is no controller: Kafka would take it as a voter, and its process would die of it",
+        f"node {node_id} is not a controller: Kafka would accept it as a voter, and its process would exit",
         "Name a node whose process.roles has controller.",
     )
 
@@ -157,7 +157,7 @@ def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, *, alive: bool
 
 def _wrong_listener(state: QuorumState, probe: Probe, node_id: int) -> str:
     if probe.is_controller is False:
-        return "is no controller listener"
+        return "is not a controller listener"
     if probe.cluster_id not in (None, state.cluster_id):
         return f"is a node of cluster {probe.cluster_id}"
     return "" if probe.node_id in (None, node_id) else f"node {probe.node_id} answers there"

@@ -149,7 +149,7 @@ def _auto_join(state: QuorumState, running: Sequence[int], known: Collection[int
         yield warning(
             "auto-join-possible",
             f"controllers {', '.join(map(str, able))}",
-            "it could not be read whether controller.quorum.auto.join.enable is set there; if it is, a removed "
+            "whether controller.quorum.auto.join.enable is set there could not be read; if it is, a removed "
             "controller that still runs adds itself again within seconds",
             "Stop each right before it is removed, or make sure that the option is false.",
             controllers=able,
@@ -178,7 +178,7 @@ def last_voter(state: QuorumState, after: VoterKeys) -> Iterator[Finding]:
         yield blocker(
             "last-voter",
             f"controller {state.voters[0].id}",
-            f"it is the only voter; after it: {arithmetic([], [])}",
+            f"controller {state.voters[0].id} is the only voter; without it: {arithmetic([], [])}",
             "Add another voter first.",
         )
 

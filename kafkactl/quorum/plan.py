@@ -134,7 +134,7 @@ def concurrent_change(state: QuorumState, planned_sets: Sequence[VoterKeys]) -> 
         "concurrent-voter-change",
         "quorum",
         f"the voters are {', '.join(map(key_text, sorted(state.voter_keys)))}: no set that this change passes through",
-        "Find out who changes voters too; --replan goes on from here.",
+        "Find out who else changes voters; --replan plans from the present voters.",
         voters=[key_text(key) for key in sorted(state.voter_keys)],
     )
 
@@ -237,7 +237,7 @@ def _no_voter(key: ReplicaKey) -> Finding:
         id="removed-already",
         severity=Severity.INFO,
         subject=f"controller {key.node_id}",
-        message=f"{key_text(key)} is no voter",
+        message=f"{key_text(key)} is not a voter",
     )
 
 
@@ -263,7 +263,8 @@ def _conversion_nodes(state: QuorumState) -> Iterator[Finding]:
         yield warning(
             "node-did-not-answer",
             f"nodes {', '.join(map(str, silent))}",
-            "they could not be asked whether they support kraft.version 1; older ones cannot come back afterwards",
+            f"nodes {', '.join(map(str, silent))} did not report whether they support kraft.version 1; older "
+            "ones cannot return afterwards",
             "Start them, or unregister those that are gone.",
             nodes=silent,
         )

@@ -60,7 +60,7 @@ class Replica:
         return ReplicaKey(node_id=self.id, directory_id=self.directory_id or ZERO_UUID)
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.describe` (cli.md 4)."""
+        """As in `quorum.describe` (docs/reference/kinds.md)."""
         return {
             "id": self.id,
             "directory_id": None if self.directory_id is None else str(self.directory_id),
@@ -195,7 +195,7 @@ class QuorumState:
         return tuple(one for one in self.replicas if one.id == node_id)
 
     def to_dict(self) -> dict[str, Any]:
-        """The payload of `quorum.describe` (cli.md 4)."""
+        """The payload of `quorum.describe` (docs/reference/kinds.md)."""
         return {
             "cluster_id": self.cluster_id,
             "mode": self.mode,

@@ -77,7 +77,7 @@ class Step:
         return arithmetic(ids_of(self.voters_after), ids_of(self.voters_after & self.alive))
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.change` (cli.md 4), and the voters after it."""
+        """As in `quorum.change` (docs/reference/kinds.md), and the voters after it."""
         return {
             "number": self.number,
             "action": self.action.value,
@@ -111,7 +111,7 @@ class QuorumChange:
         return self.steps[0] if self.outcome is Outcome.PLANNED else None
 
     def to_dict(self, outcome: Outcome | None = None) -> dict[str, Any]:
-        """The payload of `quorum.change` (cli.md 4); `outcome` once it was applied."""
+        """The payload of `quorum.change` (docs/reference/kinds.md); `outcome` once it was applied."""
         return {
             "outcome": (outcome or self.outcome).value,
             "steps": [step.to_dict() for step in self.steps],

@@ -103,7 +103,7 @@ def _unknown(state: QuorumState, wanted: Wanted) -> Finding:
         id="target-not-fetching",
         severity=Severity.BLOCKER,
         subject=f"controller {wanted.node_id}",
-        message=f"node {wanted.node_id}{which} is to vote, but it is no voter and does not fetch as an observer"
+        message=f"node {wanted.node_id}{which} is to vote, but is neither a voter nor an observer that fetches"
         + (f"; known directories: {', '.join(others)}" if others else ""),
         evidence={"directory_ids": others},
         next_step="Start that controller (formatted with --no-initial-controllers) and wait until it fetches.",

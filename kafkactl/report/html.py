@@ -77,6 +77,6 @@ class _Blocks:
     def picture(self, block: Block) -> Any:
         """Its SVG."""
         if isinstance(block, Facts | Table):
-            raise TypeError(f"{type(block).__name__} is no picture")
+            raise TypeError(f"{type(block).__name__} is not a picture")
         self._drawn += 1
         return self._safe(draw(block, f"p{self._drawn}"))

@@ -156,7 +156,7 @@ TONES: Mapping[str, str] = {
 }
 MEANINGS: Mapping[str, str] = {
     "ok": "Nothing gets worse.",
-    "degraded": "It works, with less safety than before.",
+    "degraded": "The cluster works, with less safety than before.",
     "refused": "Kafka would accept nothing of it.",
     "unavailable": "Partitions lose their leader, or the quorum its majority.",
     "wedged": "Kafka would accept it, and it could never commit.",

@@ -25,7 +25,7 @@ def parse_definition(text: str, *, last_key_wins: bool = False) -> dict[str, Any
     except json.JSONDecodeError as error:
         raise invalid(f"line {error.lineno} is not JSON: {error.msg}") from error
     except RecursionError as error:
-        raise invalid("it is nested too deeply") from error
+        raise invalid("the definition is nested too deeply") from error
     if not isinstance(definition, dict):
         raise invalid("expected an object")
     return definition

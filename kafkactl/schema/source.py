@@ -57,7 +57,7 @@ def _zipped(name: str) -> bytes:
         found: bytes = loader.get_data(os.path.join(kafkactl.__path__[0], "schemas", *name.split("/")))  # type: ignore[union-attr] # noqa: PTH118
     except (AttributeError, OSError) as error:
         raise SchemaError(
-            f"kafkactl's data file schemas/{name} is neither in {kafkactl.__path__[0]} nor beside it",
+            f"kafkactl's data file schemas/{name} is neither in {kafkactl.__path__[0]} nor next to it",
             id="data-file-missing",
             next_step="Install kafkactl again.",
         ) from error

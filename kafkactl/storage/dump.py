@@ -63,7 +63,7 @@ def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFi
     found = file_type(path, data)
     if found is None:
         raise InputError(
-            f"{path} is no meta.properties, checkpoint or quorum-state, neither by its name nor by its content",
+            f"{path} is not a meta.properties, checkpoint or quorum-state file, by its name or its content",
             id="unknown-file-type",
             next_step="Name a file that formatting or a node writes into a log directory.",
         )

@@ -164,7 +164,7 @@ def _segment(node: NodeLog, segment: SegmentFacts) -> Iterator[Finding]:
     if segment.stop is not None:
         yield _stop(node, segment, segment.stop, subject)
     if segment.out_of_range is not None:
-        text = f"It is named for offset {segment.base_offset} and holds offset {segment.out_of_range}."
+        text = f"The segment is named for offset {segment.base_offset} and contains offset {segment.out_of_range}."
         yield remark("segment-not-named-by-its-offset", _BLOCKER, subject, text, "Give it its old name back.")
     covered = node.committed_offset
     for first, behind in segment.gaps:
@@ -256,9 +256,11 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
     else:
         first = -1
     for epoch, start, found in _differing(said, node.index, node.facts.end_offset, known_from=first + 1):
-        where = "it has none" if found is None else f"its first batch of that epoch begins at offset {found}"
-        told = f"epoch {epoch} is missing in it" if start is None else f"it says that epoch {epoch} begins at {start}"
-        text = f"It does not fit the log: {told}, and in the log {where}."
+        where = "the epoch is missing" if found is None else f"its first batch of that epoch begins at offset {found}"
+        told = (
+            f"epoch {epoch} is missing in the file" if start is None else f"epoch {epoch} begins at {start} in the file"
+        )
+        text = f"leader-epoch-checkpoint does not match the log: {told}, and in the log {where}."
         evidence = {"epoch": epoch, "start_offset": start, "log_start_offset": found}
         yield remark("leader-epochs-differ", _WARNING, f"file {file.path}", text, _MAKES_AGAIN, **evidence)
         return
@@ -297,14 +299,14 @@ def _snapshots(node: NodeLog) -> Iterator[Finding]:
     if newest is not None and facts.segments and newest.offset > facts.end_offset:
         text = (
             f"The newest snapshot ends at offset {newest.offset}, the log at {facts.end_offset}:"
-            f" a start throws the whole log away and goes on from the snapshot."
+            f" a start discards the whole log and continues from the snapshot."
         )
         yield remark("snapshot-beyond-log", _WARNING, f"file {facts.path}/{newest.name}", text, _NOTHING_LOST)
     for snapshot in facts.snapshots:
         yield from _snapshot(facts, snapshot)
 
 
-_NOTHING_LOST = "Nothing is lost if the snapshot is sound: it stands for all that came before."
+_NOTHING_LOST = "Nothing is lost if the snapshot is sound: it covers all records before it."
 
 
 def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Finding]:
@@ -317,7 +319,13 @@ def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Find
         yield remark("broken-checkpoint", _BLOCKER, subject, problem, _RESTORE)
     elif snapshot.contents is not None and (snapshot.is_cut or snapshot.stop is not None):
         where = "before its footer" if snapshot.stop is None else f"at byte {snapshot.stop.position}"
-        yield remark("checkpoint-cut", _BLOCKER, subject, f"It is cut {where}; a node does not notice.", _RESTORE)
+        yield remark(
+            "checkpoint-cut",
+            _BLOCKER,
+            subject,
+            f"The checkpoint is truncated {where}; a node does not detect this.",
+            _RESTORE,
+        )
 
 
 def snapshot_problem(snapshot: SnapshotFacts) -> str | None:

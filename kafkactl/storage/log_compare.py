@@ -51,7 +51,7 @@ def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
         "several-clusters",
         _BLOCKER,
         "the sources",
-        f"They are of different clusters: {told}",
+        f"the sources belong to different clusters: {told}",
         "Compare the nodes of one cluster only.",
         clusters=sorted({node.cluster_id for node in nodes if node.cluster_id is not None}),
     )
@@ -122,7 +122,7 @@ def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
         (epoch, end), why = node.place, node.trouble[1]
         text = f"{why[:1].upper()}{why[1:]}: its valid part ends at offset {end} (epoch {epoch}). "
         if node is best:
-            text += "That is as far as any of the logs reaches, so it is the best disk all the same."
+            text += "No other log reaches further, so this is the best disk nevertheless."
             step = f"In a recovery begin with {node.path}: only its valid part counts."
         else:
             text += f"{best.path} is the better disk: it reaches offset {best.place[1]} (epoch {best.place[0]})."
@@ -150,7 +150,8 @@ def _empty(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
     for node in nodes:
         if node.is_empty and others:
             text = (
-                f"It holds no metadata record, and {others[0].path} reaches offset {others[0].place[1]}: this node has "
+                f"The log contains no metadata record, and {others[0].path} reaches offset "
+                f"{others[0].place[1]}: this node has "
                 "lost its log, or was never part of the quorum."
             )
             step = "Do not let empty voters be a majority: they elect each other, and the rest follows them."

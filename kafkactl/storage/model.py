@@ -72,7 +72,7 @@ class VoterMode(StrEnum):
 
 @frozen
 class GuardOverrides:
-    """What the operator has said about disks that look blank by accident (storage.md 6.3)."""
+    """The operator's permissions for disks that may only appear to be empty (docs/storage-runbook.md)."""
 
     allow_failed_dirs: frozenset[str] = frozenset()
     allow_not_blank: frozenset[str] = frozenset()

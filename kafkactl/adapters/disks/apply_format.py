@@ -329,8 +329,8 @@ _FAILURES: dict[int, tuple[str, str]] = {
         "rename-across-filesystems",
         f"{METADATA_LOG} or a file in the directory is a mount of its own: unmount it and run this again.",
     ),
-    errno.ENOTDIR: ("path-is-not-a-directory", "Something that is no directory stands in this path: move it away."),
-    errno.EEXIST: ("path-is-not-a-directory", "Something that is no directory stands in this path: move it away."),
+    errno.ENOTDIR: ("path-is-not-a-directory", "A part of this path is not a directory: move it away."),
+    errno.EEXIST: ("path-is-not-a-directory", "A part of this path is not a directory: move it away."),
 }
 
 
@@ -367,7 +367,7 @@ _SOME_DONE = (
 _NOT_CONFIRMED = (
     "format-not-confirmed",
     "every directory is formatted, but the last step failed and it may not survive a power failure",
-    "Find out what ails the disk, then check with `kafkactl storage verify` before the node starts.",
+    "Check the disk, then run `kafkactl storage verify` before the node starts.",
 )
 
 

@@ -16,7 +16,7 @@ def find_owner(text: str) -> Owner:
     """
     user, _, group = text.partition(":")
     if not user and not group:
-        raise _unknown(text, "it names nobody")
+        raise _unknown(text, "it names neither a user nor a group")
     uid, own_group = _user(user, text) if user else (-1, -1)
     return Owner(text=text, uid=uid, gid=_group(group, text) if group else own_group)
 

@@ -120,7 +120,7 @@ def _unread(file: Path, what: str, error: OSError | DecodeError | str) -> Findin
         "disk-not-read",
         str(file),
         f"{file}: {what} is not known: {words}",
-        "Run as a user who may read it; `kafkactl storage verify` tells what is wrong with a file.",
+        "Run as a user that can read it; `kafkactl storage verify` shows what is wrong with a file.",
     )
 
 
@@ -175,7 +175,7 @@ def _read_head(file: Path, found: _LogEnd, findings: list[Finding]) -> None:
     if isinstance(first, FoundBatch) and first.header.is_control:
         _taken(found, first, file, findings)
     elif len(findings) == told:
-        words = first.message if isinstance(first, Stop) else "no control batch stands at its head"
+        words = first.message if isinstance(first, Stop) else "the file does not begin with a control batch"
         findings.append(_unread(file, "who votes by this snapshot", words))
 
 
@@ -219,7 +219,7 @@ def _cut_short(file: Path, stop: Stop, end_offset: int) -> Finding:
         str(file),
         f"the log breaks off at byte {stop.position} of {file.name}: {stop.message}; what stands behind offset "
         f"{end_offset} does not count",
-        "While the node runs it may just be writing. Else `kafkactl storage verify` tells what a start would keep.",
+        "A running node may just be writing. Otherwise `kafkactl storage verify` shows what a start would keep.",
         position=stop.position,
         end_offset=end_offset,
     )

@@ -131,7 +131,7 @@ def parse_contexts(data: bytes, *, file: str) -> Contexts:
     for key in content:
         if key not in ("current", "contexts"):
             line = in_line(content, key)
-            raise _malformed(file, f"{key!r}{line} is no key of it: expected were current and [contexts.NAME]")
+            raise _malformed(file, f"unknown key {key!r}{line}: expected are current and [contexts.NAME]")
     current, tables = content.get("current"), content.get("contexts", {})
     if not isinstance(current, str | None) or not isinstance(tables, dict):
         lines = "".join(in_line(content, key) for key in ("current", "contexts") if key in content)
@@ -187,7 +187,7 @@ def _problems(name: str, table: Any) -> Iterator[str]:
 
     where = f"[contexts.{name}]"
     if not isinstance(table, dict):
-        yield f"{where} is no table"
+        yield f"{where} is not a table"
         return
     for key, value in table.items():
         if key not in CONTEXT_KEYS:
@@ -196,7 +196,7 @@ def _problems(name: str, table: Any) -> Iterator[str]:
                 " belong into the command_config file"
             )
         elif not isinstance(value, str) or not value:
-            yield f"{where} {key}{in_line(table, key)} is no text"
+            yield f"{where} {key}{in_line(table, key)} is not a string"
     if "bootstrap_server" in table and "bootstrap_controller" in table:
         yield f"{where} names brokers and controllers: keep one of bootstrap_server and bootstrap_controller"
 

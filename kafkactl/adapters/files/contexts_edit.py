@@ -187,7 +187,7 @@ def _create(staged: Path, files: Filesystem) -> int:
         raise RefusedError(
             f"{staged} is there: another kafkactl changes the contexts now, or was interrupted while it did",
             id="contexts-file-busy",
-            next_step="Try again; if nobody else is at it, remove that file.",
+            next_step="Repeat the command; if no other kafkactl is running, remove that file.",
         ) from None
 
 

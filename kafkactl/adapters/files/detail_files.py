@@ -45,7 +45,7 @@ def check_details_target(path: Path) -> None:
         raise _not_written(path, error.strerror or str(error)) from error
     if strange is not None:
         raise RefusedError(
-            f"{path} holds {strange}, which is no table of kafkactl",
+            f"{path} contains {strange}, which is not a table written by kafkactl",
             id="details-folder-not-ours",
             next_step="Name a new or empty folder for --details.",
         )
@@ -63,7 +63,7 @@ def _is_there(path: Path) -> bool:
     if path.is_dir():
         return True
     if path.exists() or path.is_symlink():
-        raise NotADirectoryError(20, "it is no folder")
+        raise NotADirectoryError(20, "not a directory")
     if not path.resolve().parent.is_dir():
         raise FileNotFoundError(2, "the folder around it does not exist")
     return False

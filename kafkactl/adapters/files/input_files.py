@@ -136,7 +136,7 @@ def _check_parts(data: bytes, kind: InputKind, path: str) -> None:
     count = sum(data.count(part) for part in kind.parts)
     if count > kind.most_parts:
         signs = "commas and brackets" if kind.parts == _OF_JSON else "lines, commas, dots and brackets"
-        words = f"it has {count} {signs}, at most {kind.most_parts} are read of {kind.words}"
+        words = f"the file has {count} {signs}, and at most {kind.most_parts} are read of {kind.words}"
         raise OSError(errno.EFBIG, words, path)
 
 

@@ -159,7 +159,7 @@ def open_journal(
         raise RefusedError(
             f"another kafkactl is at work with {path}",
             id="another-kafkactl-is-changing",
-            next_step="Wait until it has ended; the next run goes on from what is there.",
+            next_step="Wait until it has ended; the next run resumes from the current state.",
         ) from None
     except OSError as error:
         raise FailedError(

@@ -59,7 +59,7 @@ def _plan_exists(path: Path) -> RefusedError:
     return RefusedError(
         f"{path} exists already",
         id="plan-file-exists",
-        next_step="Apply it, choose another --out, or give --overwrite if nobody has applied it.",
+        next_step="Apply it, choose another --out, or add --overwrite if it was never applied.",
     )
 
 

@@ -30,7 +30,7 @@ def check_report_target(path: Path, mark: str) -> None:
         raise _not_written(path, error.strerror or str(error)) from error
     if not stat.S_ISREG(kind) or (head and mark.encode() not in head):
         raise RefusedError(
-            f"{path} exists and is no report of kafkactl",
+            f"{path} exists and is not a report written by kafkactl",
             id="not-a-report-file",
             next_step="Choose another file for --html, or remove that one.",
         )

@@ -337,7 +337,7 @@ def _not_described(address: Address, code: int, text: str | None) -> Unreachable
             f"{address} does not let this user ask: {name}",
             id="not-authorised",
             cause=text,
-            next_step="The user needs DESCRIBE on the cluster; on controllers ALTER to be told of the other nodes.",
+            next_step="The user needs DESCRIBE on the cluster; on controllers ALTER to list the other nodes.",
         )
     return UnreachableError(
         f"{address} does not describe its cluster: {name}",

@@ -243,7 +243,7 @@ def _sasl_expected(address: Address, offered: tuple[str, ...]) -> UnreachableErr
 
 def _reply_lost(name: str, address: Address, error: UnreachableError) -> UnknownOutcomeError:
     return UnknownOutcomeError(
-        f"{name} was sent to {address} and no answer came: nobody can say yet whether it was carried out",
+        f"{name} was sent to {address} and the response was lost: whether it was executed is unknown",
         id="reply-lost",
         cause=error.message,
         next_step="Look at the cluster before sending it again.",
@@ -261,7 +261,7 @@ def _not_kafka(address: Address, error: DecodeError) -> UnreachableError:
 
 def _tls_expected(address: Address) -> UnreachableError:
     return UnreachableError(
-        f"{address} expects TLS, and was spoken to in the clear",
+        f"{address} requires TLS, and kafkactl connected without it",
         id="tls-expected",
         next_step="Set security.protocol=SSL (or SASL_SSL) in the file given by --command-config.",
     )
@@ -271,6 +271,6 @@ def _malformed(error: DecodeError) -> UnreachableError:
     return UnreachableError(
         f"a response that cannot be read: {error.message}",
         id="malformed-response",
-        cause="What came is no response of the version that was asked in.",
+        cause="The data is not a response of the requested version.",
         next_step="Look for a proxy in between; if there is none, report it as a bug of kafkactl.",
     )

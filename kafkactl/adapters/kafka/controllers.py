@@ -76,7 +76,7 @@ def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client
         if failure is not None and failure.id not in _LEFT_OPEN:
             raise failure
         raise UnreachableError(
-            "no broker tells where the controllers are",
+            "no broker reports the controllers' addresses",
             id="controllers-not-known",
             cause="DescribeQuorum names them from Kafka 3.9 on; before, DESCRIBE_CONFIGS on the cluster is needed.",
             next_step="Name the controllers: --bootstrap-controller HOST:PORT.",

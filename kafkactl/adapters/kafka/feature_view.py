@@ -174,7 +174,7 @@ class _Look:
             self.cluster = self._client.cluster()
         except UnreachableError as error:
             self._errors.append(error)
-            what = "the cluster's id and its nodes were not told"
+            what = "the cluster id and its nodes are unknown"
             self.findings.append(_not_seen("cluster-not-seen", "cluster", what, error))
 
     def _check_anybody_there(self) -> None:

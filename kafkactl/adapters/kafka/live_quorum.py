@@ -158,7 +158,7 @@ class LiveQuorum:
         except UnknownOutcomeError as error:
             return _unanswered(error)
         if is_not_the_leader(response.body):
-            return Answer(code=_NOT_LEADER, message="it does not lead any more")
+            return Answer(code=_NOT_LEADER, message="the controller does not lead any more")
         return _answer(step, response.version, response.body)
 
     def _sent(self, name: str, body: Mapping[str, Any]) -> Response:

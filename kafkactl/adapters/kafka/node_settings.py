@@ -126,7 +126,7 @@ def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[
 
 def _asked(client: Client, state: FeatureState, seat: Seat) -> NodeSettings | Unread:
     node = state.node(seat.role, seat.id)
-    unread = Unread(id=seat.id, role=seat.role, live=True, why="no node tells where it answers", reason="no-address")
+    unread = Unread(id=seat.id, role=seat.role, live=True, why="its address is unknown", reason="no-address")
     if node is not None and node.answers is False:
         return changed(unread, live=False, why="it does not answer", reason="node-silent")
     versions = None if node is None else node.versions

@@ -97,8 +97,9 @@ def _voters_unknown(state: QuorumState) -> Iterator[Finding]:
         yield warning(
             "voters-not-known",
             "quorum",
-            "nobody leads, and who votes stands only in the metadata log, which a controller that does not lead "
-            "gives to nobody",
+            "the quorum has no leader, and its voters are only in the metadata log, which a controller that "
+            "does not lead "
+            "does not return",
             "Read it from disks: on a controller's host run `kafkactl quorum describe --log-dir DIR`.",
         )
 

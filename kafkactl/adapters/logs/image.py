@@ -141,7 +141,7 @@ def _snapshot_time_ms(checkpoint: LogFile) -> int | None:
 
 def _not_in_log(source: LogSource, point: Point) -> InputError:
     begins = source.segments[0].base_offset
-    text = f"the log begins at offset {begins}, and no snapshot of {source.name} tells what was before"
+    text = f"the log begins at offset {begins}, and no snapshot of {source.name} covers what was before"
     step = "Give the whole folder, checkpoints included."
     if not point.is_end:
         text += " the point that was asked for"

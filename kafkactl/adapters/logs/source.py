@@ -149,7 +149,7 @@ def _no_log(given: str, folder: Path, names: list[str]) -> InputError:
 
 
 _EXPECTED = f"Name a {METADATA_LOG} folder, the log directory around it, or single .log and .checkpoint files."
-_MAY_BE_ELSEWHERE = "It stands in metadata.log.dir, else in the first of log.dirs, of every controller and broker."
+_MAY_BE_ELSEWHERE = "The log is in metadata.log.dir, or else in the first of log.dirs, of every controller and broker."
 
 
 def _refuse_other_topic(given: str, folder: Path, segments: list[str]) -> None:

@@ -228,7 +228,7 @@ class _Looking:
     def _note_unmet(self, node: InventoryNode, error: KafkactlError) -> None:
         is_gone = error.id == "connection-refused"
         tell = note if is_gone else warning
-        text = f"it does not answer, so what it says is unknown: {error.message}"
+        text = f"{node.name} does not respond, so its information is missing: {error.message}"
         if node.role is NodeRole.CONTROLLER and not is_gone:
             text += "; its process may hang or be cut off, which is not gone"
         self.findings.append(tell("node-not-observed", node.name, text, error.next_step or "", reason=error.id))
@@ -239,7 +239,7 @@ class _Looking:
         wanted = self._inventory.cluster_id
         if found is not None and wanted is not None and found != wanted:
             subject = f"ZooKeeper {self._inventory.zookeeper.connect}"
-            text = f"it is that of the cluster {found}, the inventory is about {wanted}"
+            text = f"the tree belongs to cluster {found}, the inventory names {wanted}"
             step = "Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
             self.findings.append(blocker("zookeeper-of-another-cluster", subject, text, step, found=found))
 
@@ -268,7 +268,7 @@ class _Looking:
             with client:
                 log = fetch_metadata_log(client)
         except KafkactlError as error:
-            text = f"it was not fetched: {error.message}"
+            text = f"the log was not fetched: {error.message}"
             self.findings.append(warning("metadata-log-not-observed", "metadata log", text, error.next_step or ""))
             return None
         files = []

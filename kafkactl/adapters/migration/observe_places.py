@@ -238,12 +238,12 @@ class Places:
             return None
         if run.is_done and not run.truncated:
             return run.stdout
-        self._note(node, f"its hook {verb} did not give what it was asked for: {run.told}")
+        self._note(node, f"its hook {verb} did not return the requested output: {run.told}")
         return None
 
     def _note(self, node: InventoryNode, words: str) -> None:
         text = f"{words}; what it would tell is unknown"
-        step = "Correct the path or the hook in the inventory, or go on without."
+        step = "Correct the path or the hook in the inventory, or continue without it."
         self.findings.append(warning("node-place-unreadable", node.name, text, step))
 
 

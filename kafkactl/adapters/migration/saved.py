@@ -83,7 +83,7 @@ def load_captured(folder: str) -> Captured:
         raw, troubles = parse_observation(read_input(path, "observation", InputKind.DOCUMENT), file=str(path))
         findings += troubles
     else:
-        text = "it is not there, so nothing is known of the nodes themselves"
+        text = "the file does not exist, so the nodes' own information is missing"
         findings.append(warning("observation-without-nodes", str(place / OBSERVATION), text, _AGAIN))
     znodes = None
     if znodes_file is not None:
@@ -116,12 +116,12 @@ def _logs(place: Path, findings: list[Finding]) -> Iterator[tuple[int, LogSource
         names = sorted(os.listdir(place))  # noqa: PTH208
     except OSError as error:
         findings.append(
-            warning("observed-log-unreadable", str(place), f"it cannot be listed: {error.strerror}", _AGAIN)
+            warning("observed-log-unreadable", str(place), f"{place} cannot be listed: {error.strerror}", _AGAIN)
         )
         return
     for name in names:
         if not (name.isascii() and name.isdigit() and len(name) <= 10 and int(name) < 2**31):
-            text = "it is not named after a controller's id, so it is not looked at"
+            text = "the directory is not named after a controller's id and is ignored"
             findings.append(warning("observed-log-unreadable", str(place / name), text, _AGAIN))
             continue
         try:
@@ -134,7 +134,7 @@ def _log_unreadable(id: int, error: InputError | FailedError) -> Finding:
     return warning(
         "observed-log-unreadable",
         f"metadata log of controller {id}",
-        f"it cannot be read, so it is unknown: {error.message}",
+        f"the log cannot be read: {error.message}",
         error.next_step or _AGAIN,
         reason=error.id,
     )

@@ -104,7 +104,7 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
     try:
         context.load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError) as error:
-        raise _bad_store(store, "it holds no certificate in PEM") from error
+        raise _bad_store(store, "it contains no certificate in PEM") from error
 
 
 def _present(context: ssl.SSLContext, store: Store, key_password: str | None) -> None:
@@ -178,7 +178,7 @@ def _from_pkcs12(store: Store, data: bytes, password: str | None) -> PemText:
     try:
         content = pkcs12.load_pkcs12(data, (password or "").encode() if password is not None else None)
     except ValueError as error:
-        raise _bad_store(store, f"ssl.{store.name}.password does not open it, or it is no PKCS12 file") from error
+        raise _bad_store(store, f"ssl.{store.name}.password does not open it, or it is not a PKCS12 file") from error
     own = [content.cert] if content.cert else []
     found = [one.certificate.public_bytes(Encoding.PEM).decode() for one in [*own, *content.additional_certs]]
     key = content.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode() if content.key else ""
@@ -229,7 +229,7 @@ def _certificate_error(error: ssl.SSLCertVerificationError, address: Address) ->
         )
     if code in _UNTRUSTED:
         return UnreachableError(
-            f"{address} shows a certificate that nothing in the truststore vouches for: {words}",
+            f"the certificate of {address} is not signed by an authority in the truststore: {words}",
             id="certificate-not-trusted",
             next_step="Put the authority's certificate into ssl.truststore.location (ssl.truststore.type=PEM).",
         )
@@ -249,7 +249,7 @@ def _handshake_error(error: ssl.SSLError, address: Address) -> UnreachableError 
 
 
 def _hung_up(address: Address, _: str) -> UnreachableError:
-    return _handshake_failed(address, "it hung up; so does a plaintext listener that is spoken to in TLS")
+    return _handshake_failed(address, "the node closed the connection, as a plaintext listener does with TLS")
 
 
 def _handshake_failed(address: Address, words: str) -> UnreachableError:
@@ -272,7 +272,7 @@ def _ours_refused(address: Address, reason: str) -> UnreachableError:
     return UnreachableError(
         f"{address} does not accept kafkactl's certificate, or the lack of one: {reason.replace('_', ' ').lower()}",
         id="client-certificate-refused",
-        next_step="Give ssl.keystore.location a key and certificate that the node's truststore vouches for.",
+        next_step="Set ssl.keystore.location to a key and certificate of an authority in the node's truststore.",
     )
 
 

@@ -65,7 +65,7 @@ def _store(properties: ClientProperties, name: str, inline: str | None, key: str
     kind = properties.get(f"{prefix}.type", "JKS").upper()
     location, password = properties.get(f"{prefix}.location") or None, properties.get(f"{prefix}.password")
     if kind not in _TYPES:
-        _refuse(f"{prefix}.type is no type of a store", f"It is one of {', '.join(_TYPES)}.")
+        _refuse(f"{prefix}.type is not a supported store type", f"Use one of {', '.join(_TYPES)}.")
     if inline is not None and kind != "PEM":
         _refuse(f"{key} is given, and {prefix}.type is {kind}", f"Set {prefix}.type=PEM.")
     if inline is not None and location:

@@ -56,7 +56,7 @@ def _invalid(text: str) -> InputError:
     return InputError(
         f"{text!r} is not an address: expected host:port, or several with commas between them",
         id="invalid-bootstrap-address",
-        next_step="For example `--bootstrap-server node1:9092,node2:9092`; an IPv6 number stands in brackets.",
+        next_step="For example `--bootstrap-server node1:9092,node2:9092`; put IPv6 addresses in brackets.",
     )
 
 

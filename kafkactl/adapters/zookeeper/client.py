@@ -149,8 +149,8 @@ class ZooKeeper:
                 return znode
             if deadline.left_ms <= poll_ms:
                 raise UnknownOutcomeError(
-                    f"{path} did not become what is waited for in time; "
-                    + ("it is not there" if znode is None else f"it has version {znode.version}"),
+                    f"{path} did not reach the expected state in time; "
+                    + ("it does not exist" if znode is None else f"it has version {znode.version}"),
                     id="znode-not-as-awaited",
                     next_step="Look at the state of the migration again; nothing was given up.",
                 )
@@ -267,7 +267,7 @@ class ZooKeeper:
     def _unwritable(self) -> list[Finding]:
         if not self.is_read_only:
             return []
-        words = "it has lost its quorum and only lets read; what it shows may be old"
+        words = "the server has lost its quorum and allows only reads; its data may be outdated"
         return [warning("zookeeper-read-only", f"ZooKeeper {self.connect}", words, "Bring its quorum back first.")]
 
     def _told(self, error: CodeError, path: str, verb: str) -> RefusedError | UnreachableError | FailedError:
@@ -281,7 +281,9 @@ class ZooKeeper:
         if known is None:
             return FailedError(f"{path}: ZooKeeper answers {error.name}", id="zookeeper-request-failed")
         return RefusedError(
-            f"{path} {known[1]}", id=known[0], next_step="Look again before anything is changed: somebody else did."
+            f"{path} {known[1]}",
+            id=known[0],
+            next_step="Repeat the command before anything is changed: another client changed the znode.",
         )
 
     def _word(self, server: Address, word: bytes) -> str:
@@ -333,7 +335,7 @@ def _check_version(version: int) -> None:
 
 def _unknown(path: str, error: UnreachableError) -> UnknownOutcomeError:
     return UnknownOutcomeError(
-        f"nobody can say whether {path} was changed: {error.message}",
+        f"whether {path} was changed is unknown: {error.message}",
         id="zookeeper-write-unknown",
         cause=error.cause,
         next_step="Reach ZooKeeper again and look at the znode before anything else is done.",

@@ -298,7 +298,10 @@ class Link:
         """Why this server gave no session, asked once more by the simplest way."""
         try:
             with socket.create_connection((server.host, server.port), timeout=0.5):
-                return "it listens and gives no session: it has no quorum, is overloaded, or wants TLS or SASL"
+                return (
+                    "the server accepts connections but no session: it has no quorum, is overloaded, or "
+                    "requires TLS or SASL"
+                )
         except OSError as error:
             return (error.strerror or str(error) or type(error).__name__).lower()
 

@@ -97,7 +97,7 @@ def _invalid(text: str) -> InputError:
     return InputError(
         f"{if_plain(text, 'zookeeper.connect')} does not name a ZooKeeper: expected host:port,host:port/chroot",
         id="invalid-zookeeper-connect",
-        next_step="Take it as it stands in zookeeper.connect of a broker's server.properties.",
+        next_step="Copy zookeeper.connect from a broker's server.properties.",
     )
 
 
@@ -172,7 +172,7 @@ def _wrong(key: str, expected: str) -> InputError:
     return InputError(
         f"{key} has a value that is not understood; expected {expected}",
         id="invalid-zookeeper-setting",
-        next_step="Take the zookeeper.* lines as they stand in a broker's server.properties.",
+        next_step="Copy the zookeeper.* lines from a broker's server.properties.",
     )
 
 
@@ -191,7 +191,7 @@ def _login(properties: Mapping[str, str]) -> Login | None:
         text = read_whole(file.strip(), InputKind.LOGIN).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         place = if_plain(file, "the file of java.security.auth.login.config")
-        raise _no_login(f"{place} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+        raise _no_login(f"{place} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from error
     return _digest(parse_jaas(_section(text, section, file)))
 
 

@@ -232,7 +232,7 @@ class ActiveController:
         cordoned = self.image.brokers[broker_id].cordoned or () if broker_id in self.image.brokers else ()
         change = self.registration_change(broker_id, 3, CordonedLogDirs=list(cordoned))
         self.brokers[broker_id] = replace(self.brokers[broker_id], cordoned=cordoned)
-        return self._done(f"broker {broker_id} tells of its cordoned directories", change)
+        return self._done(f"broker {broker_id} reports its cordoned directories", change)
 
     def report_directories(self, broker_id: int, moved: Mapping[Uuid, Uuid]) -> Operation | None:
         """It tells where its replicas are now: from one directory into another (`handleAssignReplicasToDirs`)."""
@@ -245,7 +245,7 @@ class ActiveController:
             found = tuple(moved.get(at, at) if replica == broker_id else at for replica, at in places)
             if found != before.directories:
                 items.append(self.put(key, before, PartitionChange(directories=found)))
-        return self._done(f"broker {broker_id} tells where its replicas are", *items) if items else None
+        return self._done(f"broker {broker_id} reports the directories of its replicas", *items) if items else None
 
     def alter_isr(self, changes: Iterable[tuple[Key, tuple[int, ...]]], name: str) -> Operation | None:
         """What leaders report: the ISR as it is now, which also ends the recovery of a partition (`alterPartition`)."""

@@ -71,7 +71,9 @@ def facts_of(
             f"the controller's properties file was not given (--config): where the log says nothing, {defaults}"
         )
     elif not _is_number(static.get(MIN_ISR, _DEFAULTS[MIN_ISR])):
-        assumptions.append(f"{MIN_ISR} in the properties file is no number; it was taken as {_DEFAULTS[MIN_ISR]}")
+        assumptions.append(
+            f"{MIN_ISR} in the properties file is not a number; the prediction uses {_DEFAULTS[MIN_ISR]}"
+        )
     migrating = (static or {}).get(MIGRATION_ENABLE, "").strip().lower() == "true"
     return Facts(
         release=found,
@@ -134,7 +136,7 @@ def _release(image: Image, leader_id: int | None) -> tuple[Release, str]:
             "does not say which controller it is or what it runs"
         )
     newest = newest_release()
-    return newest, f"the controllers run Kafka {newest.name}: no registration in the log tells their release"
+    return newest, f"the controllers run Kafka {newest.name}: no registration in the log shows their release"
 
 
 def _registered(image: Image) -> Iterator[Release]:

@@ -30,7 +30,7 @@ from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_heade
 
 SEGMENT: Final = "segment"
 GAP: Final = "offset-gap"
-_OTHER_NODE: Final = "Take the log of another controller; `kafkactl log verify` tells what of this one can be trusted."
+_OTHER_NODE: Final = "Use the log of another controller; `kafkactl log verify` shows which part of this one is sound."
 _NEXT_STEPS: Final = {
     GAP: "Give the whole folder, or the log of another controller.",
     "damaged-log": _OTHER_NODE,
@@ -220,7 +220,7 @@ class Reading:
         text = f"a batch begins at offset {found}, and {expected} was due: records are missing, or stand there twice"
         severity = Severity.BLOCKER
         if max(expected, found) <= self.start.end_offset:
-            text += f"; the state begins with the checkpoint at {self.start.end_offset}, which stands for them"
+            text += f"; the state begins with the checkpoint at {self.start.end_offset}, which covers them"
             severity = Severity.WARNING
         self._findings.append(_finding(GAP, self.segment, text, severity, expected=expected, found=found))
 

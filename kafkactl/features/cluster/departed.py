@@ -18,7 +18,7 @@ from kafkactl.findings import Finding, Severity, blocker, note
 
 _ALIVE = {Role.BROKER: "broker-alive", Role.CONTROLLER: "controller-alive"}
 _HARM = {
-    Role.BROKER: "unregistered, it would go on as a zombie that follows no leader and ignores SIGTERM",
+    Role.BROKER: "once unregistered, it would remain as a zombie that follows no leader and ignores SIGTERM",
     Role.CONTROLLER: "it would register again at once",
 }
 _STOP = {Role.BROKER: "Stop it first, and wait until it is fenced.", Role.CONTROLLER: "Stop it first."}
@@ -101,5 +101,5 @@ def _vouched(doubt: Finding) -> Finding:
         subject=doubt.subject,
         message=doubt.message,
         evidence={**doubt.evidence, "overridden_by": VOUCH},
-        next_step=f"{VOUCH} was given: the operator vouches that the process does not run.",
+        next_step=f"{VOUCH} was given: the operator confirms that the process does not run.",
     )

@@ -27,7 +27,7 @@ class NodeRange:
     supported: Versions | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `features.describe` (cli.md 3)."""
+        """As in `features.describe` (docs/reference/kinds.md)."""
         return {
             "id": self.id,
             "role": self.role,
@@ -47,7 +47,7 @@ class FeatureSeen:
     nodes: tuple[NodeRange, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `features.describe` (cli.md 3)."""
+        """As in `features.describe` (docs/reference/kinds.md)."""
         return {
             "name": self.name,
             "finalized": self.finalized,
@@ -65,7 +65,7 @@ def describe_features(state: FeatureState) -> tuple[FeatureSeen, ...]:
 
 
 def description(state: FeatureState) -> dict[str, Any]:
-    """The fields of `features.describe` (cli.md 3)."""
+    """The fields of `features.describe` (docs/reference/kinds.md)."""
     return {
         "cluster_id": state.cluster_id,
         "finalized_epoch": state.finalized_epoch,

@@ -41,7 +41,7 @@ class NodeRow:
     seen_as: tuple[Member, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `nodes.list` (cli.md 4b)."""
+        """As in `nodes.list` (docs/reference/kinds.md)."""
         return {
             "id": self.id,
             "roles": list(self.roles),

@@ -47,7 +47,7 @@ class FeatureChange:
         return self.kind is not ChangeKind.NO_OP
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `features.change` (cli.md 3)."""
+        """As in `features.change` (docs/reference/kinds.md)."""
         return {
             "name": self.name,
             "from": self.before,

@@ -117,14 +117,14 @@ def check_promises(case: Case) -> Iterator[Finding]:
                 f"feature {change.name}",
                 f"{change.name} cannot go back from {level_name(change.name, change.after)} to "
                 f"{level_name(change.name, change.before)}",
-                f"Way back: {change.way_back}.",
+                f"To undo: {change.way_back}.",
             )
         if change.after > change.before and not is_known_level(change.name, change.after):
             yield warning(
                 "level-newer-than-kafkactl",
                 f"feature {change.name}",
-                f"{change.name} {change.after} is newer than this kafkactl: what it brings and whether there is a "
-                "way back is not known here",
+                f"{change.name} {change.after} is newer than this kafkactl: its effects and whether it can be "
+                "undone are unknown",
                 "Use a newer kafkactl.",
             )
 

@@ -217,7 +217,7 @@ def _range_unknown(member: Member) -> Finding:
         return blocker(
             "controller-range-unknown",
             member.name,
-            f"{unknown}; if its Kafka is too old it dies when it reads the new level",
+            f"{unknown}; if its Kafka is too old it exits when it reads the new level",
             "Start it, or, if it is not to come back, remove it from the voters.",
             **evidence,
         )

@@ -70,8 +70,9 @@ def check_majority(case: Case) -> Iterator[Finding]:
         yield blocker(
             "majority-not-proven",
             "quorum",
-            f"of the voters {_ids(voter.id for voter in state.voters)} only {_ids(following)} were seen to follow the "
-            f"leader, which is no majority: {'; '.join(_why(voter) for voter in others)}",
+            f"of the voters {_ids(voter.id for voter in state.voters)} only {_ids(following)} were observed to "
+            "follow the "
+            f"leader, which is not a majority: {'; '.join(_why(voter) for voter in others)}",
             "Bring the voters back, and wait until `kafkactl quorum describe` shows them alive. Without a majority the "
             "change is not committed, and may be when the voters return.",
             voters=[voter.id for voter in state.voters],

@@ -100,7 +100,7 @@ class FeaturePlan:
         return tuple(change for change in self.changes if change.moves and not change.reversible)
 
     def to_dict(self) -> dict[str, Any]:
-        """The part of `features.change` that is known before anything is sent (cli.md 3)."""
+        """The part of `features.change` that is known before anything is sent (docs/reference/kinds.md)."""
         return {
             "outcome": self.outcome.value,
             "cluster_id": self.cluster_id,
@@ -153,7 +153,7 @@ def check_unmoved(plan: FeaturePlan, state: FeatureState) -> list[Finding]:
             "feature-level-moved",
             f"feature {name}",
             f"{name} went from {plan.levels.get(name, 0)} to {state.finalized.get(name, 0)} since the plan was made: "
-            "somebody else changes levels",
+            "another operator or tool changes levels",
             "Ask who, then plan again.",
             planned=plan.levels.get(name, 0),
             found=state.finalized.get(name, 0),

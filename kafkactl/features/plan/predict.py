@@ -1,7 +1,7 @@
 """What the active controller will answer to a change, from what it knows and in the order in which it looks.
 
 A second opinion beside the plan: the checks say all that is wrong and more than Kafka looks at, this says only whether
-Kafka refuses. Source: `FeatureControlManager.updateFeature` of 3.9 and 4.x, as described in features-and-quorum C.3.
+Kafka refuses. Source: `FeatureControlManager.updateFeature` of 3.9 and 4.x.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _metadata_level(release: Release, text: str) -> int:
     found = understood(release, text)
     if found is None or found.level == 0:
         raise InputError(
-            f"{text!r} is no release and no level of metadata.version that kafkactl knows",
+            f"{text!r} is neither a release nor a level of metadata.version that kafkactl knows",
             id="unknown-release-version",
             next_step="Name a release (4.3) or a level (4.3-IV0); `kafkactl features version-mapping` shows them. "
             "A level of a newer Kafka can be given by number: --feature metadata.version=LEVEL.",

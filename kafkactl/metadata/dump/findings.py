@@ -12,10 +12,12 @@ from kafkactl.protocol.control_records import ControlType
 
 GAP: Final = "metadata-log-gap"
 EMPTY_LOG: Final = "empty-metadata-log"
-NOT_THIS_LOG: Final = "Give the folder of a node that was started; `kafkactl storage info` tells what is on this disk."
+NOT_THIS_LOG: Final = (
+    "Give the directory of a node that has been started; `kafkactl storage info` shows what is on this disk."
+)
 PAST_DAMAGE: Final = "--past-damage"
 _OTHER: Final = "Compare with the logs of the other nodes: `kafkactl log verify` names the one that reaches furthest."
-_STEP: Final = "`kafkactl log verify` tells what a restart would cut; do not start a node on this file before you know."
+_STEP: Final = "`kafkactl log verify` shows what a restart would truncate; check it before a node starts on this file."
 
 
 def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError | None = None) -> list[Finding]:
@@ -39,7 +41,7 @@ def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError
 
 def torn_tail(error: DecodeError) -> Finding:
     """The end of a log that is no batch: one that is being written, or room that was never written to."""
-    message = f"It ends in the middle of a batch, at byte {error.offset}: a running node may be writing it."
+    message = f"The file ends in the middle of a batch, at byte {error.offset}: a running node may be writing it."
     if error.id == "zero-tail":
         message = f"From byte {error.offset} on: {error.reason}. A start cuts them off."
     return Finding(
@@ -57,7 +59,7 @@ def cut_checkpoint(file: str) -> Finding:
         id="checkpoint-cut",
         severity=Severity.BLOCKER,
         subject=f"file {file}",
-        message="It has no end (SnapshotFooter): what stood behind is not in this state.",
+        message="The checkpoint has no end (SnapshotFooter): records after the cut are not in this state.",
         evidence={},
         next_step="Take the log of another node, or move this file away and begin with an earlier one.",
     )
@@ -69,7 +71,7 @@ def empty_log(name: str, *, what: str = "metadata record") -> Finding:
         id=EMPTY_LOG,
         severity=Severity.WARNING,
         subject=f"log {name}",
-        message=f"It holds no {what}, so nothing can be learned from it.",
+        message=f"{name} contains no {what}, so it says nothing about the cluster.",
         evidence={},
         next_step=NOT_THIS_LOG,
     )
@@ -104,7 +106,7 @@ def log_cut(
     if snapshot_end is None:
         text += f": this state is that before offset {offset}."
     else:
-        text += f" and goes on from the snapshot: this state is that of the snapshot at {snapshot_end}."
+        text += f" and continues from the snapshot: this state is that of the snapshot at {snapshot_end}."
     if beyond:
         text += (
             f" {records} records after it, up to offset {last_offset}, can be read and are left out ({PAST_DAMAGE})."
@@ -137,7 +139,7 @@ def covered_damage(error: DecodeError, offset: int) -> Finding:
         id="undecodable-record",
         severity=Severity.WARNING,
         subject=f"file {error.file}",
-        message=f"byte {error.offset}: {error.reason}. The snapshot at {offset} stands for what was there.",
+        message=f"byte {error.offset}: {error.reason}. The snapshot at {offset} covers what was there.",
         evidence={"position": error.offset},
         next_step=_STEP,
     )
@@ -161,7 +163,7 @@ def gap_finding(file: str, first: int, behind: int, *, then: str) -> Finding:
 def covered_gap(gap: Finding, offset: int) -> Finding:
     """The same where the snapshot at that offset stands for what is missing."""
     text = _gap(gap.evidence["first"], gap.evidence["behind"])
-    message = f"{text}. The snapshot at {offset} stands for them: what is said here is of it and of what follows."
+    message = f"{text}. The snapshot at {offset} covers them: this state is that of the snapshot and of what follows."
     return changed(gap, severity=Severity.WARNING, message=message)
 
 

@@ -136,7 +136,7 @@ def _leadership(_image: Image, state: PartitionState) -> Iterator[_Words]:
         text = f"the leader {leader} is not in the ISR {_shown(isr)}"
         yield _Words("leader-not-in-isr", Severity.WARNING, text)
     if leader == NO_LEADER and not isr and not elr and not last_known:
-        text = "no leader, and nobody is left who may become one: ISR, ELR and last known leaders are empty"
+        text = "no leader, and no replica is eligible: ISR, ELR and last known leaders are empty"
         yield _Words("stranded-partition", Severity.WARNING, text)
     elif leader == NO_LEADER:
         yield _Words("leaderless-partition", Severity.WARNING, f"no leader; ISR {_shown(isr)}, ELR {_shown(elr)}")
@@ -164,7 +164,7 @@ def _brokers(image: Image, state: PartitionState) -> Iterator[_Words]:
         )
     stuck = [one for one in adding if one not in image.brokers or image.brokers[one].fenced]
     if stuck:
-        text = f"it waits for brokers {_shown(stuck)}, which are not there"
+        text = f"the reassignment waits for brokers {_shown(stuck)}, which are fenced or not registered"
         yield _Words("reassignment-waits-for-lost-broker", Severity.WARNING, text)
 
 
@@ -224,13 +224,13 @@ def _acls(image: Image) -> Iterator[_Trouble]:
         )
         first = seen.setdefault(value, id)
         if first != id:
-            text = f"it says the same as {first}; both have to be removed before what they say is gone"
+            text = f"the ACL is identical to {first}; its effect ends only when both are removed"
             yield _Trouble("duplicate-acl", Severity.WARNING, f"ACL {id}", text)
 
 
 def _features(image: Image) -> Iterator[_Trouble]:
     if KRAFT_VERSION in image.features:
-        text = "a FeatureLevelRecord tells kraft.version; it counts for nothing, control records do"
+        text = "a FeatureLevelRecord sets kraft.version; it has no effect, only control records do"
         yield _Trouble("kraft-version-as-feature", Severity.INFO, "feature kraft.version", text)
     if image.zk_migration_state in _ZK_STATES:
         text = f"its state is {_ZK_STATES[image.zk_migration_state]}"
@@ -240,5 +240,8 @@ def _features(image: Image) -> Iterator[_Trouble]:
 def _transaction(image: Image) -> Iterator[_Trouble]:
     held = image.transaction
     if held is not None:
-        text = f"it began at offset {held.begin_offset} and has not ended; its {len(held.records)} records do not count"
+        text = (
+            f"a transaction began at offset {held.begin_offset} and has not ended; its {len(held.records)} "
+            "records have no effect"
+        )
         yield _Trouble("open-transaction", Severity.WARNING, "metadata transaction", text)

@@ -100,7 +100,7 @@ def _missing(folder: str, word: str, node: Node) -> InputError:
     names = list(node.names) if isinstance(node, Folder) else []
     near = difflib.get_close_matches(word, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    what = f"{folder} has no {word!r}" if isinstance(node, Folder) else f"{folder} is no folder"
+    what = f"{folder} has no {word!r}" if isinstance(node, Folder) else f"{folder} is not a folder"
     return InputError(what + "." + hint, id="no-such-path", next_step=f"Look at what is there: ls {folder}")
 
 

@@ -96,7 +96,7 @@ def _parsed(data: bytes, file: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # a number of a thousand digits, a thousand brackets
         raise refuse("not JSON that Kafka would write", "quorum-state-not-json") from error
     if not isinstance(value, dict):
-        raise refuse(f"the first line is no JSON object: {text[:40]!r}", "quorum-state-not-object")
+        raise refuse(f"the first line is not a JSON object: {text[:40]!r}", "quorum-state-not-object")
     return value
 
 

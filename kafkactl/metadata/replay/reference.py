@@ -136,7 +136,7 @@ class Replaying:
             apply_settings.apply_control(self.state, record)
         else:
             self.counts["undecodable"] += 1
-            text = f"it cannot be read ({record.id}), so what it changes is not in this state: {record}"
+            text = f"the record cannot be decoded ({record.id}), so its change is not in this state: {record}"
             self.state.note("undecodable-record", Severity.BLOCKER, "metadata log", text)
 
     def image(self) -> Image:

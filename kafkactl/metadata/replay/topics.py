@@ -26,7 +26,7 @@ def add_topic(state: State, data: Message) -> None:
     """TopicRecord. A second one of the same id empties the topic, as Kafka's image does; its controller stops there."""
     name, raw = data["Name"], data["TopicId"].raw
     if raw in state.topics or name in state.topic_ids:
-        text = "the topic is there already; brokers begin it anew, a controller cannot load this log"
+        text = "the topic already exists; brokers recreate it, a controller cannot load this log"
         state.note("duplicate-topic", Severity.BLOCKER, f"topic {name}", text)
     state.topics[raw] = TopicState(name, {})
     state.topic_ids[name] = raw

@@ -59,7 +59,8 @@ def _authorizers(case: CheckCase) -> Said:
             yield blocker(
                 "zookeeper-authorizer-on-kraft",
                 node.name,
-                "it has the authorizer of ZooKeeper; nothing refuses that, and its ACLs are not those of KRaft",
+                f"{node.name} has the authorizer of ZooKeeper, whose ACLs are not those of KRaft; Kafka does "
+                "not refuse it",
                 f"Set {_AUTHORIZER}=org.apache.kafka.metadata.authorizer.StandardAuthorizer.",
             )
         elif own is None and classes:
@@ -257,7 +258,7 @@ def _zookeeper_rights(case: CheckCase) -> Said:
 def _encoder_secret(case: CheckCase) -> Said:
     """C-16. Without the brokers' secret controllers copy cipher text for passwords; with a wrong one they die."""
     if case.tree is None:
-        yield Unknown("the ZooKeeper tree was not observed, so nobody knows whether it holds encrypted passwords")
+        yield Unknown("the ZooKeeper tree was not observed: whether it contains encrypted passwords is unknown")
         return
     held = {
         f"/config/brokers/{id or '<default>'} {key}": value
@@ -342,7 +343,7 @@ def _cipher_text_copied(case: CheckCase) -> Iterator[Finding]:
 def _token_key(case: CheckCase) -> Said:
     """C-17. Tokens are verified with a key that all nodes share."""
     if case.tree is None:
-        yield Unknown("the ZooKeeper tree was not observed, so nobody knows whether it holds delegation tokens")
+        yield Unknown("the ZooKeeper tree was not observed: whether it contains delegation tokens is unknown")
         return
     if not case.tree.delegation_tokens:
         if unseen := _unseen(case.tree, "/delegation_token/tokens"):
@@ -389,7 +390,7 @@ def _sizes(case: CheckCase) -> Said:
         yield make(
             "znode-near-jute-maxbuffer",
             path,
-            f"it is {size} bytes; a ZooKeeper server takes {_SERVER_LIMIT} and Kafka's client {_CLIENT_LIMIT} where"
+            f"{path} has {size} bytes; a ZooKeeper server accepts {_SERVER_LIMIT} and Kafka's client {_CLIENT_LIMIT} if"
             " jute.maxbuffer is not set, and the controllers stop there without an error",
             "Set -Djute.maxbuffer, the same and with room to spare, for ZooKeeper, brokers and controllers.",
             size=size,

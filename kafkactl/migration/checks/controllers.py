@@ -70,7 +70,7 @@ def _inter_broker_listener(case: CheckCase) -> Said:
             yield blocker(
                 "inter-broker-listener-mismatch",
                 node.name,
-                f"it calls brokers over the listener {name}, which broker {', '.join(map(str, without))} does not have:"
+                f"{node.name} connects to brokers through {name}, which broker {', '.join(map(str, without))} lacks:"
                 " their registration is refused (INVALID_REGISTRATION)",
                 "Set inter.broker.listener.name, and the map of protocols, as on the brokers.",
                 listener=name,
@@ -81,7 +81,8 @@ def _inter_broker_listener(case: CheckCase) -> Said:
             yield warning(
                 "inter-broker-listener-differs",
                 node.name,
-                f"it calls brokers over {name}, and they call each other over {', '.join(sorted(others))}",
+                f"{node.name} connects to brokers through {name}, and brokers to each other through "
+                f"{', '.join(sorted(others))}",
                 "Set inter.broker.listener.name as on the brokers.",
             )
         if not without and name not in protocols(node):
@@ -170,7 +171,7 @@ def _flag_of_controllers(case: CheckCase) -> Said:
             yield blocker(
                 "controller-without-flag",
                 node.name,
-                f"{node.name} {where}: started this way, the quorum counts as one that was never on ZooKeeper, and only"
+                f"{node.name} {where}: started this way, the quorum is recorded as never on ZooKeeper, and only"
                 " formatting the controller again undoes that",
                 f"Set {MIGRATION_ENABLE}=true before the first start; `kafkactl migrate run` puts such a file in its "
                 "place first.",
@@ -193,7 +194,7 @@ def _may_finalize(case: CheckCase, node: NodeSeen, where: str) -> Finding:
         "finalization-begun",
         node.name,
         text,
-        "If this is not meant, stop it and set the flag again; if it is, go on with `kafkactl migrate finalize`.",
+        "If this is not intended, stop it and set the flag again; otherwise run `kafkactl migrate finalize`.",
     )
 
 

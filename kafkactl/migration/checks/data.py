@@ -124,8 +124,9 @@ def _epochs(case: CheckCase) -> Said:
         yield warning(
             "rollback-needs-controller-epoch",
             "/controller_epoch",
-            f"it is {tree.controller_epoch}, and the quorum's epoch or a partition state is at {highest}: rolled back"
-            " as it is, a ZooKeeper controller could not change those partitions (KAFKA-20488)",
+            f"/controller_epoch is {tree.controller_epoch}, the quorum's epoch or a partition state {highest}: "
+            "after a rollback"
+            " a ZooKeeper controller could not change those partitions (KAFKA-20488)",
             f"In a rollback set /controller_epoch to {highest + 1} between stopping the controllers and deleting"
             " /controller; `kafkactl migrate rollback` does.",
             controller_epoch=tree.controller_epoch,
@@ -152,7 +153,7 @@ def _migration_znode(case: CheckCase) -> Iterator[Finding]:
         yield blocker(
             "migration-znode-deleted",
             "/migration",
-            "it is gone in the middle of dual write: nothing reaches ZooKeeper any more, no metric shows it, and"
+            "/migration was deleted during dual write: no change reaches ZooKeeper any more, no metric shows it, and"
             " after a restart of the controllers the driver stays inactive",
             "Write it again as it was (version 0, the offset and epochs of the last observation), then restart the"
             " KRaft leader and compare.",
@@ -192,7 +193,7 @@ def _high_watermark(case: CheckCase) -> int | None:
 def _copy(case: CheckCase) -> Said:
     """C-59. KRaft holds /controller and nothing is copied: a copy that fails, or a leftover that cannot be claimed."""
     if case.log is None:
-        yield Unknown("the metadata log was not observed, so nobody knows how far the copy is")
+        yield Unknown("the metadata log was not observed: the progress of the copy is unknown")
         return
     log = case.log
     if log.copy_begin is not None and not case.controllers_down:
@@ -205,7 +206,7 @@ def _copy(case: CheckCase) -> Said:
     elif log.copy_begin is not None or log.aborted_copies:
         count = len(log.aborted_copies)
         often = "once" if count == 1 else f"{count} times"
-        what = f"the copy was taken back {often}" if count else "no controller is left that would end the copy"
+        what = f"the copy was aborted {often}" if count else "no controller is left to complete the copy"
         yield blocker(
             "copy-failed",
             "metadata log",
@@ -225,7 +226,8 @@ def _copy(case: CheckCase) -> Said:
                 f"controller {holder.broker_id}, which leads, has taken it with epoch {holder.kraft_epoch} and copied"
                 " nothing yet: if it lost ZooKeeper just then, that epoch can never take it again, and the cluster has"
                 " no controller",
-                "Look again in a few seconds. If it stays so, restart that controller: a newer epoch begins anew.",
+                "Repeat the check in a few seconds. If it persists, restart that controller: a newer epoch "
+                "starts over.",
                 controller=holder.broker_id,
                 epoch=holder.kraft_epoch,
             )
@@ -251,7 +253,7 @@ def _persistent_controller(case: CheckCase) -> Iterator[Finding]:
         yield blocker(
             "persistent-controller-znode",
             "/controller",
-            f"broker {holder.broker_id} stands in it, and it belongs to no session: it stays when that broker is gone",
+            f"/controller names broker {holder.broker_id} and belongs to no session: it remains when that broker stops",
             "Find out who wrote it; delete it while no KRaft controller runs, and a broker is elected.",
         )
 
@@ -267,7 +269,7 @@ def _names(case: CheckCase) -> Iterator[Finding]:
         yield warning(
             "entity-name-not-escaped",
             f"{len(odd)} znodes",
-            f"their names are not written as Kafka writes them ({some(odd)}): KRaft will write another beside each",
+            f"the names are not escaped as Kafka does it ({some(odd)}): KRaft will write a second znode for each",
             "Set these configs again through a broker and delete the znodes.",
             paths=odd[:10],
         )
@@ -311,7 +313,7 @@ def _producer_ids(case: CheckCase) -> Iterator[Finding]:
         yield warning(
             "producer-id-block-odd",
             "/latest_producer_id_block",
-            f"it goes from {block.start} to {block.end}; Kafka hands out {_BLOCK} at a time",
+            f"the block is {block.start} to {block.end}; Kafka assigns {_BLOCK} at a time",
             "Find out what wrote it.",
         )
 
@@ -325,7 +327,7 @@ def _tokens(case: CheckCase) -> Iterator[Finding]:
         yield note(
             "delegation-tokens-expired",
             f"{len(expired)} of {len(tokens)} tokens",
-            "they have expired and are copied all the same",
+            f"{len(expired)} of {len(tokens)} tokens have expired and are copied anyway",
             "Nothing needs to be done; a broker removes them.",
         )
 

@@ -1,8 +1,8 @@
-"""What goes wrong in dual write, where KRaft is always right and ZooKeeper may silently fall behind.
+"""Failures of dual write, where KRaft is always right and ZooKeeper may silently fall behind.
 
-The lag metric shows 0 while the driver is stuck for ever, so progress is `/migration` against the end of the log.
-Everything here was measured on 3.9.2 (measured page, 3 and 5); the order of a hash map decides which SCRAM users a
-replay loses.
+The lag metric shows 0 while the migration driver is stuck, so progress is the offset in `/migration` compared with the
+end of the log. All cases were measured on 3.9.2 (docs/proof/migration.md); the order of a hash map decides which SCRAM
+users a replay loses.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def _driver(case: CheckCase) -> Said:
     migration = None if case.tree is None else case.tree.migration
     end = _end_of_log(case)
     if migration is None or end is None:
-        yield Unknown("/migration and the end of the metadata log were not both observed: nobody knows how far behind"
-                      " ZooKeeper is")  # fmt: skip
+        yield Unknown("/migration and the end of the metadata log were not both observed: how far ZooKeeper is behind"
+                      " is unknown")  # fmt: skip
         return
     behind, age_ms = end - migration.metadata_offset, case.evidence.dual_write.age_ms
     if migration.metadata_offset <= 0:
@@ -41,7 +41,7 @@ def _driver(case: CheckCase) -> Said:
             "migration-znode-incomplete",
             "/migration",
             "the copy is done, and it does not say so: the driver stays inactive, and nothing reaches ZooKeeper",
-            "Look again in a few seconds. If it stays so, it was deleted and made anew: write it as it was in the last"
+            "Repeat the check in a few seconds. If it persists, the znode was recreated: restore it from the last"
             " observation, then restart the KRaft leader.",
             metadata_offset=migration.metadata_offset,
         )
@@ -49,10 +49,11 @@ def _driver(case: CheckCase) -> Said:
         yield blocker(
             "migration-driver-stuck",
             "/migration",
-            f"it stands at {migration.metadata_offset} since {age_ms // 1000} s, and the log is {behind} records on:"
-            " changes do not reach ZooKeeper, whatever ZkWriteBehindLag says",
-            "Read the KRaft leader's log for `Unhandled error` and `Will retry`; take away what it names, then restart"
-            " it and compare.",
+            f"/migration is at {migration.metadata_offset} for {age_ms // 1000} s, and the log is {behind} "
+            "records ahead:"
+            " changes do not reach ZooKeeper, whatever ZkWriteBehindLag shows",
+            "Search the KRaft leader's log for `Unhandled error` and `Will retry`; remove the cause, then restart"
+            " it and run `kafkactl migrate compare`.",
             metadata_offset=migration.metadata_offset,
             log_offset=end,
             age_ms=age_ms,
@@ -61,7 +62,7 @@ def _driver(case: CheckCase) -> Said:
         yield warning(
             "zookeeper-behind",
             "/migration",
-            f"it is {behind} records behind the log",
+            f"/migration is {behind} records behind the log",
             "Look again in ten seconds: it has to move.",
             metadata_offset=migration.metadata_offset,
             log_offset=end,
@@ -94,7 +95,7 @@ def _lag_metric(case: CheckCase) -> Iterator[Finding]:
                 "zookeeper-write-lag",
                 node.name,
                 f"ZkWriteBehindLag is {int(lag)}: ZooKeeper is slow or away",
-                "Bring ZooKeeper back. Until a clean comparison make no topics anew and add no partitions.",
+                "Restore ZooKeeper. Until a clean comparison, recreate no topics and add no partitions.",
                 lag=int(lag),
             )
 
@@ -195,7 +196,7 @@ def _of_topics(
         yield blocker(
             "recreated-topic-not-mirrored",
             some(recreated),
-            "it was deleted and made again while ZooKeeper did not follow: ZooKeeper has the old one, the next sync"
+            f"{some(recreated)} was recreated while ZooKeeper did not follow: ZooKeeper has the old one, the next sync"
             " deletes it there, and a rollback loses it",
             "Restart the KRaft leader twice and compare after each; do not roll back before both sides agree.",
             topics=recreated[:20],
@@ -204,8 +205,8 @@ def _of_topics(
         yield blocker(
             "partitions-not-mirrored",
             some(grown),
-            "it got partitions that have no state in ZooKeeper: the driver fails at them at every sync, for ever",
-            "Make the missing state znodes by hand from KRaft's state, or go on to the end without a way back.",
+            f"{some(grown)} has partitions without a state in ZooKeeper: the migration driver fails at every sync",
+            "Create the missing state znodes by hand from KRaft's state, or finalize without the option to roll back.",
             topics=grown[:20],
         )
     if only_kraft:
@@ -228,8 +229,8 @@ def _of_topics(
 
 
 def _beside_topics(case: CheckCase) -> Iterator[Finding]:
-    """Configs, quotas, credentials, ACLs and tokens. What KRaft wrote while its ZooKeeper session ended is lost there,
-    and a removed credential can take others with it; no metric shows it (measured page, 5.1).
+    """Configs, quotas, credentials, ACLs and tokens. Writes of KRaft while its ZooKeeper session ended are lost there,
+    and removing a credential can remove others; no metric shows it.
     """
     if _whole(case) is None or case.tree is None:
         return
@@ -250,7 +251,7 @@ def _beside_topics(case: CheckCase) -> Iterator[Finding]:
 
 
 def _scram(case: CheckCase) -> Said:
-    """Measured page, 5.1: a replay of the log in one go can lose every user of a mechanism beside a removed one."""
+    """A replay of the log in one read can lose every user of a mechanism if one was removed (ScramDelta)."""
     if case.log is None:
         yield Unknown("the metadata log was not observed: whether SCRAM users were removed is not known")
         return
@@ -274,7 +275,8 @@ def _scram(case: CheckCase) -> Said:
         yield warning(
             "scram-removed-in-dual-write",
             some(users),
-            "it was removed since the last snapshot; by the order of the names nobody else is lost, which the next"
+            f"{some(users)} was removed since the last snapshot; with the present names no other user is lost, "
+            "which the next"
             " removal can change",
             "Remove no more SCRAM users until the migration is finalized and a snapshot was taken.",
             removed=users[:20],

@@ -81,7 +81,7 @@ def _one_controller(case: CheckCase) -> Said:
         yield blocker(
             "no-controller",
             "/controller",
-            "nobody holds it: the cluster has no controller, or one is just being elected",
+            "/controller does not exist: the cluster has no controller, or an election is in progress",
             "Look again in a few seconds; then find out why no broker takes it.",
         )
     active = [one.name for one in case.observation.nodes if metric(one, "ActiveControllerCount")]
@@ -102,9 +102,9 @@ def _split_brain(case: CheckCase) -> Iterator[Finding]:
     yield blocker(
         "split-brain",
         "/controller",
-        f"broker {holder.broker_id} holds it although the copy is done and the KRaft controllers are not stopped: both"
-        " change the cluster, and what brokers are told depends on whom they ask",
-        "To go on with KRaft: restart the KRaft leader, it takes /controller and overwrites ZooKeeper. To roll back:"
+        f"broker {holder.broker_id} holds /controller although the copy is done and KRaft controllers run: both"
+        " change the cluster, and brokers get different metadata from each",
+        "To continue with KRaft, restart the KRaft leader: it takes /controller and overwrites ZooKeeper. To roll back,"
         " stop every controller process now.",
         holder=holder.broker_id,
     )
@@ -137,7 +137,7 @@ def _quorum_leads(case: CheckCase) -> Said:
         yield warning(
             "controller-znode-of-former-leader",
             "/controller",
-            f"it names controller {holder.broker_id}, and {case.quorum.leader_id} leads the quorum: a new leader has"
+            f"/controller names {holder.broker_id}, and {case.quorum.leader_id} leads the quorum: a new leader has"
             " not taken it yet, or cannot",
             "Look again in a minute; if it stays, read that controller's log.",
         )
@@ -150,7 +150,7 @@ def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
         yield warning(
             "controller-down",
             ", ".join(down),
-            "it does not answer; the quorum has fewer to lose",
+            f"{', '.join(down)} does not respond; the quorum tolerates fewer failures",
             "Start it, and find out why it ended.",
         )
     voters = len(case.quorum.voters) if case.quorum is not None else len(case.controllers)
@@ -174,7 +174,7 @@ def _brokers_alive(case: CheckCase) -> Said:
         yield blocker(
             "broker-down",
             node.name,
-            "it does not answer",
+            f"{node.name} does not respond",
             "Start it, or, if it is permanently lost, move its replicas elsewhere and take it out of the inventory.",
         )
     if case.tree is None or not case.tree.knows_brokers:
@@ -188,14 +188,15 @@ def _brokers_alive(case: CheckCase) -> Said:
                 yield blocker(
                     "broker-not-in-zookeeper",
                     node.name,
-                    "it has no znode below /brokers/ids: it is not part of the cluster now",
+                    f"{node.name} has no znode below /brokers/ids: it is not part of the cluster",
                     "Find out why it is not registered before anything else is restarted.",
                 )
     for id in sorted(present - known) if known else ():
         yield blocker(
             "broker-not-in-inventory",
             f"broker {id}",
-            "it is alive in ZooKeeper, and the inventory does not name it: it would be left out of the migration",
+            f"broker {id} is registered in ZooKeeper and missing in the inventory: it would be left out of the "
+            "migration",
             "Add it to the inventory and observe again.",
         )
 
@@ -219,7 +220,7 @@ def _partitions(case: CheckCase) -> Said:
         yield blocker(
             "offline-partitions",
             f"{len(offline)} partitions",
-            f"they have no leader: {some(offline)}",
+            f"{len(offline)} partitions have no leader: {some(offline)}",
             "Bring their replicas back before anything is restarted.",
             count=len(offline),
         )
@@ -262,8 +263,8 @@ def _living(case: CheckCase) -> set[int]:
 def _moves(case: CheckCase) -> Iterator[Finding]:
     """C-34. Nothing is being moved, before the copy above all.
 
-    A move that is under way is carried over (measured page, 1.4), and may end only when its brokers run on KRaft: so it
-    stops nothing behind the copy, and can be accepted before it.
+    A reassignment in progress is migrated, and may complete only when its brokers run on KRaft: so it is no blocker
+    after the copy, and can be accepted before it.
     """
     parts = _parts(case) or []
     moving = [one.name for one in parts if one.moving]
@@ -273,7 +274,7 @@ def _moves(case: CheckCase) -> Iterator[Finding]:
             id="reassignment-before-migration",
             severity=severity,
             subject=f"{len(moving)} partitions",
-            message=f"they are being reassigned: {some(moving)}",
+            message=f"{len(moving)} partitions are being reassigned: {some(moving)}",
             evidence={"count": len(moving)},
             next_step="Wait until it is done; raise or remove the throttle if it does not move.",
         )
@@ -319,7 +320,7 @@ def _absent_replicas(case: CheckCase) -> Iterator[Finding]:
             yield blocker(
                 "replica-on-absent-broker",
                 f"broker {id}",
-                f"it is not registered and has replicas of {some(names)}",
+                f"broker {id} is not registered and has replicas of {some(names)}",
                 "Start the broker, or move its replicas elsewhere.",
                 partitions=len(names),
             )

@@ -72,7 +72,7 @@ def _who_they_are(case: CheckCase) -> Said:
     yield from case.evidence.identities.findings
     for node in case.observation.nodes:
         if node.alive is True and node.identity is not None and not is_known(node):
-            yield Unknown(f"which node answers at {node.address}, where the inventory has {node.name}, was not told")
+            yield Unknown(f"which node answers at {node.address}, where the inventory has {node.name}, is unknown")
 
 
 def _chroot(case: CheckCase) -> Said:
@@ -147,7 +147,7 @@ def _versions(case: CheckCase) -> Said:
         yield warning(
             "nodes-of-several-releases",
             "nodes",
-            f"they run different versions: {named}",
+            f"the nodes run different versions: {named}",
             "Bring all brokers and controllers to one version before the migration.",
             versions=[str(version) for version in told],
         )
@@ -245,7 +245,7 @@ def _ibp(case: CheckCase) -> Said:
         yield warning(
             "message-format-version-set",
             ", ".join(message_format),
-            "log.message.format.version is set; it counts for nothing from inter.broker.protocol.version 3.0 on",
+            "log.message.format.version is set; it is ignored from inter.broker.protocol.version 3.0 on",
             "Remove it from the files before the migration.",
         )
 
@@ -321,8 +321,8 @@ def _features(case: CheckCase) -> Said:
         yield warning(
             "finalized-features-in-zookeeper",
             "/feature",
-            f"it names finalized features ({levels}), and they are not migrated",
-            "Make sure that nobody relies on them.",
+            f"/feature contains finalized features ({levels}), which are not migrated",
+            "Check that no application relies on them.",
         )
 
 

@@ -36,7 +36,7 @@ def _ensemble(case: CheckCase) -> Said:
                 yield warning(
                     "zookeeper-server-silent",
                     f"ZooKeeper {one.address}",
-                    "it does not answer srvr: it is down, or does not serve",
+                    f"ZooKeeper {one.address} does not answer srvr: it is down, or does not serve requests",
                     "Bring it back first: a migration needs an ensemble that survives the loss of a server.",
                 )
         if len(servers) > 1 and sum(one.mode == "leader" for one in servers) != 1:
@@ -67,13 +67,13 @@ def _log_dirs(case: CheckCase) -> Said:
 
 
 def _strays(case: CheckCase) -> Said:
-    """Measured page, 5.2. *-stray directories stop everything, and only the disks show them."""
+    """X-5.2. *-stray directories stop the migration, and only the disks show them."""
     for node in case.brokers:
         if node.strays:
             yield blocker(
                 "partitions-became-strays",
                 node.name,
-                f"{some(node.strays)}: it has put these partitions aside, for its metadata did not have them",
+                f"{node.name} renamed {some(node.strays)} to *-stray because its metadata lacked these partitions",
                 "Stop the node. Move the directories back, and find out why before it is started again.",
                 directories=len(node.strays),
             )

@@ -79,7 +79,7 @@ def _broker_ids(case: CheckCase) -> Said:
             yield blocker(
                 "broker-id-mismatch",
                 node.name,
-                f"it is known as {node.id}, and there is another id: {told}",
+                f"{node.name} has the id {node.id} in the cluster and another one elsewhere: {told}",
                 "Write the id that its disks were made with; they must never be used under another.",
             )
         yield from _reserved(node)
@@ -133,8 +133,8 @@ def _migrating_file(case: CheckCase) -> Iterator[Finding]:
             yield blocker(
                 "broker-file-half-edited",
                 node.name,
-                "it would not start with its file: " + "; ".join(wrong),
-                "Write the file anew with `kafkactl migrate render`.",
+                f"{node.name} would not start with its file: " + "; ".join(wrong),
+                "Render the file again with `kafkactl migrate render`.",
             )
 
 
@@ -168,7 +168,7 @@ def _kraft_too_early(case: CheckCase) -> Said:
             yield blocker(
                 "kraft-file-before-copy",
                 node.name,
-                "it has a KRaft file, or runs with one, before the copy is done: at its start it renames every"
+                f"{node.name} has a KRaft file, or runs with one, before the copy is done: at startup it renames every"
                 " partition to *-stray, and data without another replica is lost",
                 "Do not restart it. Put the file of migration mode back; if it was started, stop it and move the"
                 " *-stray directories back before anything else.",
@@ -213,7 +213,8 @@ def _control_plane(case: CheckCase) -> Iterator[Finding]:
             yield blocker(
                 "control-plane-listener-not-registered",
                 node.name,
-                f"it has {CONTROL_PLANE}, and Kafka {release.version_text} leaves that listener out of the registration"
+                f"{node.name} has {CONTROL_PLANE}; Kafka {release.version_text} omits that listener from the "
+                "registration"
                 " in migration mode (KAFKA-17788)",
                 f"Remove {CONTROL_PLANE} first, or bring the brokers to 3.9.",
             )
@@ -221,7 +222,7 @@ def _control_plane(case: CheckCase) -> Iterator[Finding]:
             yield note(
                 "control-plane-listener-goes",
                 node.name,
-                f"it has {CONTROL_PLANE}, which its KRaft file must not have",
+                f"{node.name} has {CONTROL_PLANE}, which its KRaft file must not have",
                 "`kafkactl migrate render` leaves it out.",
             )
 
@@ -288,7 +289,8 @@ def _in_force(case: CheckCase) -> Iterator[Finding]:
             yield warning(
                 "file-not-in-force",
                 node.name,
-                f"it runs {'with' if runs else 'without'} the flag, and its file has it {'on' if says else 'off'}:"
+                f"{node.name} runs {'with' if runs else 'without'} the flag, which its file has "
+                f"{'on' if says else 'off'}:"
                 " it was not restarted since, or its service reads another file",
                 "Find out which file its service reads before the next step.",
                 runs=runs,
@@ -299,7 +301,7 @@ def _in_force(case: CheckCase) -> Iterator[Finding]:
             yield warning(
                 "file-not-in-force",
                 node.name,
-                "it runs as a KRaft broker, and its file would start it on ZooKeeper",
+                f"{node.name} runs as a KRaft broker, and its file would start it on ZooKeeper",
                 "Find out which file its service reads before the next step.",
             )
 

@@ -1,11 +1,11 @@
-"""`check`: every danger that an observation shows, all at once, in every state of the migration.
+"""`check`: all risks that an observation shows, in every state of the migration.
 
-The rows stand in check_*.py, each a small function with its number: C-01 to C-61 of the list of pre-flight checks, and
-X-… for what only measurements on real clusters told (X-2.1 is section 2.1 of theirs; X-STATE is the situation as a
-whole). A row says in which stages it is asked. What it cannot answer from the observation is a finding of its own,
-`check-unknown`, which warns. Every warning has to be accepted by name before a step is taken; a blocker cannot be
-accepted, but for two that the list of checks itself leaves to the operator. Each finding and each question has a number
-of its own (check_numbers.py): accepting one accepts nothing else of its check.
+The rows are in the modules of this package, each a small function with its number (docs/migration-checks.md): C-01 to
+C-61 are pre-flight checks, X-… come from measurements on real clusters, and X-STATE is the migration state as a whole.
+A row names the stages in which it runs. A question that the observation cannot answer is the warning `check-unknown`.
+Every warning has to be accepted by name before a step is executed; a blocker cannot be accepted, except for two that
+are left to the operator. Each finding and each question has its own number (numbers.py): accepting one accepts nothing
+else of its check.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def _topic_configs(case: CheckCase) -> Iterator[Finding]:
                 yield warning(
                     "topic-config-invalid",
                     f"topic {topic} {key}",
-                    f"{shown_config(TOPIC, key, value)!r} is no value of type {kind}",
+                    f"{shown_config(TOPIC, key, value)!r} is not a value of type {kind}",
                     "Set it again through a broker, or delete it.",
                     key=key,
                 )

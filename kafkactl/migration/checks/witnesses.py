@@ -1,4 +1,4 @@
-"""Four witnesses for each broker, and what their disagreement means (measured page, 1.2, 2.1, 7.1).
+"""Four sources of evidence for each broker, and what their disagreement means.
 
 They are the znode in /brokers/ids, the registration in the metadata log, tag 3 in the broker's own ApiVersions answer,
 and its place among the observers of the quorum. A registration never expires before the copy, and a broker "started"
@@ -91,7 +91,7 @@ def _has_znode(case: CheckCase, id: int) -> bool | None:
 def _before_copy(case: CheckCase) -> Said:
     """M3 to M4L: who entered, and did everybody who counts as entered stay?"""
     if case.log is None:
-        yield Unknown("the metadata log was not observed, so nobody knows which brokers are registered")
+        yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
     for one in witnesses_of(case):
         yield from _registered_before_copy(one) if one.registered else _unregistered_before_copy(one)
@@ -109,13 +109,14 @@ def _registered_before_copy(one: Witnesses) -> Iterator[Finding]:
         yield blocker(
             "registered-broker-absent",
             f"broker {one.id}",
-            "it is registered for the migration, which never expires, and it has no znode: the copy would start without"
+            f"broker {one.id} is registered for the migration, which never expires, without a znode: the copy "
+            "would start without"
             " it",
             "Start it in migration mode before the last broker enters, or format the controllers again.",
             **one.evidence,
         )
     elif one.observer is False:
-        yield _disagree(one, "it is registered, and does not follow the metadata log")
+        yield _disagree(one, f"broker {one.id} is registered, and does not follow the metadata log")
 
 
 def _unregistered_before_copy(one: Witnesses) -> Iterator[Finding]:
@@ -123,20 +124,22 @@ def _unregistered_before_copy(one: Witnesses) -> Iterator[Finding]:
         yield blocker(
             "entered-broker-not-registered",
             f"broker {one.id}",
-            "it runs in migration mode, and the quorum has no registration of it: started is not registered",
+            f"broker {one.id} runs in migration mode but is not registered with the quorum",
             "Read its log for `Unable to register`; the usual reasons are its inter.broker.protocol.version,"
             " super.users and inter.broker.listener.name.",
             **one.evidence,
         )
     elif one.observer:
-        yield _disagree(one, "it follows the metadata log, and neither is registered nor runs with the flag")
+        yield _disagree(
+            one, f"broker {one.id} follows the metadata log, and neither is registered nor runs with the flag"
+        )
 
 
 def _without_flag(one: Witnesses, then: str) -> Finding:
     return blocker(
         "registered-broker-without-flag",
         f"broker {one.id}",
-        f"it is registered for the migration and runs without the flag: it was started with another file since. {then}",
+        f"broker {one.id} is registered for the migration and was restarted without the flag since. {then}",
         "Start it in migration mode again; where it is to stay out, stop the controllers and format them again.",
         **one.evidence,
     )
@@ -155,7 +158,7 @@ def _disagree(one: Witnesses, text: str) -> Finding:
 def _after_copy(case: CheckCase) -> Said:
     """M6 to M9: each broker is on one side, and KRaft knows it."""
     if case.log is None:
-        yield Unknown("the metadata log was not observed, so nobody knows which brokers are registered")
+        yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
     for one in witnesses_of(case):
         found = _first_trouble(one)
@@ -169,12 +172,13 @@ def _first_trouble(one: Witnesses) -> Finding | None:
     mode = None if one.node is None else one.node.mode
     moving = mode is Mode.KRAFT or (one.node is not None and is_kraft_file(one.node))
     if (one.migrating and one.runs_without_flag and not moving) or (not one.migrating and mode is Mode.ZK):
-        return _without_flag(one, "It gets nothing from the KRaft controller")
+        return _without_flag(one, "It receives no metadata from the KRaft controller")
     if one.migrating and one.znode is False:
         return blocker(
             "registered-broker-absent",
             f"broker {one.id}",
-            "it is registered as a broker on ZooKeeper, and has no znode there: it is down, or changes its mode",
+            f"broker {one.id} is registered as a ZooKeeper broker without a znode there: it is down, or "
+            "changes its mode",
             "Start it, and look again when it is registered.",
             **one.evidence,
         )
@@ -187,8 +191,12 @@ def _first_trouble(one: Witnesses) -> Finding | None:
             **one.evidence,
         )
     if not one.migrating and one.znode:
-        return _disagree(one, "it is registered as a KRaft broker, and its znode is still there")
-    return _disagree(one, "it is registered, and does not follow the metadata log") if one.observer is False else None
+        return _disagree(one, f"broker {one.id} is registered as a KRaft broker, and its znode still exists")
+    return (
+        _disagree(one, f"broker {one.id} is registered, and does not follow the metadata log")
+        if one.observer is False
+        else None
+    )
 
 
 def _unknown_to_kraft(one: Witnesses) -> Finding | None:
@@ -196,7 +204,7 @@ def _unknown_to_kraft(one: Witnesses) -> Finding | None:
         return blocker(
             "broker-unknown-to-kraft",
             f"broker {one.id}",
-            "it is in ZooKeeper, and the KRaft controller does not know it: it gets no metadata, and its clients see"
+            f"broker {one.id} is in ZooKeeper but unknown to KRaft: it receives no metadata, and its clients see"
             " nothing",
             "Stop it; start it in migration mode, or as a KRaft broker.",
             **one.evidence,
@@ -205,7 +213,7 @@ def _unknown_to_kraft(one: Witnesses) -> Finding | None:
         return blocker(
             "broker-on-neither-side",
             f"broker {one.id}",
-            "it is neither in ZooKeeper nor registered with KRaft",
+            f"broker {one.id} is neither in ZooKeeper nor registered with KRaft",
             "Find out why: read its log for `Unable to register`.",
             **one.evidence,
         )
@@ -229,19 +237,19 @@ def _finalized(case: CheckCase) -> Iterator[Finding]:
 
 
 def _burnt(_: CheckCase) -> Iterator[Finding]:
-    """Measured, 4: ZkMigrationState NONE is written once and for all."""
+    """X-4. ZkMigrationState NONE is written once and never changes."""
     yield blocker(
         "quorum-started-without-flag",
         "quorum",
-        "its first controller was started without the flag, so it counts as a cluster that was never on ZooKeeper: with"
-        " the flag it ends at its start",
+        "the first controller was started without the flag, so the quorum is recorded as never on ZooKeeper: with"
+        " the flag a controller exits at startup",
         "First make sure that the inventory names this cluster's own controllers. Then stop them, see their processes"
         " gone, put their metadata directories aside, format them again, and start them with the flag.",
     )
 
 
 def _flag_again(case: CheckCase) -> Iterator[Finding]:
-    """Measured, 4: after POST_MIGRATION the flag is noise."""
+    """X-4. After POST_MIGRATION the flag has no effect except log messages."""
     left = [
         one.name
         for one in case.controllers
@@ -301,5 +309,5 @@ ROWS: Final = (
     Row(check="X-4", title="a quorum for a migration", stages=frozenset({Stage.BURNT}), look=_burnt),
     Row(check="X-4", title="no flag after the end", stages=frozenset({Stage.FINAL}), look=_flag_again),
     Row(check="X-7.2", title="directory ids", stages=ALWAYS, look=_directories),
-    Row(check="X-2", title="the way back of each broker", stages=CLAIMED, look=_formatted_anew),
+    Row(check="X-2", title="the rollback of each broker", stages=CLAIMED, look=_formatted_anew),
 )

@@ -38,7 +38,7 @@ class Difference:
     explained: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As `migrate.compare` shows it (cli.md 7)."""
+        """As `migrate.compare` shows it (docs/reference/kinds.md)."""
         return {
             "entity": self.entity,
             "key": self.key,

@@ -281,7 +281,10 @@ def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
 def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding]:
     phase = phase_of(facts)
     if phase is Phase.BEFORE_COPY:
-        text = "ZooKeeper has not been copied yet, so what only ZooKeeper has is no difference; compare again after it"
+        text = (
+            "ZooKeeper has not been copied yet, so entities only in ZooKeeper are not differences; compare "
+            "after the copy"
+        )
         yield note("comparison-before-copy", "comparison", text)
     if phase is Phase.STALE_MIRROR:
         text = (
@@ -297,7 +300,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
     if escaped:
         text = (
             f"{len(escaped)} names of users and clients are in KRaft as ZooKeeper writes them ({escaped[0]} …): their"
-            " quotas and credentials are those of somebody else (KAFKA-16222)"
+            " quotas and credentials apply to other names (KAFKA-16222)"
         )
         next_step = "Go back and migrate with a release that has it right: 3.6.2, 3.7.1, or anything later."
         yield blocker("names-copied-escaped", "comparison", text, next_step, count=len(escaped), first=escaped[:_NAMED])
@@ -309,7 +312,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
             "KRaft holds an encrypted password as if it were the password: the controllers that made the copy had no"
             " password.encoder.secret"
         )
-        next_step = "Set these configs anew, in plain, before brokers run on KRaft."
+        next_step = "Set these configs again in plain text before brokers run on KRaft."
         yield blocker(
             "password-copied-encrypted", f"broker config {taken[0]}", text, next_step, entities=taken[:_NAMED]
         )

@@ -69,8 +69,8 @@ def phase_of(facts: PhaseFacts) -> Phase:
 
 _TEXTS: Final[Mapping[Phase, str]] = {
     Phase.BEFORE_COPY: "ZooKeeper has not been copied yet",
-    Phase.FINALIZED: "the migration is finalized: ZooKeeper is not written any more and nobody reads it",
-    Phase.ROLLED_BACK: "a ZooKeeper controller is in office and no KRaft controller runs: the log is what is left over",
+    Phase.FINALIZED: "the migration is finalized: ZooKeeper is neither written nor read any more",
+    Phase.ROLLED_BACK: "a ZooKeeper controller is active and no KRaft controller runs: the log is left over",
 }
 # What a phase does not explain: it is a matter of its own whatever the authority.
 _NOT_EXPLAINED: Final[Mapping[Phase, frozenset[str]]] = {

@@ -25,7 +25,7 @@ Value = str | tuple[str, ...]
 
 
 class Verb(StrEnum):
-    """What can be asked of a node (zk-migration.md 5.5, and `is_running`)."""
+    """The verbs of hooks (docs/migration-hooks.md)."""
 
     GET_CONFIG = "get_config"
     PUT_CONFIG = "put_config"
@@ -94,7 +94,7 @@ def placeholders(template: Iterable[str], *, where: str) -> frozenset[str]:
             if match[1] is not None:
                 found.add(match[1])
             if match[2] == "*" and match[0] != word:
-                raise _invalid(where, f"{match[0]} must be a word of its own, it is a part of word {number}")
+                raise _invalid(where, f"{match[0]} must be a separate word, it is part of word {number}")
     return frozenset(found)
 
 

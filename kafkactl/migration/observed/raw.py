@@ -198,10 +198,13 @@ def _parsed(data: bytes, file: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         why = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else None
         raise InputError(
-            f"{file} is no JSON", id="invalid-observation", cause=why and f"It breaks off at {why}.", next_step=_AGAIN
+            f"{file} is not valid JSON",
+            id="invalid-observation",
+            cause=why and f"It breaks off at {why}.",
+            next_step=_AGAIN,
         ) from None
     if not isinstance(table, dict) or table.get("kind") not in (None, KIND):
-        raise InputError(f"{file} is no observation of a migration", id="invalid-observation", next_step=_AGAIN)
+        raise InputError(f"{file} is not an observation of a migration", id="invalid-observation", next_step=_AGAIN)
     if table.get("schema_version") not in (None, SCHEMA_VERSION) or table.get("schema_version") is True:
         raise InputError(
             f"{file} is an observation of another version than {SCHEMA_VERSION}",
@@ -236,7 +239,7 @@ class _Reading:
             warning(
                 "observation-field-unreadable",
                 self._file,
-                f"{where} is no {expected}; it counts as unknown",
+                f"{where} is not {expected}; it is treated as unknown",
                 _AGAIN,
                 field=where,
             )
@@ -277,7 +280,7 @@ class _Reading:
         for number, table in enumerate(value):
             node = self._node(table, f"nodes[{number}]")
             if node is not None and (node.id, node.role) in found:
-                self.note(f"nodes[{number}]", f"new node, {node.role} {node.id} stands there already")
+                self.note(f"nodes[{number}]", f"new node, {node.role} {node.id} is already there")
             elif node is not None:
                 found[node.id, node.role] = node
         return tuple(found.values())

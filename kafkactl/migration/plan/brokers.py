@@ -50,8 +50,8 @@ def entering_steps(e: Evidence) -> Iterator[Step]:
             one,
             Move.WAIT_BROKER_REGISTERED,
             File.MIGRATION,
-            gate="it is registered as migrating",
-            why="a broker in migration mode does not wait for its registration, and tries for ever",
+            gate="the broker is registered as migrating",
+            why="a broker in migration mode does not wait for its registration, and retries indefinitely",
             is_done=_has_entered(one),
             **shared,  # type: ignore[arg-type]
         )
@@ -64,7 +64,7 @@ def copy_step(e: Evidence) -> Step:
         action=Move.WAIT_COPY,
         target="controllers",
         gate="KRaft holds /controller, the log says MIGRATION, the offset in /migration follows the log",
-        why="the copy runs by itself once every broker is registered",
+        why="the copy starts automatically once every broker is registered",
         state=Progress.DONE if copied and e.has_dual_written else Progress.PENDING,
         role=NodeRole.CONTROLLER,
         phase=State.M5,
@@ -92,7 +92,7 @@ def kraft_steps(e: Evidence) -> Iterator[Step]:
             File.KRAFT,
             gate=f"registered without the migrating flag and not fenced, /brokers/ids/{one.id} is gone, no *-stray"
             " directory, all its replicas are in the ISR",
-            why="ZooKeeper stays as it is, and the way back stays open",
+            why="ZooKeeper stays up to date, and a rollback remains possible",
             is_done=runs or registered,
             phase=State.M7,
         )
@@ -100,7 +100,7 @@ def kraft_steps(e: Evidence) -> Iterator[Step]:
             one,
             Move.WAIT_BROKER_REGISTERED,
             File.KRAFT,
-            gate="it is registered without the migrating flag, and not fenced",
+            gate="the broker is registered without the migrating flag, and not fenced",
             why="only then KRaft counts it as changed",
             is_done=registered or (one.registered is None and runs),
             phase=State.M7,

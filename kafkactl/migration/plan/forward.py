@@ -159,11 +159,11 @@ def _consequences(steps: tuple[Step, ...]) -> Iterator[str]:
     if entering:
         yield f"{_restarts(entering, 'broker')} into migration mode. Clients see what they see of any rolling restart."
     if any(one.barrier is Barrier.LAST_BROKER for one in pending):
-        yield "With the last of them the copy begins by itself, and KRaft takes /controller: hold here and check again."
+        yield "With the last of them the copy starts automatically, and KRaft takes /controller: check before it."
     if to_kraft:
-        yield f"{_restarts(to_kraft, 'broker')} onto KRaft. Until the end the way back stays open."
+        yield f"{_restarts(to_kraft, 'broker')} onto KRaft. A rollback remains possible until the end."
     if final:
-        yield f"{_restarts(final, 'controller')}. From the first of them on there is no way back."
+        yield f"{_restarts(final, 'controller')}. From the first of them on, no rollback is possible."
 
 
 def _restarts(count: int, what: str) -> str:

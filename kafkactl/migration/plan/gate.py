@@ -92,7 +92,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
         yield warning(
             "condition-not-confirmed",
             "migration",
-            f"{state} was not seen twice, {APART_MS // 1000} s apart",
+            f"{state} was not confirmed in two observations {APART_MS // 1000} s apart",
             "Look again.",
             apart_ms=apart_ms,
         )

@@ -34,7 +34,7 @@ def quorum_ready(e: Evidence) -> Iterator[Finding]:
         yield warning("quorum-not-ready", "controllers", "no controller was seen to lead", _WAIT)
     for one in e.observation.controllers:
         if answers(one) is not True:
-            yield warning("quorum-not-ready", one.name, "it was not seen to answer", "Start it.")
+            yield warning("quorum-not-ready", one.name, f"{one.name} was not observed to respond", "Start it.")
         elif has_flag(one) is None:
             yield warning("quorum-not-ready", one.name, "whether it is ready for the migration was not seen", _WAIT)
         state = state_metric(one)
@@ -42,9 +42,11 @@ def quorum_ready(e: Evidence) -> Iterator[Finding]:
             text = f"its migration state is {STATE_WORDS[state]}" if state is not None else ""
             yield warning("quorum-not-ready", one.name, text, _WAIT, state=state)
     if e.memory is not Memory.NOT_COPIED:
-        yield warning("quorum-not-ready", "/migration", f"it is {e.memory}, not at offset -1", _WAIT)
+        yield warning("quorum-not-ready", "/migration", f"/migration is {e.memory}, not at offset -1", _WAIT)
     if e.holder is not Holder.ZOOKEEPER:
-        yield warning("quorum-not-ready", "/controller", f"it is held by {e.holder}, not by a ZooKeeper broker", _WAIT)
+        yield warning(
+            "quorum-not-ready", "/controller", f"/controller is held by {e.holder}, not by a ZooKeeper broker", _WAIT
+        )
 
 
 def every_broker_entered(e: Evidence) -> Iterator[Finding]:
@@ -55,7 +57,7 @@ def every_broker_entered(e: Evidence) -> Iterator[Finding]:
             yield warning(
                 "broker-not-entered",
                 one.name,
-                f"it has not entered the migration: {', '.join(lacking)}",
+                f"{one.name} has not entered the migration: {', '.join(lacking)}",
                 "Start it in migration mode." if one.mode is not None and not one.ready else _WAIT,
                 **witnesses(one),
             )
@@ -87,9 +89,9 @@ def copy_done(e: Evidence) -> Iterator[Finding]:
     """M5: KRaft holds `/controller`, the state is MIGRATION, `/migration` has an offset and moves on with the log."""
     signals = (
         (e.holder is Holder.KRAFT, "/controller", "no KRaft controller holds it"),
-        (e.kraft_state == ZkMigrationState.MIGRATION, "metadata log", "it does not say MIGRATION"),
-        (e.memory is Memory.COPIED, "/migration", "it has no offset of a copy"),
-        (e.has_dual_written, "/migration", "it does not follow the log, so the driver is not in DUAL_WRITE yet"),
+        (e.kraft_state == ZkMigrationState.MIGRATION, "metadata log", "the metadata log does not show MIGRATION"),
+        (e.memory is Memory.COPIED, "/migration", "/migration has no offset of a copy"),
+        (e.has_dual_written, "/migration", "/migration does not follow the log, so dual write has not begun"),
     )
     for seen, subject, text in signals:
         if not seen:
@@ -97,7 +99,7 @@ def copy_done(e: Evidence) -> Iterator[Finding]:
             yield warning("copy-not-done", subject, text, step)
     if e.log is not None and e.log.aborted_copies:
         count = len(e.log.aborted_copies)
-        text = f"{count} copies were begun and taken back"
+        text = f"{count} copies were begun and aborted"
         yield warning("copy-not-done", "metadata log", text, "Read the controllers' logs before they begin again.")
 
 
@@ -108,7 +110,7 @@ def dual_write_seen(e: Evidence) -> Iterator[Finding]:
         text = "/migration and the end of a log were not both observed"
         yield warning("dual-write-not-seen", "/migration", text, "Observe the log of a controller.")
     elif not seen.follows:
-        text = f"it is at offset {seen.offset}, {seen.lag} records behind the log"
+        text = f"/migration is at offset {seen.offset}, {seen.lag} records behind the log"
         yield warning("dual-write-not-seen", "/migration", text, _WAIT, metadata_offset=seen.offset, lag=seen.lag)
 
 
@@ -138,7 +140,7 @@ def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
         yield warning("migrating-registration-left", "metadata log", text, "Observe the log of a controller.")
     for one in e.brokers:
         if (one.registration is not None and one.registration.migrating) or one.in_zookeeper:
-            text = "it is still registered as migrating, or in /brokers/ids: finalized now, it is left behind"
+            text = "still registered as migrating, or in /brokers/ids: if finalized now, this broker is left behind"
             yield warning(
                 "migrating-registration-left",
                 one.name,
@@ -154,8 +156,10 @@ def controllers_final(e: Evidence) -> Iterator[Finding]:
     """M10: every controller runs without the flag and knows POST_MIGRATION."""
     for one in e.observation.controllers:
         if has_flag(one) or (has_flag(one) is None and file_has_flag(one)):
-            yield warning("controller-not-final", one.name, "it has the migration flag", "Give it its final file.")
+            yield warning(
+                "controller-not-final", one.name, f"{one.name} still has the migration flag", "Give it its final file."
+            )
         elif state_metric(one) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION):
-            yield warning("controller-not-final", one.name, "it does not know POST_MIGRATION yet", _WAIT)
+            yield warning("controller-not-final", one.name, f"{one.name} does not report POST_MIGRATION yet", _WAIT)
         elif answers(one) is False:
-            yield warning("controller-not-final", one.name, "it does not answer", "Start it.")
+            yield warning("controller-not-final", one.name, f"{one.name} does not respond", "Start it.")

@@ -172,12 +172,12 @@ def _flags_back(e: Evidence) -> Iterator[Step]:
         yield Step(
             action=Move.RESTORE_CONFIG,
             gate=f"its file has {MIGRATION_ENABLE}=true",
-            why="it runs without the migration flag: elected, it finalizes the migration at once",
+            why="this controller runs without the migration flag: if elected, it finalizes the migration at once",
             **shared,  # type: ignore[arg-type]
         )
         yield Step(
             action=Move.RESTART_NODE,
-            gate="it answers with ZkMigrationReady, and follows the leader",
+            gate="the controller answers with ZkMigrationReady, and follows the leader",
             why="no controller may be without the flag while others stop",
             **shared,  # type: ignore[arg-type]
         )
@@ -193,7 +193,7 @@ def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> Step:
     return Step(
         action=Move.STOP_CONTROLLERS,
         target=f"controllers {', '.join(map(str, ids))}" if ids else "controllers",
-        gate="no controller process is left, seen twice, and none is started again by its service manager",
+        gate="no controller process runs in two observations, and no service manager restarts one",
         why="with one alive, deleting /controller makes two controllers, and no log says so",
         state=Progress.DONE if is_done else Progress.PENDING,
         role=NodeRole.CONTROLLER,
@@ -226,8 +226,8 @@ def _znodes(e: Evidence) -> Iterator[Step]:
         yield Step(
             action=Move.RAISE_CONTROLLER_EPOCH,
             target="/controller_epoch",
-            gate=f"it is at least {gate.value}, and above the epoch of every partition state",
-            why=f"it is {gate.epoch} and partition states carry up to {gate.highest}: a ZooKeeper controller could not"
+            gate=f"/controller_epoch is at least {gate.value}, and above the epoch of every partition state",
+            why=f"it is {gate.epoch} and partition states have up to {gate.highest}: a ZooKeeper controller could not"
             " change them (KAFKA-20488)",
             path="/controller_epoch",
             version=_version(e, "/controller_epoch"),
@@ -246,7 +246,7 @@ def _znodes(e: Evidence) -> Iterator[Step]:
         yield Step(
             action=Move.DELETE_MIGRATION_ZNODE,
             target="/migration",
-            gate="it is gone",
+            gate="/migration does not exist",
             why="a later try that finds it would skip the copy and empty ZooKeeper",
             path="/migration",
             version=_version(e, "/migration"),
@@ -263,7 +263,7 @@ def _elected(e: Evidence) -> Step:
     return Step(
         action=Move.WAIT_ZOOKEEPER_CONTROLLER,
         target="/controller",
-        gate="it is ephemeral, and names a broker that is in /brokers/ids",
+        gate="/controller is ephemeral, and names a broker that is in /brokers/ids",
         why="brokers in migration mode elect one of them within 50 ms; if none is there after 30 s, restart one broker",
         state=Progress.DONE if is_done else Progress.PENDING,
         path="/controller",
@@ -274,8 +274,9 @@ def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
     actions = [one.action for one in steps if one.state is Progress.PENDING]
     if Move.DELETE_CONTROLLER_ZNODE in actions:
         yield (
-            "From stop-controllers until a ZooKeeper broker is elected nobody decides: no leader is elected, no topic"
-            " made. The election takes some 10 ms; what counts is how fast the controllers stop."
+            "From stop-controllers until a ZooKeeper broker is elected there is no controller: no leader is "
+            "elected, no topic"
+            " created. The election takes some 10 ms; the duration depends on how fast the controllers stop."
         )
     rolls = actions.count(Move.RESTART_NODE)
     if rolls:

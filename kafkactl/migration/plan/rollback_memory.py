@@ -44,7 +44,7 @@ def started_again(
             yield Step(
                 action=Move.RESTART_NODE,
                 target=one.name,
-                gate="it answers, and all its replicas are in the ISR",
+                gate="the broker responds, and all its replicas are in the ISR",
                 why="an earlier run stopped it and ended before it was seen to run again",
                 node=one.id,
                 role=one.role,

@@ -70,7 +70,7 @@ def _finalized(e: Evidence) -> Iterator[Finding]:
             "migration-finalized",
             "migration",
             "the migration is finalized: KRaft alone has the metadata, and ZooKeeper's is out of date",
-            "Go on with KRaft. What only ZooKeeper had is in its last snapshot.",
+            "Continue with KRaft. What only ZooKeeper had is in its last snapshot.",
         )
 
 
@@ -94,7 +94,8 @@ def _unreadable(e: Evidence, situation: Situation) -> Iterator[Finding]:
         yield blocker(
             "znode-unreadable",
             "/controller",
-            "it is there and cannot be read: whether it is KRaft's, and keeps ZooKeeper brokers from being elected, is"
+            "/controller exists and cannot be read: whether it is KRaft's, and prevents the election of a "
+            "ZooKeeper broker, is"
             " not known",
             "Look at it with zookeeper-shell; see that kafkactl has the brokers' ZooKeeper identity.",
         )
@@ -152,7 +153,8 @@ def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
             yield warning(
                 "broker-disk-unknown",
                 one.name,
-                "it runs on KRaft and its meta.properties was not observed; with version 1 it does not start in"
+                f"{one.name} runs on KRaft and its meta.properties was not observed; with version 1 it does "
+                "not start in"
                 " ZooKeeper mode",
                 "Look at meta.properties in its log directories: version has to be 0.",
             )
@@ -177,13 +179,15 @@ def _behind(e: Evidence, situation: Situation) -> Iterator[Finding]:
     text = "what KRaft decided since then is not in ZooKeeper, and a rollback loses it"
     step = "Restart the leading controller, which writes all of it again, and compare; or accept the loss by name."
     if situation.state is State.LOST_MIGRATION_ZNODE:
-        yield blocker("zookeeper-behind-kraft", "/migration", f"it does not say how far ZooKeeper is: {text}", step)
+        yield blocker(
+            "zookeeper-behind-kraft", "/migration", f"/migration does not show how far ZooKeeper is: {text}", step
+        )
     elif e.memory is Memory.COPIED and e.dual_write.follows is False:
         seen = e.dual_write
         yield blocker(
             "zookeeper-behind-kraft",
             "/migration",
-            f"it is at offset {seen.offset} and the log at {seen.last}: {text}",
+            f"/migration is at offset {seen.offset} and the log at {seen.last}: {text}",
             step,
             offset=seen.offset,
             log_offset=seen.last,
@@ -238,15 +242,16 @@ def _epoch(e: Evidence, situation: Situation) -> Iterator[Finding]:
         yield blocker(
             "epoch-gate-unknown",
             "/controller_epoch",
-            "it, or the state of some partition, was not observed: whether a ZooKeeper controller could change all"
-            " partitions is not known (KAFKA-20488)",
+            "/controller_epoch or the state of a partition was not observed: whether a ZooKeeper controller "
+            "could change all"
+            " partitions is unknown (KAFKA-20488)",
             "Observe again with the brokers' ZooKeeper identity.",
         )
     elif gate.needed:
         yield note(
             "epoch-gate-closed",
             "/controller_epoch",
-            f"it is {gate.epoch}, and partitions carry or may get {gate.highest}: it is raised (KAFKA-20488)",
+            f"/controller_epoch is {gate.epoch}, partitions have or may get {gate.highest}: it is raised (KAFKA-20488)",
             epoch=gate.epoch,
             highest=gate.highest,
         )
@@ -324,7 +329,8 @@ def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
             yield warning(
                 "kraft-file-before-copy",
                 one.name,
-                "it has its KRaft file before the copy was done: at its start it renames its partitions to *-stray",
+                f"{one.name} has its KRaft file before the copy is done: at startup it renames its partitions "
+                "to *-stray",
                 "While it is stopped look for *-stray in its log directories, and rename them back before a start.",
             )
 

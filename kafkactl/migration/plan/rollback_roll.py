@@ -81,7 +81,7 @@ def _roll(one: BrokerEvidence, e: Evidence) -> Iterator[Step]:
         Move.RESTORE_CONFIG,
         File.ORIGINAL,
         gate="its file is the one from before the migration",
-        why="nothing of the migration may be left in it: with the flag it enters again, with half of it it dies",
+        why="no migration setting may remain: with the flag the broker enters again, with some of them it exits",
         state=Progress.DONE if file_is_there else Progress.PENDING,
     )
     is_due = _is_pending(one) or _is_to_be_elected_again(one, e)
@@ -143,9 +143,11 @@ def _lives_in_zookeeper(one: BrokerEvidence, e: Evidence) -> bool:
 
 def _why(one: BrokerEvidence, e: Evidence) -> str:
     if _is_to_be_elected_again(one, e):
-        return "it was elected with the low epoch: only a new election takes the raised one"
+        return "this controller was elected with the low epoch: only a new election uses the raised one"
     if one.runs_as is Mode.KRAFT and not _returns_first(one, e):
-        return "it is on KRaft with no quorum to go back through; it may have to be killed, its data is intact"
+        return (
+            "this broker is on KRaft without a quorum to return through; it may have to be killed, its data is intact"
+        )
     return "only a start with its own file takes it out of migration mode"
 
 

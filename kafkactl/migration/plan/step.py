@@ -1,4 +1,4 @@
-"""The words of the ways forward and back: what is done to what, in which order, and how far it is (cli.md 7)."""
+"""Steps of forward plans and rollbacks: action, target, order and progress (docs/reference/kinds.md)."""
 
 from __future__ import annotations
 

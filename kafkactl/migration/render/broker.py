@@ -99,7 +99,7 @@ def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dic
         served = {one.partition(":")[0].strip().upper() for one in split_list(node.given.get("listeners") or "")}
         clash = sorted(served & {name.upper() for name in facts.controller_names})
         if clash:
-            text = f"it has a listener {clash[0]} of its own, and that is the name of the controllers' listener"
+            text = f"its own listener {clash[0]} has the name of the controller listener"
             next_step = "Give the controllers' listener another name on the controllers, then render again."
             findings.append(blocker("render-listener-name-taken", node.name, text, next_step, listener=clash[0]))
         protocols = protocol_map(
@@ -158,7 +158,7 @@ def _access(node: NodeFile) -> Iterator[Finding]:
         and not given.get(SUPER_USERS)
         and parse_boolean(given.get("allow.everyone.if.no.acl.found") or "") is not True
     ):
-        text = f"it has an authorizer and no {SUPER_USERS}: who the controllers are to it cannot be known"
+        text = f"the file has an authorizer and no {SUPER_USERS}: the controllers' principals are unknown"
         next_step = "Add the controllers' principal, or give it an ACL for ClusterAction on the cluster."
         yield warning("render-super-users-unknown", node.name, text, next_step)
     if name and name not in ZOOKEEPER_AUTHORIZERS and name != STANDARD_AUTHORIZER:
@@ -173,7 +173,7 @@ def _migration(node: NodeFile, wanted: dict[str, str], findings: list[Finding]) 
     given = node.given
     wanted = {MIGRATION_ENABLE: "true", **wanted}
     if parse_int(given.get("broker.id") or "") != node.id:
-        text = "its id is generated and stands in its meta.properties only; a migration needs it in the file"
+        text = "its generated id is only in its meta.properties; a migration requires it in the file"
         findings.append(note("render-broker-id-written", node.name, text, broker_id=node.id))
         wanted = {"broker.id": str(node.id), **wanted}
     highest = parse_int(given.get(_HIGHEST) or "")

@@ -166,7 +166,7 @@ def _super_users(node: NodeFile) -> Iterator[Finding]:
     if not node.given.get(SUPER_USERS) and not open_to_all:
         text = (
             f"the brokers have an authorizer and its file has no {SUPER_USERS}: before the copy controllers have no"
-            " ACLs, so brokers and controllers that are no super users cannot register"
+            " ACLs, so brokers and controllers that are not super users cannot register"
         )
         next_step = f"Write {SUPER_USERS} with the principals of the brokers and of the controllers."
         yield blocker("render-super-users-unknown", node.name, text, next_step)

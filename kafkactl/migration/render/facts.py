@@ -41,7 +41,7 @@ ZOOKEEPER: Final = "zookeeper."
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 # What the controllers must have as the brokers do: the key, and what becomes of the migration without it.
 SHARED_SECRETS: Final[Mapping[str, str]] = {
-    "password.encoder.secret": "encrypted passwords would be copied as they stand, without a word",
+    "password.encoder.secret": "encrypted passwords would silently be copied as cipher text",
     "password.encoder.old.secret": "passwords that are still encrypted with the old secret could not be opened",
     "delegation.token.secret.key": "delegation tokens would not be accepted",
     "delegation.token.master.key": "delegation tokens would not be accepted",

@@ -46,7 +46,7 @@ class Rendered:
 def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
     """The file of one node for one phase. Raises ValueError for a phase that is none of its role."""
     if phase not in PHASES[node.role]:
-        raise ValueError(f"{phase} is no phase of a {node.role}")
+        raise ValueError(f"a {node.role} has no phase {phase}")
     if phase is ConfigPhase.ORIGINAL:
         return _original(node)
     findings: list[Finding] = []
@@ -76,7 +76,7 @@ def _original(node: NodeFile) -> Rendered:
     made = Rendered(node=node.id, role=node.role, phase=ConfigPhase.ORIGINAL, content=node.content)
     if not entered:
         return made
-    text = f"its file has {entered[0]}: it is not the one from before the migration, which a way back needs"
+    text = f"its file has {entered[0]}: a rollback requires the file from before the migration"
     next_step = "Render from the file that it had before; an earlier rendering, and the driver's journal, have kept it."
     found = blocker("render-original-needed", node.name, text, next_step, key=entered[0])
     return changed(made, content=None, findings=(found,))

@@ -86,7 +86,7 @@ def election_between(earlier: Evidence, now: Evidence) -> Iterator[Finding]:
         yield warning(
             "election-between-looks",
             "controllers",
-            f"they went from epoch {earlier.log_epoch} to {now.log_epoch} between two looks",
+            f"the controllers went from epoch {earlier.log_epoch} to {now.log_epoch} between two observations",
             "Find out why the leader changed, and try again when the quorum is calm.",
             epochs=[earlier.log_epoch, now.log_epoch],
         )

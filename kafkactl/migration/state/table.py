@@ -306,7 +306,7 @@ TABLE: Final[tuple[Band | Row, ...]] = (
     Row(
         State.NOT_ENOUGH_EVIDENCE,
         _nothing_seen,
-        "neither ZooKeeper's znodes nor the state of any controller were observed, so nothing can be told",
+        "neither ZooKeeper's znodes nor the state of any controller were observed",
     ),
     Band(
         "No log",
@@ -388,12 +388,12 @@ TABLE: Final[tuple[Band | Row, ...]] = (
     Row(
         State.LOST_QUORUM,
         _lost_quorum,
-        "KRaft holds /controller, which never goes away by itself, and no majority of controllers runs",
+        "KRaft holds /controller, which is never removed automatically, and no majority of controllers runs",
     ),
     Row(
         State.M0,
         lambda e: e.kraft_state in (ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION) and _rolled_back(e),
-        "a ZooKeeper controller is in office and nothing of a migration is in ZooKeeper or on a broker; the log is"
+        "a ZooKeeper controller is active and no sign of a migration is in ZooKeeper or on a broker; the log is"
         " that of controllers that are gone",
     ),
     Band(
@@ -430,12 +430,12 @@ TABLE: Final[tuple[Band | Row, ...]] = (
     Row(
         State.M5,
         lambda e: _entering(e) and bool(e.entered) and not e.missing,
-        "every broker has entered: the copy begins by itself",
+        "every broker has entered: the copy begins automatically",
     ),
     Row(
         State.M4L,
         lambda e: _entering(e) and bool(e.entered) and len(e.missing) == 1,
-        "every broker but one has entered: the copy begins by itself with the last one",
+        "every broker but one has entered: the copy begins automatically with the last one",
     ),
     Row(State.M4, lambda e: _entering(e) and bool(e.entered), "the quorum waits, and some brokers have entered"),
     Row(State.M3, _waits, "a majority of the controllers is led, and no broker has entered"),

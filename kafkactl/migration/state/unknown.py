@@ -36,7 +36,7 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         lambda e: e.tree is not None and e.holder is Holder.UNKNOWN,
         "/controller",
         "it cannot be read",
-        "who is in office is not known",
+        "the active controller is unknown",
     ),
     (
         lambda e: e.tree is not None and e.memory is Memory.UNKNOWN,
@@ -60,7 +60,7 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         lambda e: e.log is None and any(is_old(one, e.observation, e.memory) for one in e.observation.logs.values()),
         "metadata log",
         "every log that was observed ends long before what the quorum has committed",
-        "it is an old copy or that of another quorum, and tells nothing of now",
+        "it is an old copy or that of another quorum, and does not show the present state",
     ),
     (
         lambda e: e.log is None and e.kraft_state is not None,
@@ -124,7 +124,8 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
         yield warning(
             "migration-znode-left-over",
             "/migration",
-            "it is left of an earlier try; with an offset above 0 a new quorum would skip the copy and empty ZooKeeper",
+            "/migration is left of an earlier attempt; with an offset above 0 a new quorum skips the copy and "
+            "empties ZooKeeper",
             "Delete it while no controller runs.",
             metadata_offset=offset,
         )
@@ -140,6 +141,6 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
             yield note(
                 "broker-metadata-left-over",
                 one.name,
-                "it was registered with the quorum, so its disk may still have __cluster_metadata-0",
+                f"{one.name} was registered with the quorum, so its disk may still have __cluster_metadata-0",
                 "Before another try with Kafka older than 3.7.1 remove that directory while the broker is stopped.",
             )

@@ -79,7 +79,7 @@ def read_acls(reading: Reading) -> tuple[ZkAcl, ...]:
             if name in RESOURCE_TYPES:
                 found.extend(_of_type(reading, path, RESOURCE_TYPES[name], pattern_type))
             elif reading.tree.children(path):
-                text = f"{name} is no type of resource that Kafka looks into; its ACLs are lost without a word"
+                text = f"{name} is not a resource type that Kafka reads; its ACLs are silently lost"
                 reading.note("acl-of-unknown-resource-type", Severity.BLOCKER, path, text)
     for name in reading.tree.children("/kafka-acl-extended"):
         if name != "prefixed":
@@ -173,7 +173,7 @@ def _token(znode: Znode) -> DelegationToken | None:
         return None
     parsed = parse_json(znode.data)
     if parsed is MISSING:
-        raise BrokenError("it holds nothing but blanks")
+        raise BrokenError("it contains only blanks")
     fields = as_object(parsed)
     version = needed(fields, "version", as_int)
     if version not in _TOKEN_VERSIONS:

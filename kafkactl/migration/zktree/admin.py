@@ -55,7 +55,7 @@ def _producer_ids(znode: Znode) -> ZkProducerIds:
     start = parse_int(needed(fields, "block_start", as_text), _LONG_BITS)
     end = parse_int(needed(fields, "block_end", as_text), _LONG_BITS)
     if start is None or end is None:
-        raise BrokenError("block_start or block_end is no whole number of 64 bits")
+        raise BrokenError("block_start or block_end is not a 64-bit whole number")
     if not -_INT_MAX <= end - start + 1 <= _INT_MAX:
         raise BrokenError("the block has more ids than fit 32 bits")
     return ZkProducerIds(broker_id=broker_id, start=start, end=end)
@@ -122,5 +122,5 @@ def _check_isr_changes(reading: Reading) -> None:
         for name in reading.tree.children(parent):
             path = f"{parent}/{name}"
             if not name.startswith(name_of):
-                text = f"its name does not begin with {name_of}; nobody reads it"
+                text = f"its name does not begin with {name_of}; it is never read"
                 reading.note("unexpected-notification-znode", Severity.INFO, path, text)

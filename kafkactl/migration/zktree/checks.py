@@ -62,7 +62,7 @@ def _stale_migration(tree: KafkaTree) -> Iterator[Finding]:
     if migration is None or migration.metadata_offset <= 0 or _is_claimed(tree):
         return
     text = (
-        f"it says that the copy was done up to offset {migration.metadata_offset}, and no KRaft controller holds"
+        f"/migration records a copy up to offset {migration.metadata_offset}, and no KRaft controller holds"
         " /controller: a new quorum would skip the copy and empty ZooKeeper"
     )
     yield _finding(
@@ -83,7 +83,9 @@ def _absent_brokers(tree: KafkaTree) -> Iterator[Finding]:
             if str(broker) not in live:
                 missing.setdefault(broker, []).append(f"{name}-{number}")
     for broker, partitions in sorted(missing.items()):
-        text = f"it is not in ZooKeeper and has replicas of {some(partitions)}: a migration waits for it for ever"
+        text = (
+            f"not in ZooKeeper, and has replicas of {some(partitions)}: a migration waits for this broker indefinitely"
+        )
         yield _finding(
             "replica-on-absent-broker", Severity.BLOCKER, f"broker {broker}", text, partitions=len(partitions)
         )
@@ -94,7 +96,7 @@ def _newer_states(tree: KafkaTree) -> Iterator[Finding]:
     if epoch is None or highest <= epoch:
         return
     text = (
-        f"it is {epoch}, and partition states carry epochs up to {highest}: a ZooKeeper controller could not change"
+        f"/controller_epoch is {epoch}, partition states have up to {highest}: a ZooKeeper controller could not change"
         " those partitions (KAFKA-20488)"
     )
     # While KRaft holds /controller nothing goes wrong yet: the epoch counts at the moment of a rollback.

@@ -37,7 +37,7 @@ def read_cluster_id(reading: Reading) -> str | None:
         "/cluster/id",
         lambda znode: needed(as_object(parse_json(znode.data)), "id", as_text),
         id="broken-cluster-id-znode",
-        then="brokers cannot start, and nothing tells which id to format the controllers with",
+        then="brokers cannot start, and the id to format the controllers with is unknown",
     )
 
 
@@ -74,7 +74,7 @@ def read_controller_epoch(reading: Reading) -> int | None:
 def _epoch(znode: Znode) -> int:
     epoch = parse_int(_text(znode))
     if epoch is None:
-        raise BrokenError("it is no whole number of 32 bits")
+        raise BrokenError("it is not a 32-bit whole number")
     return epoch
 
 
@@ -88,7 +88,7 @@ def read_migration(reading: Reading) -> ZkMigration | None:
     """`/migration`. An empty one is told of by its own id (KAFKA-19480)."""
     znode = reading.tree.get("/migration")
     if znode is not None and znode.hidden is None and not (znode.data or b"").strip():
-        text = "it is empty, so the migration driver hangs before its first step (KAFKA-19480); delete it"
+        text = "/migration is empty, so the migration driver hangs before its first step (KAFKA-19480); delete it"
         reading.note("empty-migration-znode", Severity.BLOCKER, "/migration", text, version=znode.version)
         return None
     return reading.read(
@@ -124,7 +124,7 @@ def read_brokers(reading: Reading) -> dict[int, ZkBroker]:
         path = f"{BROKER_IDS}/{name}"
         number = parse_int(name)
         if number is None:
-            text = "its name is no broker id; every reading of the list of brokers fails at it"
+            text = "its name is not a broker id; every read of the broker list fails"
             reading.note("broken-broker-znode", Severity.BLOCKER, path, text)
             continue
         broker = reading.read(

@@ -46,7 +46,7 @@ def parse_json(data: bytes | None) -> object:
             return MISSING
         value, _ = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):
-        raise NotJsonError("it is no JSON") from None
+        raise NotJsonError("it is not JSON") from None
     if _depth_over(value):
         raise NotJsonError(f"its JSON is nested deeper than {_MAX_DEPTH}")
     return value
@@ -80,21 +80,21 @@ def _inside(value: object) -> list[object]:
 def as_object(value: object, what: str = "it") -> Mapping[str, object]:
     """A JSON object, else BrokenError."""
     if not isinstance(value, dict):
-        raise BrokenError(f"{what} is no JSON object")
+        raise BrokenError(f"{what} is not a JSON object")
     return value
 
 
 def as_list(value: object, what: str) -> list[object]:
     """A JSON array, else BrokenError."""
     if not isinstance(value, list):
-        raise BrokenError(f"{what} is no JSON array")
+        raise BrokenError(f"{what} is not a JSON array")
     return value
 
 
 def as_text(value: object, what: str) -> str:
     """A JSON string, else BrokenError."""
     if not isinstance(value, str):
-        raise BrokenError(f"{what} is no string")
+        raise BrokenError(f"{what} is not a string")
     return value
 
 
@@ -115,7 +115,7 @@ def as_ints(value: object, what: str) -> tuple[int, ...]:
 
 def _whole(value: object, what: str, bits: int) -> int:
     if type(value) is not int or not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise BrokenError(f"{what} is no whole number of {bits} bits")
+        raise BrokenError(f"{what} is not a {bits}-bit whole number")
     return value
 
 

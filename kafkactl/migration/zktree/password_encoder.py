@@ -73,7 +73,7 @@ def decode_password(value: str, secret: str) -> str:
     """
     parts = parse_encrypted(value)
     if parts is None:
-        raise PasswordDecodeError("it is not in the form in which Kafka encrypts passwords")
+        raise PasswordDecodeError("the value is not in Kafka's format for encrypted passwords")
     digest = _DIGESTS.get(parts.key_algorithm.upper().removeprefix("PBKDF2WITHHMACSHA"))
     if digest is None or parts.cipher.upper() != _CIPHER.upper() or parts.key_bits not in _KEY_BITS:
         raise PasswordDecodeError(f"{parts.key_algorithm} with {parts.cipher} is not known here")

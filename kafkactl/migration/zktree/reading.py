@@ -11,7 +11,7 @@ from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.znode import Znode
 
 Value = TypeVar("Value")
-_LOOK = "Correct the znode, or delete it if nobody needs it, before the last broker is restarted for the migration."
+_LOOK = "Correct the znode, or delete it if it is not needed, before the last broker is restarted for the migration."
 
 
 class Reading:

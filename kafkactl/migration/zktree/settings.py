@@ -85,7 +85,7 @@ def read_broker_configs(reading: Reading) -> dict[str, dict[str, str]]:
             found[""] = _config(reading, path)
             continue
         if parse_int(name) is None:
-            reading.note("broken-config-znode", Severity.BLOCKER, path, f"its name is no broker id; {_LETHAL}")
+            reading.note("broken-config-znode", Severity.BLOCKER, path, f"its name is not a broker id; {_LETHAL}")
             continue
         found[name] = _config(reading, path)
         if name not in live:
@@ -117,7 +117,7 @@ def _config_of(znode: Znode) -> dict[str, str]:
         return {}
     fields = parsed.get("config") if isinstance(parsed, dict) else None
     if not isinstance(fields, dict):
-        raise NotJsonError("it is no JSON object with an object named config")
+        raise NotJsonError("it is not a JSON object with an object named config")
     return {name: as_text(value, name) for name, value in fields.items()}
 
 
@@ -144,7 +144,7 @@ def read_client_settings(reading: Reading) -> ClientSettings:
             config = {key: value for key, value in config.items() if key not in MECHANISMS}
         numbers = _numbers(reading, path, config)
         if entity in seen:
-            text = "another znode stands for the same client; which of both counts is left to chance"
+            text = "another znode represents the same client; which of the two takes effect is undefined"
             reading.note("duplicate-client-entity", Severity.BLOCKER, path, text)
         seen.add(entity)
         if numbers:
@@ -192,7 +192,7 @@ def _numbers(reading: Reading, path: str, config: Mapping[str, str]) -> dict[str
             found[key] = number
         elif value != Hidden.REDACTED.value or key in MECHANISMS:
             # The value itself may be a secret under a wrong key, so it is not repeated.
-            text = f"the value of {key} is no number; {_LETHAL}"
+            text = f"the value of {key} is not a number; {_LETHAL}"
             reading.note("quota-not-a-number", Severity.BLOCKER, path, text, key=key)
     return found
 

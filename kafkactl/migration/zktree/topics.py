@@ -85,7 +85,7 @@ def _uuid(value: object, what: str) -> Uuid:
     try:
         return Uuid.parse(as_text(value, what))
     except InputError:
-        raise BrokenError(f"{what} is no uuid") from None
+        raise BrokenError(f"{what} is not a UUID") from None
 
 
 def _note_ids(reading: Reading, topics: Mapping[str, ZkTopic]) -> None:
@@ -93,7 +93,7 @@ def _note_ids(reading: Reading, topics: Mapping[str, ZkTopic]) -> None:
     for name, topic in topics.items():
         path = f"{TOPICS}/{name}"
         if topic.id is None:
-            text = "it has no topic id yet; the migration waits until a ZooKeeper controller has given it one"
+            text = "the topic has no id yet; the migration waits until a ZooKeeper controller has assigned one"
             reading.note("topic-without-id", Severity.WARNING, path, text)
         elif topic.id == ZERO_UUID:
             text = "its topic id is the one that means none; KRaft cannot keep such a topic"

@@ -88,13 +88,13 @@ def _root(roots: tuple[str, ...], chroot: str | None) -> str:
             raise InputError(
                 f"there are {len(roots)} Kafka clusters in this ZooKeeper: {', '.join(one or '/' for one in roots)}",
                 id="several-kafka-trees",
-                next_step="Name the chroot, as it stands at the end of zookeeper.connect.",
+                next_step="Name the chroot as at the end of zookeeper.connect.",
             )
         return roots[0] if roots else ""
     root = chroot.rstrip("/")
     if root and (not root.startswith("/") or "//" in root):
         raise InputError(
-            f"{chroot!r} is no chroot: it begins with / and has no empty part",
+            f"{chroot!r} is not a chroot: a chroot begins with / and has no empty part",
             id="invalid-chroot",
             next_step="Take it from zookeeper.connect: everything from the first slash on.",
         )

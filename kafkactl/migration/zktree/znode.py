@@ -214,7 +214,7 @@ def _names(names: tuple[str, ...]) -> frozenset[str]:
 
 def _read_path(value: object) -> str:
     if not isinstance(value, str) or not value.startswith("/"):
-        raise ValueError("path is no absolute path")
+        raise ValueError("path is not an absolute path")
     if value != "/" and (value.endswith("/") or "//" in value):
         raise ValueError("path has an empty part")
     if len(value) > _MOST_PATH_BYTES or value.count("/") > _MOST_LEVELS:
@@ -232,7 +232,7 @@ def _read_data(value: object) -> tuple[bytes | None, Hidden | None]:
     try:
         return base64.b64decode(value.encode("ascii"), validate=True), None
     except (binascii.Error, UnicodeEncodeError):
-        raise ValueError("data is no base64") from None
+        raise ValueError("data is not base64") from None
 
 
 def _read_number(fields: Mapping[str, Any], name: str) -> int:
@@ -240,7 +240,7 @@ def _read_number(fields: Mapping[str, Any], name: str) -> int:
     if value is None:
         return 0
     if type(value) is not int:
-        raise ValueError(f"{name} is no whole number")
+        raise ValueError(f"{name} is not a whole number")
     return value
 
 
@@ -248,7 +248,7 @@ def _read_acl(value: object) -> tuple[ZnodeAcl, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise ValueError("acl is no list")
+        raise ValueError("acl is not a list")
     entries = []
     for one in value:
         if not (isinstance(one, list) and [type(part) for part in one] == [int, str, str]):

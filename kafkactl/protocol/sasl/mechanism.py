@@ -28,7 +28,7 @@ def exchange_broken(mechanism: str, words: str) -> UnreachableError:
     return UnreachableError(
         f"the {mechanism} exchange failed: {words}",
         id="sasl-exchange-broken",
-        next_step="Make sure that the address is the node's: whoever answers there cannot prove it.",
+        next_step="Check that the address is the node's: the server that answers there cannot prove its identity.",
     )
 
 

@@ -85,7 +85,9 @@ def read_client_properties(
         value = _PARSERS[key.type](text)
         if value is None or (key.min is not None and value < key.min):
             least = "" if key.min is None else f" from {key.min} on"
-            wrong.append(f"{place(file, name, lines or {})}: the value of {name} is no {key.type.lower()}{least}")
+            wrong.append(
+                f"{place(file, name, lines or {})}: the value of {name} is not a valid {key.type.lower()}{least}"
+            )
         values[name] = value
     if wrong:
         raise InputError(
@@ -117,7 +119,7 @@ def _findings(given: Mapping[str, str], file: str) -> Iterator[Finding]:
                 id="unknown-client-property",
                 severity=Severity.WARNING,
                 subject=file,
-                message=f"{_shown(name)} is no property of Kafka's admin client; it has no effect",
+                message=f"{_shown(name)} is not a property of Kafka's admin client; it has no effect",
                 evidence={"key": _shown(name)},
                 next_step=_near(name) or "Leave it out, or correct its name.",
             )

@@ -120,7 +120,7 @@ def _words(text: str) -> Iterator[_Word]:
         elif text[at] in "\"'":
             raise _invalid("a quotation mark has no partner on its line", 'a value like "secret", or \\" for the mark')
         else:
-            raise _invalid("a value, or something else, that is no plain word", "quotation marks around every value")
+            raise _invalid("a value, or another part, that is not a plain word", "quotation marks around every value")
         at = match.end()
 
 

@@ -183,8 +183,8 @@ def _warnings(data: bytes, entries: tuple[Entry, ...]) -> Iterator[PropertyWarni
                 line=entry.line,
                 id="duplicate-property-key",
                 key=_shown(entry.key),
-                message=f"{_shown(entry.key)} stands in line {seen[entry.key]} and again in line {entry.line}:"
-                " the last counts",
+                message=f"{_shown(entry.key)} occurs in line {seen[entry.key]} and again in line {entry.line}:"
+                " the last takes effect",
                 next_step="Keep one of the two.",
             )
         seen[entry.key] = entry.line

@@ -283,5 +283,5 @@ def _unknown_key(key: str, keys: Mapping[str, ServerKey], view: ConfigView) -> I
 
     near = difflib.get_close_matches(key, keys, n=1, cutoff=0.9)
     if near and not key.startswith("listener.name."):
-        words = f"{key} is no key of Kafka's, which ignores it; did you mean {near[0]}?"
+        words = f"Kafka has no key {key} and ignores it; did you mean {near[0]}?"
         yield Problem(id="misspelt-config-key", key=key, words=words, next_step=f"Write {near[0]}.")

@@ -144,7 +144,7 @@ def _config_changed(planned: PlannedNode, config: NodeConfig) -> Iterator[Findin
             id="config-changed-since-plan",
             severity=Severity.BLOCKER,
             subject=f"node {planned.id}",
-            message=f"{config.file} is not the configuration that was planned with: {told}",
+            message=f"{config.file} differs from the configuration in the plan: {told}",
             evidence={"changed": changed},
             next_step="Bring the planned configuration back, or plan again with the new one.",
         )

@@ -1,10 +1,10 @@
-"""What must hold between the nodes of a fleet (storage.md 6.4).
+"""Rules between the nodes of a fleet.
 
-What this file guards: mistakes that no single node can see. Each of these nodes would format well, and some would
-even start; together they would be two clusters, a quorum that never forms, or a disk written by two nodes.
+They find mistakes that no single node can detect. Each of these nodes would format well, and some would even start;
+together they would be two clusters, a quorum that never forms, or a disk written by two nodes.
 
-Every rule is a function from the fleet to findings; `RULES` lists them all, and all of them are asked every time, so
-that an operator sees every problem of every node at once. Rules group by key and are linear in the number of nodes.
+Every rule is a function from the fleet to findings; `RULES` lists them all, and all of them run every time, so that an
+operator sees every problem of every node at once. Rules group by key and are linear in the number of nodes.
 """
 
 from __future__ import annotations

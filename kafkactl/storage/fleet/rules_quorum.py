@@ -60,7 +60,7 @@ def _same_static_voters(fleet: Fleet) -> Iterator[Finding]:
         yield blocker(
             id="static-voters-differ",
             subject=FLEET,
-            message=f"controller.quorum.voters is not the same everywhere: {told}",
+            message=f"controller.quorum.voters differs between nodes: {told}",
             next_step="Write the same list into every configuration, brokers included.",
             voters=shown,
         )
@@ -170,7 +170,7 @@ def _voter_words_without_effect(fleet: Fleet) -> Iterator[Finding]:
     for node in fleet.nodes:
         if node.entry.voter is None or (node.is_controller and not static):
             continue
-        why = "the quorum is static: controller.quorum.voters decides" if node.is_controller else "it is a broker"
+        why = "the quorum is static: controller.quorum.voters decides" if node.is_controller else "the node is a broker"
         yield blocker(
             id="voter-word-without-effect",
             subject=node.subject,
@@ -218,7 +218,7 @@ def _voter_endpoints(fleet: Fleet) -> Iterator[Finding]:
                 id="voter-endpoint-loopback",
                 severity=Severity.WARNING,
                 subject=node.subject,
-                message=f"it advertises {address_of(endpoint)}, which leads every other host to itself",
+                message=f"{node.subject} advertises {address_of(endpoint)}, which every other host resolves to itself",
                 next_step="Set advertised.listeners to a name that the other hosts resolve.",
             )
 
@@ -236,7 +236,7 @@ def _listener_names(fleet: Fleet) -> Iterator[Finding]:
         yield blocker(
             id="controller-listener-names-differ",
             subject=FLEET,
-            message=f"the first of controller.listener.names is not the same everywhere: {told}",
+            message=f"the first name in controller.listener.names differs between nodes: {told}",
             next_step="Use one name for the controllers' listener in all configurations.",
             names=dict(by_name),
         )

@@ -116,7 +116,8 @@ def warn_of_voters(voters: Sequence[DynamicVoter], config: NodeConfig, mode: Vot
             yield warning(
                 "voter-without-address",
                 f"voter {voter.node_id}",
-                f"voter {voter.node_id} has no usable address ({voter.host!r}, port {voter.port}): nobody reaches it",
+                f"voter {voter.node_id} has no usable address ({voter.host!r}, port {voter.port}): no node can "
+                "reach it",
                 "Give the host and port of its controller listener.",
             )
     shared = Counter(voter.directory_id for voter in voters)

@@ -1,8 +1,8 @@
-"""What becomes of the cluster id that an operator gives, by release.
+"""The cluster id that a release stores for a given text.
 
-The law: 3.3 to 3.6 take only uuids and store them in canonical form; 3.7 and later store any text as it is. What
-Kafka stores but cannot read back, or alters without a word, is told here. Sources: core `StorageTool`
-(buildMetadataProperties up to 3.6, formatCommand from 3.7), clients `Uuid`, storage.md 1.2 and 2.2.
+3.3 to 3.6 accept only UUIDs and store them in canonical form; 3.7 and later store any text unchanged. Texts that Kafka
+stores but cannot read back, or silently alters, are reported here. Sources: core `StorageTool`
+(buildMetadataProperties up to 3.6, formatCommand from 3.7), clients `Uuid`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _not_canonical(text: str, uuid: Uuid | None, stored: str, release: Release) 
     if uuid is None or str(uuid) == text:
         return None
     what = "has padding" if "=" in text else "does not end in the canonical character"
-    effect = f"Kafka {release.name} stores {stored}" if stored != text else "it is stored as given"
+    effect = f"Kafka {release.name} stores {stored}" if stored != text else "Kafka stores the id as given"
     return Finding(
         id="cluster-id-not-canonical",
         severity=Severity.WARNING,

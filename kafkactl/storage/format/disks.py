@@ -132,7 +132,7 @@ def _check_stored(
         yield warning(
             "meta-properties-without-node-id",
             subject,
-            f"{file} holds no node id and counts as formatted: a node will not start on it",
+            f"{file} contains no node id, so the directory appears formatted: a node does not start on it",
             "If the directory was never used, remove the file and format it; else bring its content back.",
             path=one.path,
         )

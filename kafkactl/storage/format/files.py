@@ -1,4 +1,4 @@
-"""Which files a format puts into which directory, and their bytes: the four layouts (storage.md 2.1).
+"""The files of a format by directory, and their bytes, in the four layouts of StorageTool.scala and Formatter.java.
 
 1 (3.3 to 3.6) and 2 (3.7, 3.8): bootstrap.checkpoint and meta.properties in every directory, from 2 on with a
 directory.id. 3 (3.9 to 4.3): and, where the first voters are named, the 0-0 checkpoint with them in the metadata
@@ -123,7 +123,7 @@ def _must_decode(content: bytes, records: Sequence[MetadataRecord], voters: Sequ
 
 def _not_ours(what: str) -> SchemaError:
     return SchemaError(
-        f"the bytes planned for {what} do not read back as what was meant; nothing was written",
+        f"the bytes planned for {what} do not decode to the intended content; nothing was written",
         id="planned-bytes-do-not-decode",
         next_step="This is a bug in kafkactl: report the command and the Kafka version.",
     )

@@ -1,9 +1,9 @@
 """The blank-disk guard: a disk without meta.properties is not therefore a disk without data.
 
 For Kafka the absence of meta.properties is the only sign of "never formatted", and its tool formats whatever it finds
-so. That destroys a quorum where a disk is blank by accident: not mounted, mounted wrongly, replaced, or robbed of
-that one file. Here such a directory is refused until the operator says that it is meant so; storage.md 6.3 gives the
-cases, one function each below. What a format that was interrupted leaves behind is not data (`is_leftover`).
+so. That destroys a quorum if a disk only appears to be empty: not mounted, mounted wrongly, replaced, or without that
+one file. Here such a directory is refused until the operator allows it (docs/storage-runbook.md); each case is one
+function below. Files of an interrupted format are not data (`is_leftover`).
 
 The guard looks at directories of Kafka's class "empty" only. Of other nodes it knows what was seen of the quorum where
 a controller's metadata disk is replaced (lost_disk); what the fleet remembers of earlier formats is the plan's business
@@ -242,7 +242,7 @@ def _check_writable(directory: ObservedDirectory) -> Iterable[Finding]:
             "read-only-filesystem",
             directory,
             f"{directory.path} lies on a file system that is mounted read-only ({directory.mount_point})",
-            next_step="Mount it for writing; the kernel log tells whether an error made it read-only.",
+            next_step="Mount it read-write; the kernel log shows whether an error made it read-only.",
         )
     elif not directory.writable and directory.state is not DirectoryState.NOT_A_DIRECTORY:
         yield _finding(
@@ -255,7 +255,7 @@ def _check_writable(directory: ObservedDirectory) -> Iterable[Finding]:
 
 
 def _warn_of_foreign_directories(directory: ObservedDirectory, overrides: GuardOverrides) -> Iterable[Finding]:
-    """A broker that starts here ends with "is not in the form of topic-partition" (storage-measured.md 6)."""
+    """A broker that starts here ends with "is not in the form of topic-partition" (LogManager.scala)."""
     for name in foreign_directories(directory):
         if name != LOST_AND_FOUND and directory.path not in overrides.allow_not_blank:
             continue  # told as directory-not-blank

@@ -233,7 +233,7 @@ def _ambiguous(level: int) -> Finding:
         "release-version-and-feature",
         METADATA_VERSION,
         "Use --release-version instead of --feature metadata.version=X to avoid ambiguity",
-        "Leave one of the two out (inter.broker.protocol.version counts as --release-version in 3.x).",
+        "Remove one of the two (in 3.x inter.broker.protocol.version acts as --release-version).",
         level=level,
     )
 

@@ -1,13 +1,13 @@
-"""Plan: what formatting one node means, byte for byte, or everything that speaks against it.
+"""Plan the format of one node: the bytes of every file, or every finding against it.
 
 A pure function from what is asked (arguments, configuration, release) and what is there (directories) to a
 `FormatPlan`. Clock, ids and salts come from a `Source`, so that a plan can be made again, or be stored.
 
-`format` of every Kafka release stops at its first complaint; here no rule hides another. The order in which blockers
-come out is Kafka's, so that the first one is what Kafka's own tool would have said (StorageTool.scala, Formatter.java;
-storage.md 1.3), and a message holds Kafka's key phrase where there is one, for whoever searches for it. The rules, in
-that order: format_rules_arguments, format_rules_levels, format_rules_disks, then our own guard; what Kafka does
-silently is told by format_rules_warnings. Words that cannot be parsed are no finding but an InputError (exit 2).
+`format` of every Kafka release stops at its first problem; here no rule hides another. Blockers are reported in Kafka's
+order, so that the first one is the error of Kafka's own tool (StorageTool.scala, Formatter.java), and a message has
+Kafka's key phrase where there is one, so that it can be searched for. The rules, in that order: arguments, levels,
+disks, then kafkactl's own guard; warnings.py reports what Kafka does silently. Arguments that cannot be parsed are not
+findings but an InputError (exit 2).
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _refuse_unknown_keys(components: Mapping[str, str]) -> None:
     if not unknown:
         return
     named = sorted(repr(key) for key in unknown if key.strip().lower() in _KEYS)
-    shown = ", ".join(named) if named else f"{len(unknown)} not shown, for they may be part of a password"
+    shown = ", ".join(named) if named else f"{len(unknown)} not shown because they may be part of a password"
     _refuse(
         "unknown-scram-key",
         f"Unknown SCRAM configurations: {shown}",

@@ -120,7 +120,7 @@ def _check(one: ClassifiedDirectory, node_id: int) -> Iterator[Finding]:
         yield blocker(
             "directory-was-used",
             subject,
-            f"it is not proved that no node ever started from {one.path}: it holds {shown}",
+            f"a node may have started from {one.path}: the directory contains {shown}",
             "A directory that a node has used is not unformatted. Take the node out of the cluster first, then empty"
             " its disks yourself.",
             signs=signs[:_NAMES_SHOWN],

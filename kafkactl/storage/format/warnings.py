@@ -1,6 +1,6 @@
-"""What Kafka's tool does without a word although the operator meant something else: said here, never a refusal.
+"""Warnings where Kafka's tool silently does something other than the operator intended. They never refuse a format.
 
-Source: storage.md 0 (5, 6), measured page 2 and 3.
+Source: StorageTool.scala and Formatter.java, compared with the released tools (docs/proof/differential.md).
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def _differs(one: ClassifiedDirectory, what: str, stored: object, asked: object)
         "formatted-directory-differs",
         f"directory {one.path}",
         f"{one.path} is formatted and stays as it is, with other {what} than asked for now",
-        "What a first start has already used cannot be changed by formatting. If the node never started, use"
-        " `kafkactl storage unformat` and format it anew.",
+        "Formatting cannot change what a first start has already used. If the node has never started, use"
+        " `kafkactl storage unformat` and format it again.",
         stored=stored,
         asked=asked,
     )

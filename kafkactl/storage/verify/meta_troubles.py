@@ -19,7 +19,7 @@ def goes_offline(directory: DirectoryFacts) -> Trouble:
     return loses(
         "directory-goes-offline",
         directory_subject(directory.path),
-        f"The node starts without this directory, for its meta.properties cannot be used: {directory.problem}",
+        f"The node starts without this directory because its meta.properties cannot be used: {directory.problem}",
         Loss(
             what="replicas",
             subject=directory_subject(directory.path),

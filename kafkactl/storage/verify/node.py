@@ -77,7 +77,8 @@ def _not_for_zookeeper_mode(config: NodeConfig) -> Verification:
         id="zookeeper-mode-not-verified",
         severity=Severity.WARNING,
         subject=config.file,
-        message="process.roles is empty: this is a broker in ZooKeeper mode, and verify plays starts of KRaft nodes.",
+        message="process.roles is empty: this is a broker in ZooKeeper mode, and verify simulates starts of "
+        "KRaft nodes.",
         next_step="Nothing was checked.",
     )
     return Verification(

@@ -197,7 +197,7 @@ def _foreign(directory: DirectoryFacts, entry: DirectoryEntry) -> Trouble:
         "foreign-folder-in-log-directory",
         Phase.BROKER_LOGS,
         directory_subject(directory.path),
-        f"The folder {entry.name!r} is no topic partition, and a broker refuses to load a directory that holds one.",
+        f"The folder {entry.name!r} is not named like a partition, and a broker refuses to load such a directory.",
         says=f"'{entry.name}' is not in the form of topic-partition",
         next_step=remedy,
         name=entry.name,

@@ -135,8 +135,8 @@ def _voted_alone(situation: Situation, read: FileRead, state: QuorumStateFile) -
             "candidate-alone",
             Phase.QUORUM_STATE,
             file_subject(read.path),
-            f"The file says that this node has voted for itself in epoch {state.leader_epoch} and does not lead yet."
-            f" Kafka {situation.release.version_text} elects a lone candidate twice and dies of it.",
+            f"According to the file this node voted for itself in epoch {state.leader_epoch} and does not lead yet."
+            f" Kafka {situation.release.version_text} elects a single candidate twice and exits.",
             says="Cannot transition to Candidate since the local broker.id",
             next_step="Move the file away: no other voter can have been promised anything. (Fixed in 4.0.)",
             epoch=state.leader_epoch,
@@ -153,7 +153,7 @@ def _foreign_leader(situation: Situation, read: FileRead, state: QuorumStateFile
             "leader-is-no-voter",
             Phase.QUORUM_STATE,
             file_subject(read.path),
-            f"The file says that node {state.leader_id} leads, which is no voter of this configuration.",
+            f"The file names node {state.leader_id} as leader, which is not a voter in this configuration.",
             says=f"Leader {state.leader_id} must be in the voter set",
             next_step="Restore controller.quorum.voters, or move the file away.",
             leader_id=state.leader_id,

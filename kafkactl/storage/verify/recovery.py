@@ -80,7 +80,9 @@ def _damage(situation: Situation, segment: SegmentFacts) -> Iterator[Trouble]:
     )
     evidence = {"segment": segment.name, "position": stop.position, "end_offset": segment.end_offset}
     if stop.zeros and not situation.log.dropped_segments:
-        yield tells("metadata-log-zero-tail", subject, message, next_step="Nothing to do: these are no records.")
+        yield tells(
+            "metadata-log-zero-tail", subject, message, next_step="Nothing to do: the zeros contain no records."
+        )
     elif not situation.is_controller or other_voters(situation):
         yield warns("metadata-log-damaged", subject, message, next_step=_FROM_OTHERS, **evidence)
     else:

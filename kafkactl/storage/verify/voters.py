@@ -73,8 +73,8 @@ def _static_quorum(situation: Situation) -> Iterator[Trouble]:
             "kraft-version-without-voters",
             Phase.ELECTION,
             f"node {situation.config.node_id}",
-            "The disks say kraft.version 1 and hold no voters, as --no-initial-controllers leaves them; the"
-            " configuration has controller.quorum.voters. The node dies as soon as it is elected.",
+            "The disks have kraft.version 1 and no voters, as written with --no-initial-controllers; the"
+            " configuration has controller.quorum.voters. The node exits as soon as it is elected.",
             says="but there is no voter set in the log or checkpoint",
             next_step="Use controller.quorum.bootstrap.servers, or format the node again for a static quorum.",
         )
@@ -125,14 +125,16 @@ def _waits(situation: Situation, id: str, message: str, says: str, next_step: st
     subject = f"node {situation.config.node_id}"
     if not situation.is_broker:
         loss = Loss(what="vote", subject=subject, message="The controller runs, and no quorum ever has it as a voter.")
-        text = f"{message} The controller says that it has started, waits for a leader for ever, and logs no error."
+        text = (
+            f"{message} The controller reports that it has started, waits for a leader indefinitely, and logs no error."
+        )
         return loses(id, subject, text, loss, next_step=next_step)
     return stops(
         id,
         Phase.WAITING_FOR_QUORUM,
         subject,
-        f"{message} The node waits for ever, and logs no error.",
-        says=f"{says} (no error is logged; the node waits for ever)",
+        f"{message} The node waits indefinitely and logs no error.",
+        says=f"{says} (no error is logged; the node waits indefinitely)",
         waits=True,
         next_step=next_step,
     )

@@ -64,10 +64,10 @@ class TestReading:
             ("x = 1", "'x'"),
             ("current = 1", "current is a text"),
             ("contexts = 3", "contexts are tables"),
-            ("[contexts]\nprod = 3", "no table"),
+            ("[contexts]\nprod = 3", "not a table"),
             ('[contexts.prod]\nbootstrap_servers = "a:1"', "bootstrap_servers"),
-            ("[contexts.prod]\ncluster_id = 3", "cluster_id (line 2) is no text"),
-            ('[contexts.prod]\ncluster_id = ""', "cluster_id (line 2) is no text"),
+            ("[contexts.prod]\ncluster_id = 3", "cluster_id (line 2) is not a string"),
+            ('[contexts.prod]\ncluster_id = ""', "cluster_id (line 2) is not a string"),
             ('[contexts.prod]\nbootstrap_server = "a:1"\nbootstrap_controller = "b:2"', "keep one"),
         ],
     )

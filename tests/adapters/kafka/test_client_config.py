@@ -65,8 +65,8 @@ def test_keys_without_effect_are_told() -> None:
 
 def test_every_wrong_value_is_named_at_once() -> None:
     error = refused("request.timeout.ms=soon\nretries=-1\n", "invalid-client-property")
-    assert "the value of request.timeout.ms is no int" in error.message and "soon" not in error.message
-    assert "the value of retries is no int from 0 on" in error.message
+    assert "the value of request.timeout.ms is not a valid int" in error.message and "soon" not in error.message
+    assert "the value of retries is not a valid int from 0 on" in error.message
 
 
 @pytest.mark.parametrize(

@@ -276,4 +276,4 @@ def test_a_file_of_settings_with_a_number_that_is_none(kafkactl: Kafkactl, log: 
         _, answer = predicted(
             kafkactl, "broker-loss", log, "--brokers", "1", "--config", tmp_path / "server.properties"
         )
-        assert ("min.insync.replicas in the properties file is no number" in str(answer["assumptions"])) is told
+        assert ("min.insync.replicas in the properties file is not a number" in str(answer["assumptions"])) is told

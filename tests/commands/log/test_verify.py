@@ -270,7 +270,7 @@ def test_the_damaged_log_may_be_longer(kafkactl, node):
     answer = verified(kafkactl, short, longer)[1]
     assert [one["path"] for one in answer["ranking"]] == [str(longer), str(short)]
     told = next(one for one in answer["findings"] if one["id"] == "damaged-log-ranked")
-    assert "it is the best disk all the same" in told["message"]
+    assert "this is the best disk nevertheless" in told["message"]
 
 
 def test_three_logs_of_which_two_are_damaged(kafkactl, node):

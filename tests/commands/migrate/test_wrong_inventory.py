@@ -95,7 +95,7 @@ def test_a_node_that_stands_twice(command: str, kafkactl: Kafkactl, inventory: P
     change(inventory, ("id = 2\n", "id = 1\n"))
     run = asked(kafkactl, inventory, command)
     assert (run.code, run.stdout) == (USAGE, "")
-    assert (run.error["id"], "broker 1 stands there 2 times" in run.error["message"]) == ("invalid-inventory", True)
+    assert (run.error["id"], "broker 1 occurs 2 times" in run.error["message"]) == ("invalid-inventory", True)
 
 
 @pytest.mark.parametrize("command", ["status", "check", "plan", "rollback --dry-run"])

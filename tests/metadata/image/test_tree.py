@@ -92,7 +92,7 @@ def test_paths():
     with pytest.raises(InputError, match="Did you mean topics") as caught:
         find(TREE, "/image/topisc")
     assert caught.value.id == "no-such-path"
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         find(TREE, "/image/zkMigration/x")
 
 

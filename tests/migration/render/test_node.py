@@ -324,5 +324,5 @@ def test_all_files_of_a_cluster():
         (1, "original"), (1, "migration"), (1, "kraft"), (2, "original"),
     ]  # fmt: skip
     assert len(made) == 12
-    with pytest.raises(ValueError, match="no phase of a broker"):
+    with pytest.raises(ValueError, match="a broker has no phase"):
         render(nodes[0], FINAL, cluster_facts(nodes))

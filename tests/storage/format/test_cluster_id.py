@@ -36,7 +36,7 @@ def test_old_releases_change_the_id(text: str):
         checked = check_cluster_id(text, find_release(release))
         assert checked.stored == text
         assert [finding.id for finding in checked.findings] == ["cluster-id-not-canonical"]
-        assert "stored as given" in checked.findings[0].message
+        assert "stores the id as given" in checked.findings[0].message
 
 
 @pytest.mark.parametrize("text", ["abc", "my-cluster", "", "a" * 23, " x"])

@@ -73,7 +73,7 @@ def _template(properties: ClientProperties) -> tuple[dict[str, Any], dict[str, A
         content = json.loads(_read(file, "template.file"))
         header, payload = dict(content.get("header", {})), dict(content.get("payload", {}))
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise _invalid(f"{file} is no JSON object with objects header and payload") from None
+        raise _invalid(f"{file} is not a JSON object with objects header and payload") from None
     return header, payload
 
 
@@ -120,7 +120,7 @@ def _private_key(file: str, passphrase: str | None) -> Any:
             return load_pem_private_key(data, password)
         return load_der_private_key(base64.b64decode(data), password)
     except (ValueError, TypeError, binascii.Error):
-        raise _invalid(f"{file} is no private key that can be read, or its passphrase is another") from None
+        raise _invalid(f"{file} is not a readable private key, or its passphrase is wrong") from None
 
 
 def _read(file: str, key: str) -> bytes:

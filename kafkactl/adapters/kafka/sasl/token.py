@@ -66,12 +66,12 @@ def token_source(entry: JaasEntry, properties: ClientProperties) -> TokenSource:
         parts = urlsplit(url)
         host = parts.hostname
     except ValueError as error:
-        raise _invalid(f"{_URL} is no http, https or file address: {error}") from None
+        raise _invalid(f"{_URL} is not an http, https or file address: {error}") from None
     if parts.scheme == "file":
         path = unquote(parts.path)
         return TokenSource(lambda _deadline: (_from_file(path), None))
     if parts.scheme not in ("http", "https") or not host:
-        raise _invalid(f"{_URL} is no http, https or file address")
+        raise _invalid(f"{_URL} is not an http, https or file address")
     by = _by_jwt_bearer if retriever == "JwtBearerJwtRetriever" else _by_credentials
     return by(url, entry, properties)
 
@@ -182,7 +182,7 @@ def _post(
     except (OSError, ValueError, RecursionError, HTTPException) as error:
         raise _refused(url, str(getattr(error, "reason", None) or type(error).__name__)) from error
     if not isinstance(answer, dict):
-        raise _refused(url, "the answer is no JSON object")
+        raise _refused(url, "the response is not a JSON object")
     return answer
 
 
@@ -190,7 +190,7 @@ def _refused(url: str, words: str) -> UnreachableError:
     return UnreachableError(
         f"{_shown(url)} gives no token: {words}",
         id="token-not-available",
-        next_step=f"Check {_URL}, the client's id, secret and scope; ask whoever runs the authorization server.",
+        next_step=f"Check {_URL}, the client's id, secret and scope; ask the operators of the authorization server.",
     )
 
 
