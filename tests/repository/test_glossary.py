@@ -1,0 +1,143 @@
+"""Plain words: what a person reads uses the glossary's terms, and messages and docstrings stand by themselves."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from typing import NamedTuple
+
+import pytest
+
+from kafkactl.schema.explanations import explanations
+from tests.repository.glossary import PRONOUN, banned_words
+from tests.repository.tree import ROOT, parsed, product_files, shown
+
+GUIDES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+HELP = ROOT / "docs" / "reference" / "commands.md"
+
+# Texts that keep a banned word, with the reason.
+ALLOWED = {
+    "tiered-storage-wants-one-directory": "an id",
+}
+MESSAGES_OF = ("blocker", "warning", "note", "remark", "Finding", "Unknown")
+WORDS_OF_A_MESSAGE = 3
+CITED = re.compile(
+    r"\b[\w-]+\.md\b|\b[\w-]+-measured\b|\b[Mm]easured(?: page)?, \d|\bmeasured page\b|\blist of pre-flight checks\b"
+)
+
+
+# Packages that are being rewritten at this moment; their texts follow with them.
+LATER = (
+    "kafkactl/change/",
+    "kafkactl/quorum/change/",
+    "kafkactl/features/change/",
+    "kafkactl/migration/driver/",
+    "kafkactl/dryrun/",
+    "kafkactl/operations/",
+    "commands/dryrun/",
+)
+TEXTS = [path for path in product_files() if not shown(path).startswith(LATER)]
+
+
+class Texts(NamedTuple):
+    """What a file says, by place: texts of its code, the messages of its findings, its docstrings."""
+
+    messages: list[tuple[str, str]]
+    subjects: list[tuple[str, str]]
+    docstrings: list[tuple[str, str]]
+
+
+@functools.cache
+def _texts() -> Texts:
+    """The texts of all files, gathered in one pass: f-strings in one piece with `{}` for each value."""
+    found = Texts([], [], [])
+    for path in TEXTS:
+        parts: set[int] = set()  # of f-strings and docstrings, which come before their parts
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                parts.add(id(node.value))
+                if isinstance(node.value.value, str):
+                    found.docstrings.append((f"{shown(path)}:{node.lineno}", node.value.value))
+            elif isinstance(node, ast.JoinedStr):
+                parts.update(map(id, node.values))
+            if isinstance(node, ast.Call):
+                found.subjects.extend((f"{shown(path)}:{value.lineno}", _text(value)) for value in _subjects(node))
+            text = "" if id(node) in parts else _text(node)
+            if len(re.findall(r"[A-Za-z]{2,}", text)) >= WORDS_OF_A_MESSAGE:
+                found.messages.append((f"{shown(path)}:{node.lineno}", text))
+    return found
+
+
+def _text(node: ast.AST) -> str:
+    """A literal; empty for anything else."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _subjects(call: ast.Call) -> list[ast.expr]:
+    """The message of a finding: the third argument, or `message`; and the only one of an Unknown."""
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    if name not in MESSAGES_OF:
+        return []
+    place = 0 if name == "Unknown" else 2
+    values = [keyword.value for keyword in call.keywords if keyword.arg == "message"] + call.args[place : place + 1]
+    return [
+        arm for value in values for arm in ((value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,))
+    ]
+
+
+def test_explanations_use_plain_words():
+    found = {
+        (entry.id, phrase): use
+        for entry in explanations().values()
+        for text in (entry.cause, entry.consequence, entry.remedy)
+        for phrase, use in banned_words(text)
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("path", [*GUIDES, HELP], ids=lambda path: path.name)
+def test_guides_and_help_use_plain_words(path):
+    assert [found for found in banned_words(path.read_text(encoding="utf-8")) if found[0] not in ALLOWED] == []
+
+
+def test_messages_use_plain_words():
+    found = {
+        place: (phrase, use)
+        for place, text in _texts().messages
+        if text not in ALLOWED
+        for phrase, use in banned_words(text)
+    }
+    assert not found
+
+
+def test_messages_name_their_subject():
+    assert not {place: text for place, text in _texts().subjects if PRONOUN.match(text)}
+
+
+def test_docstrings_cite_pages_of_this_repository():
+    pages = {path.name for path in (ROOT / "docs").rglob("*.md")} | {path.name for path in ROOT.glob("*.md")}
+    found = {
+        place: cited[0]
+        for place, text in _texts().docstrings
+        for cited in CITED.finditer(text)
+        if cited[0] not in pages
+    }
+    assert not found
+
+
+def test_the_patterns_catch_the_old_idiom():
+    for text in (
+        "the way back",
+        "nobody leads",
+        "it is no list",
+        "stands still",
+        "told twice",
+        "held it against KRaft",
+    ):
+        assert list(banned_words(text)), text
+    for text in ("there is no leader", "is no longer a voter", "3 records behind the log", "counts of records"):
+        assert not list(banned_words(text)), text
+    assert PRONOUN.match("it does not answer") and not PRONOUN.match("this node does not answer")
