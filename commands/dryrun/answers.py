@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun import ScenarioContext, Verdict
-    from kafkactl.operations.dryrun_clusters import Cluster
-    from kafkactl.operations.dryrun_engines import Engine
-    from kafkactl.operations.dryrun_events import Event
-    from kafkactl.operations.dryrun_logs import Chosen
+    from kafkactl.operations.dryrun.clusters import Cluster
+    from kafkactl.operations.dryrun.engines import Engine
+    from kafkactl.operations.dryrun.events import Event
+    from kafkactl.operations.dryrun.logs import Chosen
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
@@ -78,10 +78,10 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
     """Find the clusters, and what to read them with. They are read, and what comes before is played, one by one."""
     from kafkactl.commands.dryrun.run import engine_of
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun_clusters import open_clusters
-    from kafkactl.operations.dryrun_events import read_events
-    from kafkactl.operations.dryrun_logs import choose, find_release, in_process, on_spark, read_contexts, read_static
-    from kafkactl.operations.dryrun_outputs import check_details, check_html
+    from kafkactl.operations.dryrun.clusters import open_clusters
+    from kafkactl.operations.dryrun.events import read_events
+    from kafkactl.operations.dryrun.logs import choose, find_release, in_process, on_spark, read_contexts, read_static
+    from kafkactl.operations.dryrun.outputs import check_details, check_html
 
     engine_of(common)
     events = [event for path in common.after for event in read_events(path)]
@@ -118,7 +118,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
 
 def _places(common: Common) -> dict[str, str]:
     """Where each source is on this machine, those that Hadoop has to read until the command ends."""
-    from kafkactl.operations.dryrun_logs import fetched, needs_fetch, plain_paths
+    from kafkactl.operations.dryrun.logs import fetched, needs_fetch, plain_paths
 
     engine = _engine(common, ()) if needs_fetch(common.sources) else None
     if engine is None or engine.name != "spark":
@@ -131,7 +131,7 @@ def _places(common: Common) -> dict[str, str]:
 def _live(common: Common) -> dict[str, str]:
     """The log of the live cluster, fetched to this machine until the command ends."""
     from kafkactl.commands.framework.connection import open_client, title_of_cluster
-    from kafkactl.operations.dryrun_live import saved_log
+    from kafkactl.operations.dryrun.live import saved_log
 
     with open_client(common.connection) as client:
         folder = _kept(saved_log(client))
@@ -149,7 +149,7 @@ def _kept(fetched: AbstractContextManager[T]) -> T:
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
     """By what was asked for, by the context, and by the longest log of each cluster."""
-    from kafkactl.operations.dryrun_engines import chosen_engine, context_master
+    from kafkactl.operations.dryrun.engines import chosen_engine, context_master
 
     master = None
     if common.context is not None or (common.master is None and common.engine != "local"):
@@ -163,7 +163,7 @@ def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
 def _opened(opened: Opened, events: Sequence[Event], at: int | None) -> Opened | KafkactlError:
     """Once what comes before was simulated; `frame` shows that, too."""
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun_events import after_events
+    from kafkactl.operations.dryrun.events import after_events
 
     try:
         context, before = after_events(opened.context, opened.chosen.cluster.paths, events, at)

@@ -17,7 +17,7 @@ def write_tables(path: str | None, opened: Opened, tables: Iterable[Table]) -> s
     """Write the tables, of several clusters into a folder each, and say where they are; the folder."""
     if path is None:
         return None
-    from kafkactl.operations.dryrun_outputs import write_details
+    from kafkactl.operations.dryrun.outputs import write_details
 
     folder = write_details(path, tables, opened.tag)
     say(f"The tables are in {folder}.")
@@ -26,7 +26,7 @@ def write_tables(path: str | None, opened: Opened, tables: Iterable[Table]) -> s
 
 def write_html(path: str, played: Sequence[Played], opened: Opened) -> None:
     """Write the report of what was simulated on a cluster, and say where it is."""
-    from kafkactl.operations.dryrun_outputs import write_log_report
+    from kafkactl.operations.dryrun.outputs import write_log_report
 
     write_log_report(path, played, opened.context, opened.chosen.log)
     say(f"The report is in {path}.")

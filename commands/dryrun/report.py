@@ -37,7 +37,7 @@ def report(*, common: Common) -> None:
     of the worst verdict.
     """
     from kafkactl.operations.dryrun import heaviest, run
-    from kafkactl.operations.dryrun_outputs import detail_tables, page_part
+    from kafkactl.operations.dryrun.outputs import detail_tables, page_part
 
     def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
         verdicts: list[Verdict] = []

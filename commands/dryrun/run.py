@@ -154,7 +154,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
     """Read the logs, play what comes before, play the scenario with this `Input`, print the answer."""
     from kafkactl.frozen import changed
     from kafkactl.operations.dryrun import Needs, run
-    from kafkactl.operations.dryrun_outputs import detail_tables, page_part
+    from kafkactl.operations.dryrun.outputs import detail_tables, page_part
 
     observed = _observed(common, scenario.watches(asked)) if common.from_cluster and scenario.watches else None
 
@@ -175,7 +175,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
 def _observed(common: Common, added: frozenset[int]) -> Observed:
     """The live quorum, where the scenario depends on who is alive now."""
     from kafkactl.commands.framework.connection import open_client
-    from kafkactl.operations.dryrun_live import observed_quorum
+    from kafkactl.operations.dryrun.live import observed_quorum
 
     with open_client(common.connection) as client:
         return observed_quorum(client, added)
@@ -183,7 +183,7 @@ def _observed(common: Common, added: frozenset[int]) -> Observed:
 
 def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, Any]:
     """The answer of one scenario."""
-    from kafkactl.operations.dryrun_outputs import answer_of
+    from kafkactl.operations.dryrun.outputs import answer_of
 
     return {**opened.frame, **answer_of(found, with_records=common.records, facts=opened.context.facts)}
 

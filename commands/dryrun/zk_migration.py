@@ -14,7 +14,7 @@ from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import emit, plain_values, say
 
 if TYPE_CHECKING:
-    from kafkactl.operations.dryrun_copy import PredictedCopy
+    from kafkactl.operations.dryrun.copy import PredictedCopy
 
 
 @leaf_command(
@@ -36,8 +36,8 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     and its password.encoder.secret is tried on the encrypted passwords; without it, that of the
     controllers' files in the observation. Nothing is written.
     """
-    from kafkactl.operations.dryrun_copy import predict_copy
-    from kafkactl.operations.dryrun_outputs import answer_of, check_details, check_html
+    from kafkactl.operations.dryrun.copy import predict_copy
+    from kafkactl.operations.dryrun.outputs import answer_of, check_details, check_html
 
     if len(common.sources) > 1:
         raise click.UsageError("Give one SOURCE: a ZooKeeper, or a saved tree.")
@@ -76,7 +76,7 @@ def _limit_ms() -> float:
 def _static(common: Common) -> Mapping[str, str] | None:
     """The properties of `--config`; what its file gives away is said as of any other."""
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.dryrun_logs import read_static
+    from kafkactl.operations.dryrun.logs import read_static
     from kafkactl.operations.exposure import zookeeper_exposure
 
     static = read_static(common.config)
@@ -87,7 +87,7 @@ def _static(common: Common) -> Mapping[str, str] | None:
 
 def _write_details(common: Common, copy: PredictedCopy) -> str | None:
     """The table of all records, and the folder that it is in."""
-    from kafkactl.operations.dryrun_outputs import records_table, write_details
+    from kafkactl.operations.dryrun.outputs import records_table, write_details
 
     if common.details is None:
         return None
@@ -98,8 +98,8 @@ def _write_details(common: Common, copy: PredictedCopy) -> str | None:
 
 def _write_page(path: str, payload: Mapping[str, Any], copy: PredictedCopy) -> None:
     """The page of `--html`."""
-    from kafkactl.operations.dryrun_copy import ABOUT
-    from kafkactl.operations.dryrun_outputs import write_report
+    from kafkactl.operations.dryrun.copy import ABOUT
+    from kafkactl.operations.dryrun.outputs import write_report
     from kafkactl.report.build import Played
 
     write_report(path, [Played(answer=plain_values(payload), about=ABOUT)], copy.image)

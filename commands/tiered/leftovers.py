@@ -61,8 +61,7 @@ def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out
     topic still has is in the list, nor files that are not named like a segment. Refused, exit code 3,
     where records of the metadata topic are missing or could not be read.
     """
-    from kafkactl.operations.tiered import left_over, write_keys
-    from kafkactl.tiered.leftovers import by_reason
+    from kafkactl.operations.tiered import by_reason, left_over, write_keys
 
     found = left_over(loaded(inputs), older_than_ms=older_than_ms, include_orphans="orphan-copy" in include)
     if out is not None and not found.refused:

@@ -10,7 +10,7 @@ import pytest
 from kafkactl.adapters.logs.source import LogSource, open_source
 from kafkactl.adapters.spark import session as spark_session
 from kafkactl.errors import InputError
-from kafkactl.operations import dryrun_engines as engines
+from kafkactl.operations.dryrun import engines
 
 
 @pytest.fixture

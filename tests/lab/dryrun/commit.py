@@ -13,8 +13,8 @@ from kafkactl.dryrun.engine.local import records_in
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import KafkactlError
 from kafkactl.metadata.image.model import BROKER_CONFIG
-from kafkactl.operations.dryrun_clusters import open_clusters
-from kafkactl.operations.dryrun_logs import choose, read_contexts
+from kafkactl.operations.dryrun.clusters import open_clusters
+from kafkactl.operations.dryrun.logs import choose, read_contexts
 from kafkactl.protocol.batch_scan import Damage
 from tests.lab.dryrun.stage import Stage
 from tests.lab.harness.cluster import KafkaCluster

@@ -23,8 +23,8 @@ from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import RECOVERING, Image, Partition
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.operations.dryrun_clusters import open_clusters
-from kafkactl.operations.dryrun_logs import choose, read_contexts, read_static
+from kafkactl.operations.dryrun.clusters import open_clusters
+from kafkactl.operations.dryrun.logs import choose, read_contexts, read_static
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import HEADER_BYTES, BatchHeader
 from tests.lab.harness.cluster import KafkaCluster

@@ -157,8 +157,8 @@ def read_context(
     """
     from kafkactl.errors import KafkactlError
     from kafkactl.features.catalog.releases import find_release
-    from kafkactl.operations.dryrun_clusters import open_clusters
-    from kafkactl.operations.dryrun_logs import choose, read_contexts
+    from kafkactl.operations.dryrun.clusters import open_clusters
+    from kafkactl.operations.dryrun.logs import choose, read_contexts
 
     named = None if release is None else find_release(release)
     (cluster,) = open_clusters({path: path for path in paths}, same_cluster=True)

@@ -23,7 +23,7 @@ from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
-from kafkactl.operations.dryrun_clusters import Cluster
+from kafkactl.operations.dryrun.clusters import Cluster
 from kafkactl.protocol.text.properties import parse_properties
 
 __all__ = [

@@ -17,14 +17,14 @@ from kafkactl.adapters.tiered.observation import write_observation
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.tiered_load import Loaded, Request, load
+from kafkactl.operations.tiered.load import Loaded, Request, load
 from kafkactl.tiered.answers import record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
 from kafkactl.tiered.audit.run import audit_findings, partition_status, totals
 from kafkactl.tiered.forecast import forecast, forecast_findings
 from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
-from kafkactl.tiered.leftovers import Leftovers, leftovers
+from kafkactl.tiered.leftovers import Leftovers, by_reason, leftovers
 from kafkactl.tiered.observation import observation_document
 from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.reading import PlacedRecord
@@ -37,6 +37,7 @@ __all__ = [
     "Loaded",
     "Request",
     "audit",
+    "by_reason",
     "foresee",
     "history",
     "left_over",

@@ -17,7 +17,7 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome, forecast_copy
 from kafkactl.migration.copy.rules import copy_rules, rules_seen
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.operations.dryrun_logs import in_process, on_spark
+from kafkactl.operations.dryrun.logs import in_process, on_spark
 from kafkactl.operations.migrate.copy import CopySource, predicted_log, read_copy_source
 
 ABOUT: Final = "What the copy from ZooKeeper to KRaft writes; the cluster below is the one after it."
