@@ -57,7 +57,7 @@ class Age(Duration):
 def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out: str | None) -> None:
     """List the objects that may be deleted, with the reason for each. Nothing is deleted.
 
-    Needs a listing of the store and what tells which topics exist. Nothing of a segment that a living
+    Needs a listing of the store, and a source that shows which topics exist. Nothing of a segment that a living
     topic still has is in the list, nor files that are not named like a segment. Refused, exit code 3,
     where records of the metadata topic are missing or could not be read.
     """

@@ -190,7 +190,7 @@ def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
         raise InputError(
             f"{file} is not the plan of a recovery",
             id="not-a-recovery-plan",
-            next_step="Name the file that `kafkactl quorum recover` wrote beside the new directory, or its JSON.",
+            next_step="Name the file that `kafkactl quorum recover` wrote next to the new directory, or its JSON.",
         ) from error
     if plan_sha256(answer) != kept.plan_sha256:
         raise InputError(

@@ -148,7 +148,7 @@ def _clusters(case: Case) -> Iterator[Finding]:
             "recovery-without-cluster-id",
             f"directory {case.source.path}",
             f"no meta.properties or quorum-state in {case.source.path} names the cluster",
-            "Copy meta.properties of that log directory beside __cluster_metadata-0.",
+            "Copy meta.properties of that log directory next to __cluster_metadata-0.",
         )
 
 
@@ -251,7 +251,7 @@ def _brokers_not_shown(case: Case) -> Iterator[Finding]:
             f"log directories of broker {id}{which} are not shown: whether partitions on them would become stray is not"
             " known",
             "Show them, or copies made by `kafkactl quorum recover collect`, with --broker-log-dir;"
-            " --without-broker-disks goes on without them.",
+            " --without-broker-disks continues without them.",
             allowed=case.request.overrides.without_broker_disks,
             directory_ids=[str(one) for one in lacking],
         )
@@ -352,7 +352,8 @@ def _target(case: Case) -> Iterator[Finding]:
         yield refusal(
             "recovered-node-unknown",
             "recovered node",
-            f"which node id the recovered controller has is not said, and {case.source.path} is no controller's",
+            f"the node id of the recovered controller is not given, and"
+            f" {case.source.path} does not belong to a controller",
             "Give --node-id, or --config with the node's server.properties.",
         )
     elif case.is_dynamic and not case.has_endpoints:

@@ -152,8 +152,8 @@ def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
         yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, command
         return
     text = (
-        "Add one blank controller to controller.quorum.voters everywhere, and start it beside the recovered one; the"
-        " next only when that one has caught up. Never more blank voters than ones with data."
+        "Add one blank controller to controller.quorum.voters everywhere, and start it while the recovered one"
+        " runs; add the next only when that one has caught up. Never more blank voters than ones with data."
     )
     yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, None
 

@@ -109,7 +109,8 @@ def _reasons_to_refuse(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
         yield blocker(
             "topics-unknown",
             "the cluster",
-            "which topics exist is not known, so that leftovers of deleted ones cannot be told from living ones",
+            "which topics exist is not known, so that leftovers of deleted topics cannot be distinguished"
+            " from those of existing ones",
             "Give --metadata, --observation or --from-cluster.",
         )
 

@@ -38,6 +38,7 @@ LINES: Mapping[str, Sequence[str]] = {
     "tiered segments": ("{log} --topic {text}",),
     "tiered history": ("{log} --topic {text}",),
     "tiered forecast": ("{text}",),
+    "tiered observe": ("{log} --out {new}", "{text} --out {new}"),
     "tiered leftovers": ("{log} --bucket {config}",),
     "nodes list": (BROKERS,),
     "nodes unregister": (f"--id 1 {BROKERS} --dry-run",),

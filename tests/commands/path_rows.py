@@ -54,7 +54,9 @@ FORMAT = "storage format -c {config} -t {id} --dry-run"
 CONNECT = "--bootstrap-controller 127.0.0.1:1 --timeout 5s"
 _DIRECTORY_NAMES = "is compared, as text, with the directories of the configuration"
 RECOVER = "quorum recover --out {new}"
-TIERED = ("audit", "forecast", "history", "leftovers", "segments")
+TIERED = {verb: verb for verb in ("audit", "forecast", "history", "leftovers", "segments")} | {
+    "observe": "observe --out {new}"
+}
 _IDS = "the directory is an id, not a path"
 
 ROWS: tuple[Row | Reader | Reason, ...] = (
@@ -108,12 +110,14 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("directory", "quorum recover collect", "quorum recover collect {} --to {new}"),
     Row("--to", "quorum recover collect", "quorum recover collect {log} --to {}"),
     Row("plan", "quorum recover verify", "quorum recover verify {}"),
-    *(Row("sources", f"tiered {verb}", f"tiered {verb} {{}}", kinds=NO_SPARSE) for verb in TIERED),
-    *(Row("--observation", f"tiered {verb}", f"tiered {verb} --observation {{@observation.json}}") for verb in TIERED),
-    *(Row("--metadata", f"tiered {verb}", f"tiered {verb} --observation {{remote}} --metadata {{}}", kinds=NO_SPARSE)
-      for verb in TIERED),
-    *(Row("--bucket", f"tiered {verb}", f"tiered {verb} --observation {{remote}} --bucket {{}}") for verb in
-      ("audit", "leftovers")),
+    *(Row("sources", f"tiered {verb}", f"tiered {line} {{}}", kinds=NO_SPARSE) for verb, line in TIERED.items()),
+    *(Row("--observation", f"tiered {verb}", f"tiered {line} --observation {{@observation.json}}")
+      for verb, line in TIERED.items()),
+    *(Row("--metadata", f"tiered {verb}", f"tiered {line} --observation {{remote}} --metadata {{}}", kinds=NO_SPARSE)
+      for verb, line in TIERED.items()),
+    *(Row("--bucket", f"tiered {verb}", f"tiered {TIERED[verb]} --observation {{remote}} --bucket {{}}") for verb in
+      ("audit", "leftovers", "observe")),
+    Row("--out", "tiered observe", "tiered observe --observation {remote} --out {}", (1, 2, 3)),
     Row("--out", "tiered leftovers", "tiered leftovers --observation {remote} --bucket {config} --out {}", (1, 2, 3)),
     Row("--inventory", "migrate *", "migrate status --inventory {}"),
     Row("--observation", "migrate *", "migrate status --observation {@observation.json}"),

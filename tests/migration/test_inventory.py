@@ -81,7 +81,7 @@ def test_all_problems_are_told_at_once():
         ("[zookeeper]\n" + BROKER + CONTROLLER, "connect is missing"),
         (HEAD + BROKER, "no controller"),
         (HEAD + CONTROLLER, "no broker"),
-        (HEAD + BROKER + BROKER + CONTROLLER, "broker 1 stands there 2 times"),
+        (HEAD + BROKER + BROKER + CONTROLLER, "broker 1 occurs 2 times"),
         (HEAD + BROKER + CONTROLLER.replace("3001", "1"), "id 1 is that of a broker and of a controller"),
         (HEAD + BROKER + CONTROLLER.replace("c1:9093", "b1:9092"), "b1:9092 is the address of 2 nodes"),
         (HEAD + BROKER.replace("id = 1", "id = -1") + CONTROLLER, "from 0 to 2147483647"),

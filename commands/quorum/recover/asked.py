@@ -58,7 +58,7 @@ def _lost(words: Sequence[str]) -> tuple[int, ...]:
     ids = [text.strip() for word in words for text in word.split(",")]
     wrong = [text for text in ids if not (text.isascii() and text.isdigit() and len(text) < 11)]
     if wrong:
-        raise click.BadParameter(f"{wrong[0]!r} is no node id.", param_hint="--lost")
+        raise click.BadParameter(f"{wrong[0]!r} is not a node id.", param_hint="--lost")
     return tuple(dict.fromkeys(map(int, ids)))
 
 

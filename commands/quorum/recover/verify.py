@@ -31,7 +31,7 @@ from kafkactl.commands.rendering.page import Page
 )  # fmt: skip
 @connection_options
 def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArguments) -> None:
-    """Check a recovery against its PLAN, which was written beside the new directory.
+    """Check a recovery against its PLAN, which was written next to the new directory.
 
     The directory is read back: until a node has run on it, every byte and the image are the
     planned ones. With --bootstrap-controller the cluster is asked: the recovered controller leads

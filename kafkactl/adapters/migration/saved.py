@@ -111,7 +111,7 @@ def _nothing(folder: str, why: str) -> InputError:
 
 
 def _logs(place: Path, findings: list[Finding]) -> Iterator[tuple[int, LogSource]]:
-    """By controller id; a folder of another name is no controller's."""
+    """By controller id; a folder of another name does not belong to a controller."""
     try:
         names = sorted(os.listdir(place))  # noqa: PTH208
     except OSError as error:

@@ -274,7 +274,7 @@ def _stands(work: _Work) -> Finding:
         step = "Find out what is wrong with the disk, then run the same command again: it compares every byte."
     else:
         text = f"{work.place.directory} has no meta.properties: Kafka does not start from it as it is"
-        step = "Remove the cause and run the same command again: it begins anew with the same ids."
+        step = "Remove the cause and run the same command again: it starts again with the same ids."
     return Finding(
         id="recovery-half-written",
         severity=Severity.INFO,

@@ -141,9 +141,9 @@ def _data_file(manifest: Path, key: str) -> Path:
         if file.is_file():
             return file
     raise InputError(
-        f"{manifest} names {key}, and {name} is neither beside it nor in a data folder",
+        f"{manifest} names {key}, and {name} is neither in the directory of the manifest nor in a data folder",
         id="missing-inventory-file",
-        next_step="Copy the inventory's data files beside its manifest.json.",
+        next_step="Copy the inventory's data files into the directory of its manifest.json.",
     )
 
 

@@ -211,10 +211,10 @@ SCENARIO: Final = Scenario(
     name=NAME,
     help="""What happens when brokers are lost.
 
-    Brokers that are lost together are noticed one after the other, in an order that nobody can
-    tell: every order is played, and where it decides, all outcomes are listed.
+    The controller notices brokers that are lost together one after the other, in an unknown
+    order: every order is simulated, and where it matters, all outcomes are listed.
     """,
-    about="Brokers are lost. Of brokers that are lost together, every order is played.",
+    about="Brokers are lost. For brokers lost together, every order is simulated.",
     input=Input,
     play=play,
     examples=(
@@ -225,7 +225,7 @@ SCENARIO: Final = Scenario(
     options=(
         Option("brokers", "The brokers that are lost together."),
         Option("mode", "How they go."),
-        Option("in_order", "Play the order given, not every order."),
+        Option("in_order", "Simulate only the given order."),
         Option("worst", "Search all sets of K live brokers.", metavar="K", least=1),
     ),
     effects=("worst", "sets"),

@@ -383,7 +383,7 @@ SCENARIO: Final = Scenario(
     name=NAME,
     help="""What happens when brokers that are down come back.
 
-    Brokers that return together register in any order: every order is played, and where it
+    Brokers that return together register in any order: every order is simulated, and where it
     decides, all outcomes are listed. Brokers that were unregistered register again.
 
     Whether a broker went down in order is taken from the log; with eligible leader replicas it

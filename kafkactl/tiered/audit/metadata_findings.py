@@ -111,7 +111,7 @@ def _partition_delete(case: AuditCase, record: PartitionDelete) -> Finding:
     if expected is not None and expected != record.metadata_partition:
         text = f"{begin}; its records now go to metadata partition {expected}, so that new records do no harm"
         return note("partition-delete-record", subject, text, **evidence)
-    text = f"{begin}, which exists; at their next restart its replicas lose the metadata consumer, for all topics"
+    text = f"{begin}, which exists; at their next restart its replicas lose the metadata consumer of all topics"
     return blocker("partition-delete-record", subject, text, _DO_NOT_RESTART, **evidence)
 
 

@@ -154,7 +154,7 @@ log_dirs = ["/d"]
         ('"command"', '"hunter2"', "template (line 5)"),
         ('["x"]', '"x \'hunter2"', "stop: it cannot be split into words"),
         ('["x"]', '["x", "{hunter2"]', "stop: word 2 has a single brace"),
-        ('["x"]', '["{directories*}hunter2"]', "it is a part of word 1"),
+        ('["x"]', '["{directories*}hunter2"]', "it is part of word 1"),
         ("id = 1", 'id = "hunter2"', "id (line 8)"),
         ('"broker"', '"hunter2"', "role (line 9)"),
         ('"h:9092"', '"hunter2"', "address (line 10)"),

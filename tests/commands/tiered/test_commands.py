@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.commands.models import KINDS
+from kafkactl.commands.models import kinds
 from tests.conftest import Run
 from tests.tiered.logs import TIERED, LogOf, Topic, observed, partition_seen, save_observation, segment_uuid
 
@@ -33,8 +33,7 @@ def run(kafkactl: Callable[..., Run]) -> Answering:
 
 
 def fits(kind: str, answer: dict) -> None:
-    module, name = KINDS[kind]
-    model = getattr(__import__(module, fromlist=[name]), name)
+    model = kinds()[kind]
     assert set(answer) <= set(model.model_fields)
     model.model_validate(answer, strict=True)
 

@@ -45,7 +45,7 @@ def test_a_value_for_a_remote_shell_is_quoted() -> None:
 def test_a_list_is_spread_over_words_and_only_as_a_word_of_its_own() -> None:
     assert made("find {log_dirs*} -x") == ("find", "/d1", "/d 2", "-x")
     assert made("find {host*}") == ("find", "h1")
-    with pytest.raises(InputError, match="word of its own"):
+    with pytest.raises(InputError, match="must be a separate word"):
         check_template(("find", "--in={log_dirs*}"), Verb.FS_PROBE, (), where="t")
 
 
