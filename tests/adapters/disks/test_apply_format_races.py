@@ -227,10 +227,11 @@ def test_a_file_that_appears_before_its_rename_is_not_replaced(tmp_path: Path, n
 
     def appear() -> None:
         if list(path.parent.glob("*.tmp")) or list(path.parent.glob("*.part")):
-            with path.open("x") as file:
-                file.write("of another cluster")
+            os.link(whole, path)
 
     plan = planned(tmp_path / "d1")
+    whole = tmp_path / "whole"  # a file that is opened and then written could be ended between the two
+    whole.write_text("of another cluster")
     with another_process(appear):
         applied = apply_plan(plan, Waiting())
     assert applied.outcome in (Outcome.FAILED, Outcome.PARTIAL)
