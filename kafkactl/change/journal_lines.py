@@ -163,9 +163,10 @@ def _check_link(before: Sequence[Entry], entry: Entry, file: str, number: int) -
     content = {name: getattr(entry, name) for name in _FIELDS if name != "chain"}
     if entry.seq > len(before):
         raise InputError(
-            f"{file}, line {number}: entry {entry.seq} stands where entry {len(before)} is expected",
+            f"{file}, line {number}: found entry {entry.seq}, expected entry {len(before)}",
             id="journal-incomplete",
-            next_step="Put back the whole file, or move it away to begin a new one; the cluster itself tells what is.",
+            next_step="Restore the whole file, or move it away to start a new one; the state is read from the"
+            " cluster itself.",
         )
     if entry.seq != len(before) or entry.chain != _chained(before[-1].chain if before else _SEED, content):
         raise _edited(file, number)
@@ -196,7 +197,7 @@ def _begins_a_journal(content: bytes) -> bool:
 
 def _not_understood(file: str, subject: str, found: str) -> InputError:
     return InputError(
-        f"{file} is no journal that this kafkactl can continue: {found}; expected is version {VERSION} about "
+        f"{file} is not a journal that this kafkactl can continue: {found}; expected is version {VERSION} about "
         f"{subject!r}",
         id="journal-not-understood",
         next_step="Name the right file, or use the kafkactl that wrote it.",
@@ -207,7 +208,7 @@ def _edited(file: str, number: int) -> InputError:
     return InputError(
         f"{file}, line {number}, is not what was written there",
         id="journal-edited",
-        next_step="Put back the file as it was, or move it away to begin a new one; the cluster itself tells what is.",
+        next_step="Restore the file, or move it away to start a new one; the state is read from the cluster itself.",
     )
 
 

@@ -54,8 +54,8 @@ def _without_majority(voters: Collection[int], lost: Collection[int]) -> Finding
     return blocker(
         "quorum-loses-majority",
         _named(voters, lost),
-        f"the quorum has no majority {_named(voters, lost)}: nobody fences a broker or moves a leader, and what is led "
-        f"there cannot be reached. {_sum(voters, lost)}",
+        f"the quorum has no majority {_named(voters, lost)}: no broker can be fenced and no leader elected; "
+        f"partitions led there are unavailable. {_sum(voters, lost)}",
         "Keep a majority of the voters alive.",
     )
 

@@ -249,7 +249,7 @@ def _findings(before: ActiveController, after: ActiveController, stranded: Seque
         yield blocker(
             "elr-wipe-strands-partition",
             f"{len(stranded)} partitions",
-            f"these have no leader now, and the change forgets who may lead them: they stay leaderless when their "
+            f"partitions without a leader, whose eligible leaders the change removes: they stay leaderless when their "
             f"brokers return: {first_few(names)}",
             "Bring their brokers back first and change the setting then; afterwards only an unclean election helps.",
             count=len(stranded),

@@ -58,7 +58,7 @@ def broker_loss(
         raise InputError(
             f"{len(lost)} brokers lost together can be noticed in too many orders; {MOST_TOGETHER} are the most",
             id="too-many-brokers-lost",
-            next_step="Name fewer, or play one order with --in-order.",
+            next_step="Name fewer, or simulate one order with --in-order.",
         )
     for broker_id in lost:
         lose(controller, broker_id, mode)

@@ -174,10 +174,10 @@ class _Ends:
 
 def _too_many(partition: str, brokers: int) -> InputError:
     return InputError(
-        f"{brokers} of the returning brokers can decide who leads {partition}, in too many orders to be played; "
+        f"{brokers} of the returning brokers can decide who leads {partition}, in too many orders to be simulated; "
         f"{MOST_TOGETHER} are the most",
         id="too-many-brokers-returned",
-        next_step="Name fewer, or play one order with --in-order.",
+        next_step="Name fewer, or simulate one order with --in-order.",
     )
 
 
@@ -281,8 +281,7 @@ def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[F
         yield note(
             "recovering-for-ever",
             f"{len(keys)} partitions",
-            f"these have one replica and stay marked RECOVERING, for only a change of the ISR takes that away: "
-            f"{first_few(names)}",
+            f"partitions with one replica stay marked RECOVERING until their ISR changes: {first_few(names)}",
             "Nothing to do: they work.",
             count=len(keys),
         )
@@ -344,7 +343,7 @@ def _assumptions(
             how = "in order" if image.brokers[broker_id].in_controlled_shutdown else "without a clean shutdown"
             yield f"broker {broker_id} went down {how}, as the log shows"
     if empty_disks and facts.rules.elections.directories:
-        yield "a broker tells in which directories its new replicas are before it is unfenced; it may do so after"
+        yield "a broker reports the directories of its new replicas before it is unfenced; it may do so afterwards"
     yield "every live replica catches up and joins the ISR again"
     yield "incarnation ids, and directory ids of empty disks, stand for those that the brokers will make"
 

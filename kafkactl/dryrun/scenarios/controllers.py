@@ -71,7 +71,7 @@ def parse_wish(text: str) -> VoterWish:
         raise InputError(
             f"{text!r} names no controller: ID, ID:DIRECTORY_ID or ID:DIRECTORY_ID@LISTENER://HOST:PORT expected",
             id="invalid-voter-wish",
-            next_step="The directory id stands in the controller's meta.properties.",
+            next_step="The directory id is in the controller's meta.properties.",
         )
     return VoterWish(
         node_id=int(number), directory_id=Uuid.parse(directory) if directory else None, endpoint=endpoint or None
@@ -142,7 +142,7 @@ def _refusal(
     if wish is None:
         return None
     if len(alive) < majority(len(voters)):
-        return ServerError(code=TIMED_OUT, message="nobody leads: no majority of the voters is alive")
+        return ServerError(code=TIMED_OUT, message="no controller leads: no majority of the voters is alive")
     if event.cluster_id is not None and event.own_cluster_id not in (None, event.cluster_id):
         text = f'The given id "{event.cluster_id}" doesn\'t match the cluster id "{event.own_cluster_id}"'
         return ServerError(code=OTHER_CLUSTER, message=text)
@@ -255,14 +255,16 @@ def _findings(
         yield blocker(
             "voter-change-never-commits",
             "quorum",
-            f"it would be appended, be in force at once and never commit; the leader resigns within 3 s. {sums}",
+            "the change would be appended, take effect at once and never commit; the leader resigns within 3 s."
+            f" {sums}",
             "Bring back voters that are down first, or remove a dead voter instead.",
         )
     elif verdict is Verdict.UNAVAILABLE:
         yield blocker(
             "quorum-loses-majority",
             "quorum",
-            f"no majority is left: no leader, no change of metadata; produce and fetch go on at the leaders there are. "
+            "no majority is left: no leader, no change of metadata; produce and fetch continue at the present"
+            " leaders. "
             f"{sums}",
             "Keep a majority of the voters alive.",
         )
@@ -281,7 +283,7 @@ def _not_alive(event: ControllerEvent) -> Iterator[Finding]:
         yield warning(
             "controller-not-seen-alive",
             f"controller {node_id}",
-            f"controller {node_id} counts as down: it {reason}",
+            f"controller {node_id} is considered down: it {reason}",
             "Bring it back; or name it with --down to say that it stays away.",
         )
 

@@ -83,7 +83,7 @@ def feature_levels(
             "release does",
             "one request carries all levels, as Kafka's own tool sends them; `kafkactl features` may send several",
             *(
-                f"controller {one} counts as down: it {reason} while the live leader was watched"
+                f"controller {one} is considered down: it {reason} while the live leader was watched"
                 for one, reason in sorted(unseen.items())
             ),
             *_conversion_assumed(state, plan, source),

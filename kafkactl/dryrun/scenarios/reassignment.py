@@ -55,7 +55,7 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
         moves = tuple(map(_move, found["partitions"]))
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{file} is no reassignment plan: {error}",
+            f"{file} is not a reassignment plan: {error}",
             id="invalid-reassignment-plan",
             next_step='It has the form {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}.',
         ) from error

@@ -61,7 +61,9 @@ def _stranger(node: int | None) -> Finding:
     return warning(
         "node-not-in-log",
         f"node {node}",
-        "this log has no registration of it, and it is no voter there; what is told holds for any node that replays it",
+        f"this log has no registration of node {node}, and node {node} is not a voter; the prediction applies to"
+        " any node"
+        " that replays the log",
         "Check the id: it is node.id in its properties file.",
     )
 

@@ -120,7 +120,7 @@ def play(context: ScenarioContext, asked: Input) -> Prediction:
 SCENARIO: Final = Scenario(
     name=NAME,
     help="What unregistering a broker does, to its partitions and to itself if it lives.",
-    about="The registration of a broker is taken away.",
+    about="The registration of a broker is removed.",
     input=Input,
     play=play,
     examples=("kafkactl dryrun unregister-broker /disk1/__cluster_metadata-0 --broker 4",),

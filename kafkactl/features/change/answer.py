@@ -1,4 +1,4 @@
-"""`features.change` and `features.verify` as the commands answer them (cli.md 3)."""
+"""`features.change` and `features.verify` as the commands answer them (docs/reference/kinds.md)."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _remarks(
             "feature-level-changed-by-others",
             subject,
             f"{change.name} is at {found}, neither where it was ({change.before}) nor where it was to go "
-            f"({change.after}): somebody else changes levels",
+            f"({change.after}): another operator or process changes levels",
             "Ask who, then plan again.",
             **evidence,
         )
@@ -133,7 +133,7 @@ def _remarks(
         yield warning(
             "feature-outcome-unknown",
             subject,
-            f"it is unknown whether {change.name} is or will be at {change.after}",
+            f"the outcome is unknown: {change.name} may or may not reach {change.after}",
             "Run `kafkactl features verify` with the same arguments until it is known; do not send a downgrade before.",
             **evidence,
         )

@@ -26,7 +26,7 @@ class NodeProof:
     levels: Mapping[str, int] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `features.change` (cli.md 3)."""
+        """As in `features.change` (docs/reference/kinds.md)."""
         return {
             "node_id": self.node_id,
             "role": self.role,

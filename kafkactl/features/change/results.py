@@ -53,7 +53,7 @@ class FeatureResult:
     message: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `features.change` (cli.md 3)."""
+        """As in `features.change` (docs/reference/kinds.md)."""
         return {
             "name": self.name,
             "error_code": self.error_code,

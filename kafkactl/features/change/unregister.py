@@ -57,7 +57,7 @@ class UnregisterPlan:
         return {"BrokerId" if self.role is Role.BROKER else "ControllerId": self.node_id}
 
     def to_dict(self, outcome: Outcome | None = None, findings: tuple[Finding, ...] = ()) -> dict[str, Any]:
-        """As in `nodes.unregister` (cli.md 4b); with the outcome of the request, once it was sent."""
+        """As in `nodes.unregister` (docs/reference/kinds.md); with the outcome of the request, once it was sent."""
         return {
             "outcome": (outcome or self.outcome).value,
             "cluster_id": self.cluster_id,
@@ -219,6 +219,6 @@ def _unknown(plan: UnregisterPlan) -> Finding:
     return warning(
         "unregister-outcome-unknown",
         f"node {plan.node_id}",
-        f"it is unknown whether node {plan.node_id} is or will be unregistered",
+        f"the outcome is unknown: node {plan.node_id} may or may not be unregistered",
         "Look with `kafkactl nodes list`; the same command can be run again.",
     )

@@ -146,6 +146,6 @@ def _registered_again(plan: UnregisterPlan) -> Finding:
     return blocker(
         "node-registered-anew",
         f"node {plan.node_id}",
-        f"the registration of node {plan.node_id} changed since it was planned: somebody starts or stops it now",
+        f"the registration of node {plan.node_id} changed since the plan: the node is being started or stopped",
         "See `kafkactl nodes list`, and whether the node is meant to come back.",
     )

@@ -221,7 +221,7 @@ def controllers_alive(world: MigrationPort, places: Iterable[Place]) -> tuple[Fi
                 blocker(
                     "controller-state-unknown",
                     place.name,
-                    f"nobody can say whether {place.name} runs: its port does not answer and no hook tells",
+                    f"whether {place.name} runs is unknown: its port does not answer and no hook reports it",
                     "Give an is_running hook, or make its host reachable, so that its port is seen to be closed.",
                 )
             )
@@ -358,7 +358,7 @@ def _failed(place: Place, verb: Verb, run: HookRun) -> Finding:
         _IDS.get(run.end, "hook-failed"),
         place.name,
         f"the hook {verb} of {place.name} did not do it: {run.told}",
-        "Put it right, then run this again: it looks first and goes on from what is real.",
+        "Correct it, then run the same command again: it observes first and continues from the observed state.",
         verb=verb.value,
         exit_code=run.exit_code,
         attempts=run.attempts,
@@ -387,7 +387,7 @@ def _still_runs(place: Place) -> Finding:
     return blocker(
         "node-still-runs",
         place.name,
-        f"{place.name} was told to stop, and its process still exists",
+        f"{place.name} was stopped by its hook, and its process still exists",
         "See what it waits for (a broker may wait for controllers that are gone); end it, then run this again.",
     )
 

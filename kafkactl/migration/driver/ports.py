@@ -152,14 +152,9 @@ Waits = Callable[[str, str], None]
 """Called at every look while something is waited for: what it is, and what was seen last."""
 
 
-# As commands and operations import them.
-World = MigrationPort
-Patience = MigrationWaitPolicy
-Tell = ProgressCallback
-
 __all__ = [
-    "DoneStep", "DriverLock", "Event", "MigrationPort", "MigrationWaitPolicy", "OperatorFiles", "Patience",
-    "Request", "RunResult", "Tell", "Waits", "World", "in_silence",
+    "DoneStep", "DriverLock", "Event", "MigrationPort", "MigrationWaitPolicy", "OperatorFiles",
+    "ProgressCallback", "Request", "RunResult", "Waits", "in_silence",
 ]  # fmt: skip
 
 
@@ -176,7 +171,7 @@ class DoneStep:
     number: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As in cli.md 7, with what the plan says of it."""
+        """As in `migrate.rollback` (docs/reference/kinds.md), with what the plan says of it."""
         return {**self.step.to_dict(), "number": self.number, "state": self.state}
 
 

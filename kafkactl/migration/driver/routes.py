@@ -91,7 +91,8 @@ def first_due(route: StepPlan, until: str | None) -> Step | None:
 
 
 _ARMED: Final = (
-    "Let it run so for as long as a way back may be wanted; then `kafkactl migrate finalize`, which cannot be undone."
+    "Let the cluster run in this state for as long as a rollback may be needed; then `kafkactl migrate"
+    " finalize`, which cannot be undone."
 )
 
 

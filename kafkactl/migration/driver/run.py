@@ -157,7 +157,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         if self.goal != BACK or self.first is None or route.state == State.M0:
             return f"{route.state}: {State(route.state).words}"
         left = sum(one.state is Progress.PENDING for one in route.steps)
-        return f"on the way back, {counted(left, 'step')} left"
+        return f"rollback, {counted(left, 'step')} left"
 
     def _wait(self, what: str, seen: str) -> None:
         self.context.tell(Event(kind="wait", text=what, state=self.state, seen=seen))

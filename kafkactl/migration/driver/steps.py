@@ -99,9 +99,6 @@ class RunContext:
         )  # fmt: skip
 
 
-Crew = RunContext  # as commands and operations import it
-
-
 def phase_of(step: Step) -> str:
     """The phase whose file a node gets, or is restarted with."""
     return ORIGINAL if step.file is None else str(step.file)
@@ -206,7 +203,7 @@ def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> App
         if until.passed:
             return Applied(finding=_does_not_follow(step, holder, named))
         if named == holder and holder is not None:
-            seen = f"both are broker {holder}; seen once, to be seen twice"
+            seen = f"both are broker {holder}; observed once, to be confirmed by a second observation"
         else:
             seen = f"{step.target} names {_broker(named)}, /controller is held by {_broker(holder)}"
         crew.waits(f"{step.target} to name the broker that holds /controller", seen)
@@ -304,7 +301,8 @@ def _does_not_follow(step: Step, holder: int | None, named: int | None) -> Findi
     return blocker(
         "broker-does-not-follow-controller",
         step.target,
-        f"{step.target} names controller {named}, in office is {holder}: stopped now, it would wait for ever",
+        f"{step.target} names controller {named}, active is {holder}: stopped now, {step.target} would wait"
+        " indefinitely",
         "See that it reaches ZooKeeper; then run this again.",
         controller=holder,
         named=named,

@@ -49,11 +49,13 @@ def moved_against(goal: str, before: str | None, now: str) -> bool:
 def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
     """Nothing that this run did leads there."""
     return RefusedError(
-        f"it was {before} and is {now} now, in two looks: no step of this {goal} leads there, so somebody else is"
-        " driving this migration, too",
+        f"the state changed from {before} to {now} (confirmed twice). This {goal} did not cause that; another"
+        " operator or"
+        " tool is changing the migration",
         id="migration-moved-by-another",
-        next_step="Find the other kafkactl (another journal, another machine) or the hands, and let one of them drive;"
-        " then run this again.",
+        next_step="Find the other kafkactl (another journal, another machine) or the operator, and let only one"
+        " of them change"
+        " the migration; then run the same command again.",
     )
 
 
@@ -74,7 +76,8 @@ def disagreement(memory: JournalState, observed: str, seen: Observation) -> Find
         "journal-and-cluster-disagree",
         "journal",
         f"the journal remembers another situation than the one that is there: {table}",
-        "Find out who changed it. Then run this again with --accept-observed: it goes on from what is there.",
+        "Find out what changed it. Then run the same command again with --accept-observed to continue from the"
+        " observed state.",
         table=rows,
     )
 
@@ -132,12 +135,13 @@ def _late(seen: Observation, broker: int) -> Iterator[str]:
 
 def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Finding:
     """A step was taken and what it should bring about was not seen in time."""
-    seen = "; ".join(closed) or "nobody can say"
+    seen = "; ".join(closed) or "unknown"
     return blocker(
         "step-not-confirmed",
         step.target,
         f"{step.action} {step.target} was {'told' if asked else 'done, says its hook'}; not seen: {step.gate} ({seen})",
-        "See the node's own log. Then run this again: it looks first and goes on from what is real.",
+        "See the node's own log. Then run the same command again: it observes first and continues from the"
+        " observed state.",
         action=step.action.value,
         gate=step.gate,
         seen=list(closed),

@@ -97,7 +97,7 @@ def _cluster(group: Sequence[_Source], *, alone: bool) -> Cluster:
             note(
                 "cluster-id-not-known",
                 f"log {logs[0].name}",
-                "no meta.properties beside or above it tells its cluster id: it was taken as a cluster of its own",
+                "no meta.properties in or above its folder has a cluster id: the log was taken as a separate cluster",
                 "--same-cluster takes all sources as replicas of one log, --cluster-of those that it gives one name.",
             ),
         )
@@ -120,7 +120,7 @@ def _same(sources: Sequence[_Source]) -> Cluster:
             warning(
                 "several-clusters",
                 "the sources",
-                f"they were taken as replicas of one log, and carry different cluster ids ({told})",
+                f"the sources were taken as replicas of one log, and have different cluster ids ({told})",
                 "Leave --same-cluster out if they are not.",
                 clusters=ids,
             ),
@@ -142,7 +142,7 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         return None if text is None else re.compile(text)
     except re.error as error:
         raise InputError(
-            f"--cluster-of {text!r} is no regular expression: {error}",
+            f"--cluster-of {text!r} is not a regular expression: {error}",
             id="invalid-cluster-pattern",
             next_step="Write one that matches in every path, its first group being the name: '/backup/([^/]+)/'.",
         ) from error

@@ -12,7 +12,7 @@ from kafkactl.migration.driver.journal import BACK
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayBack, identity_of, remembered_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.plan.rollback import plan_rollback as planned_rollback
 from kafkactl.migration.plan.rollback_memory import NOTHING
 from kafkactl.migration.plan.rollback_refusals import ACCEPTABLE
@@ -55,7 +55,7 @@ def rollback(
     """
     options = options or DriveOptions()
 
-    def drive(crew: Crew, seen: Observation) -> RunResult:
+    def drive(crew: RunContext, seen: Observation) -> RunResult:
         asks = asking(ask, crew, seen)
         asked: list[str] = []
 

@@ -22,9 +22,9 @@ from kafkactl.adapters.zookeeper.settings import (
 )
 from kafkactl.errors import UnreachableError
 from kafkactl.migration.driver.files import RenderedFiles
-from kafkactl.migration.driver.ports import Patience, Tell
+from kafkactl.migration.driver.ports import MigrationWaitPolicy, ProgressCallback
 from kafkactl.migration.driver.routes import identity_of
-from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.render.hand_edits import HandEdits
@@ -60,11 +60,11 @@ def open_crew(
     world: LiveWorld,
     seen: Observation,
     *,
-    patience: Patience,
-    tell: Tell,
+    patience: MigrationWaitPolicy,
+    tell: ProgressCallback,
     edits: HandEdits = HandEdits.REFUSE,
     rendered: str | None = None,
-) -> Crew:
+) -> RunContext:
     """The crew, with its journal open and locked, and the lock of the cluster taken: close `crew.lock`, `crew.journal`.
     `edits` and `rendered` are as in `RenderedFiles`.
 
@@ -82,7 +82,7 @@ def open_crew(
     except BaseException:
         journal.close()
         raise
-    return Crew(
+    return RunContext(
         world=world,
         inventory=inventory,
         journal=journal,
@@ -164,6 +164,6 @@ def _format_flags(inventory: Inventory, seen: Observation, journal: MigrationJou
     return {one.id: ("--initial-controllers", text) for one in controllers}
 
 
-def facts_for_the_answer(crew: Crew) -> dict[str, Any]:
+def facts_for_the_answer(crew: RunContext) -> dict[str, Any]:
     """What the answer says besides the steps."""
     return {"cluster_id": crew.cluster_id, "journal": crew.journal.path}

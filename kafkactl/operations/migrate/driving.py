@@ -14,9 +14,9 @@ from kafkactl.frozen import changed, frozen
 from kafkactl.migration.checks.registry import check, open_questions
 from kafkactl.migration.driver.files import RenderedFiles
 from kafkactl.migration.driver.guards import OF_ITS_OWN, ForwardGuard, Rehearsal, is_cured_by_first_steps
-from kafkactl.migration.driver.ports import DoneStep, Event, Patience, RunResult, World
+from kafkactl.migration.driver.ports import DoneStep, Event, MigrationPort, MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import first_due
-from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy
 from kafkactl.migration.render.hand_edits import HandEdits
 from kafkactl.migration.state.evidence import evidence_of
@@ -110,7 +110,7 @@ class DriveResult:
         }
 
 
-def asking(ask: AskCallback, crew: Crew, seen: Observation) -> Callable[[Any, Step], Finding | None]:
+def asking(ask: AskCallback, crew: RunContext, seen: Observation) -> Callable[[Any, Step], Finding | None]:
     """`ask` as the driver calls it."""
 
     def asks(route: Any, step: Step) -> Finding | None:
@@ -122,7 +122,7 @@ def asking(ask: AskCallback, crew: Crew, seen: Observation) -> Callable[[Any, St
 def perform(
     inventory: Inventory,
     options: DriveOptions,
-    drive: Callable[[Crew, Observation], RunResult],
+    drive: Callable[[RunContext, Observation], RunResult],
     on_event: EventCallback,
     on_request: NoteCallback,
 ) -> DriveResult:
@@ -196,16 +196,16 @@ def _folder_of(options: DriveOptions) -> str | None:
     return None if options.rendered is None else str(Path(options.rendered).resolve())
 
 
-def files_of(inventory: Inventory, world: World, journal: JournalView, options: DriveOptions) -> RenderedFiles:
+def files_of(inventory: Inventory, world: MigrationPort, journal: JournalView, options: DriveOptions) -> RenderedFiles:
     """The nodes' files of every phase, as the run would take them."""
     edits = HandEdits(options.hand_edits)
     return RenderedFiles(inventory, world, journal, FilesOfOperator(), edits=edits, rendered=_folder_of(options))
 
 
-def patience_of(options: DriveOptions, seen: Observation) -> Patience:
+def patience_of(options: DriveOptions, seen: Observation) -> MigrationWaitPolicy:
     """How long the driver waits; for the copy as long as the tree that was seen takes."""
     interval_ms, given_ms = options.gate_interval_ms, options.gate_timeout_ms
-    usual = Patience(apart_ms=interval_ms, look_every_ms=min(2_000, max(200, interval_ms)))
+    usual = MigrationWaitPolicy(apart_ms=interval_ms, look_every_ms=min(2_000, max(200, interval_ms)))
     if given_ms is not None:
         return changed(usual, gate_ms=given_ms, copy_ms=given_ms)
     return changed(usual, copy_ms=_copy_ms(seen) or usual.copy_ms)

@@ -13,7 +13,7 @@ from kafkactl.migration.driver.journal import FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayForward, identity_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_findings, soak_of
@@ -61,7 +61,7 @@ def run(
         reached = State(state).place
         return reached is not None and reached >= place
 
-    def drive(crew: Crew, seen: Observation) -> RunResult:
+    def drive(crew: RunContext, seen: Observation) -> RunResult:
         return run_migration(
             crew,
             WayForward(inventory),
@@ -102,7 +102,7 @@ def finalize(
     """
     options = options or DriveOptions()
 
-    def drive(crew: Crew, seen: Observation) -> RunResult:
+    def drive(crew: RunContext, seen: Observation) -> RunResult:
         asks = asking(ask, crew, seen)
         asked: list[str] = []
 
@@ -155,7 +155,7 @@ def _refused_where_too_early(route: Any) -> Any:
         "too-early-to-finalize",
         f"state {route.state}",
         f"the migration is in {route.state}; only one with every broker on KRaft (M8) can be ended",
-        "Go on with `kafkactl migrate run`.",
+        "Continue with `kafkactl migrate run`.",
     )
     return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, early))
 

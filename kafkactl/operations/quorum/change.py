@@ -15,7 +15,7 @@ from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
 from kafkactl.quorum.change import goals
 from kafkactl.quorum.change.journal import SUBJECT, open_request
-from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, Patience
+from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
 from kafkactl.quorum.forecast import forecast, forecast_now
 from kafkactl.quorum.state import endpoint_text
@@ -83,9 +83,11 @@ def reassignment(target: str, *, overrides: Iterable[str] = (), max_lag: int = 1
     return goals.reassignment(target, overrides=frozenset(overrides), max_lag=max_lag, replan=replan)
 
 
-def wait_policy(*, step_ms: int | None = None, catch_up_ms: int | None = None, max_lag: int | None = None) -> Patience:
+def wait_policy(
+    *, step_ms: int | None = None, catch_up_ms: int | None = None, max_lag: int | None = None
+) -> QuorumWaitPolicy:
     """How long a change waits: for the outcome of a request, and for a new voter to catch up to `max_lag` records."""
-    usual = Patience()
+    usual = QuorumWaitPolicy()
     return replace(
         usual,
         step_ms=usual.step_ms if step_ms is None else step_ms,
@@ -120,7 +122,7 @@ def plan_change(
     client: Client,
     goal: Goal,
     *,
-    policy: Patience | None = None,
+    policy: QuorumWaitPolicy | None = None,
     journal: str | None = None,
     cluster_id: str | None = None,
 ) -> QuorumChange:
@@ -136,7 +138,7 @@ def change_voters(
     client: Client,
     goal: Goal,
     *,
-    policy: Patience | None = None,
+    policy: QuorumWaitPolicy | None = None,
     journal: str | None = None,
     cluster_id: str | None = None,
     confirm: Confirm | None = None,
@@ -163,14 +165,14 @@ def _change(
     client: Client,
     goal: Goal,
     *,
-    policy: Patience | None,
+    policy: QuorumWaitPolicy | None,
     journal: str | None,
     dry_run: bool = False,
     cluster_id: str | None = None,
     confirm: Confirm | None = None,
     on_event: EventCallback = ignore_event,
 ) -> QuorumChange:
-    patience = policy or Patience()
+    patience = policy or QuorumWaitPolicy()
     named = {key.node_id: endpoints for key, endpoints in goal.endpoints.items()}
     with live_quorum.LiveQuorum(client, endpoints=named, with_brokers=goal.asks_brokers) as world:
         if not world.knows_cluster_id:

@@ -125,7 +125,7 @@ def open_request(content: bytes | None, path: str, cluster_id: str) -> Finding |
         "earlier-request-open",
         "journal",
         f"an earlier run sent {what}, and did not see what became of it; it may still be carried out",
-        "The next run that is no dry run finds out before it does anything else.",
+        "The next run without --dry-run finds out before it does anything else.",
         journal=path,
     )
 

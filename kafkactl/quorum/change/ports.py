@@ -127,7 +127,7 @@ class ChangeResult:
     interrupted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The payload of `quorum.change` (cli.md 4)."""
+        """The payload of `quorum.change` (docs/reference/kinds.md)."""
         return {
             "outcome": self.outcome.value,
             "cluster_id": None if self.before is None else self.before.cluster_id,
@@ -140,6 +140,4 @@ class ChangeResult:
         }
 
 
-Patience = QuorumWaitPolicy  # its name where commands import it
-
-__all__ = ["UNREAD_MS", "ChangeResult", "Event", "Goal", "Patience", "Plan", "QuorumPort", "QuorumWaitPolicy"]
+__all__ = ["UNREAD_MS", "ChangeResult", "Event", "Goal", "Plan", "QuorumPort", "QuorumWaitPolicy"]

@@ -317,7 +317,7 @@ def _no_endpoint(step: Step) -> Finding:
     return blocker(
         "candidate-endpoint-unknown",
         f"controller {step.id}",
-        f"nobody tells at which endpoints controller {step.id} answers: it is not registered in the metadata log",
+        f"the endpoints of controller {step.id} are unknown: it is not registered in the metadata log",
         "Wait until it has registered, or use `kafkactl quorum add-controller` with its own configuration.",
     )
 

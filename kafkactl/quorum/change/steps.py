@@ -169,7 +169,7 @@ def _edit_configs(state: QuorumState) -> Finding:
     return warning(
         "configuration-names-static-voters",
         "every node",
-        "controller.quorum.voters is ignored from now on and misleads whoever reads it",
+        "controller.quorum.voters is ignored from now on and misleads readers",
         f"On every node put controller.quorum.bootstrap.servers={servers or 'HOST:PORT,…'} in its place, then restart "
         f"brokers first, controllers one by one, the leader (now {state.leader_id}) last.",
         bootstrap_servers=servers,
@@ -179,12 +179,18 @@ def _edit_configs(state: QuorumState) -> Finding:
 
 def _not_well(step: Step | None, state: QuorumState | None) -> Finding:
     what = "the conversion" if step is None else f"step {step.number}"
-    seen = "nobody answers" if state is None else "nobody leads" if not state.has_leader else "no majority is alive"
+    seen = (
+        "no controller answers"
+        if state is None
+        else "no controller leads"
+        if not state.has_leader
+        else "no majority is alive"
+    )
     return blocker(
         "quorum-unhealthy-after-step",
         "quorum",
-        f"{what} is done, and the quorum is not well after it: {seen}",
-        "Look with `kafkactl quorum describe`; run this again once a majority is alive and somebody leads.",
+        f"{what} is done, and the quorum is unhealthy after it: {seen}",
+        "Look with `kafkactl quorum describe`; run this again once a majority is alive and a controller leads.",
     )
 
 
@@ -193,7 +199,7 @@ def _rehearsal_refused(answer: Answer) -> Finding:
         "conversion-refused-by-leader",
         "quorum",
         f"the leader would not convert the quorum: {answer.name} {answer.message}".strip(),
-        "See the message; every voter has to run and to have told this leader its directory.",
+        "See the message; every voter has to run and to have reported its directory to this leader.",
         error_code=answer.code,
         error_message=answer.message,
     )

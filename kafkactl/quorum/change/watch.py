@@ -77,7 +77,7 @@ class QuorumWatcher:
         try:
             return self._seen(self.port.look())
         except UnreachableError:
-            self.tell(Event(kind="look", text="nobody leads now"))
+            self.tell(Event(kind="look", text="no controller leads now"))
             return None
 
     def pause(self) -> None:
@@ -229,7 +229,7 @@ def _leaderless(last: QuorumState | None) -> QuorumState:
 
 def _progress_words(state: QuorumState) -> str:
     if not state.has_leader:
-        return "nobody leads now"
+        return "no controller leads now"
     return (
         f"leader {state.leader_id} in epoch {state.leader_epoch}, voters {ids_of(state.voter_keys)}, "
         f"high watermark {state.high_watermark}"

@@ -15,7 +15,7 @@ from kafkactl.adapters.migration.live import LiveWorld
 from kafkactl.adapters.zookeeper.settings import ZooKeeperSettings
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place, sha256
-from kafkactl.migration.driver.ports import Patience, Request
+from kafkactl.migration.driver.ports import MigrationWaitPolicy, Request
 from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.hooks.templates import TEMPLATES
 from kafkactl.migration.hooks.words import Verb
@@ -25,7 +25,7 @@ from tests.fakes.hook_clients import Clients
 
 ODD = 'it\'s $HOME; a "b" {c}'
 UNIT = "kafka@broker 1's.service"
-PATIENCE = Patience(apart_ms=10, look_every_ms=10, gone_ms=5_000)
+PATIENCE = MigrationWaitPolicy(apart_ms=10, look_every_ms=10, gone_ms=5_000)
 OLD, NEW = b"broker.id=1\n# caf\xc3\xa9\n", b"broker.id=1\nzookeeper.metadata.migration.enable=true\n"
 HOOKS = {
     "systemd-ssh": """unit = "kafka@broker 1's.service", ssh_user = "ops@", storage_command = '{storage}' """,

@@ -71,7 +71,7 @@ def test_the_sum_is_told() -> None:
         (ControllerEvent(remove=VoterWish(node_id=2, directory_id=uuid(9))), 127, "Cannot remove voter"),
         (ControllerEvent(remove=VoterWish(node_id=2), cluster_id="a", own_cluster_id="b"), 104, "doesn't match"),
         (ControllerEvent(down=ids(3, 4), add=VoterWish(node_id=4)), 7, "BROKER_NOT_AVAILABLE"),
-        (ControllerEvent(down=ids(1, 2), remove=VoterWish(node_id=2)), 7, "nobody leads"),
+        (ControllerEvent(down=ids(1, 2), remove=VoterWish(node_id=2)), 7, "no controller leads"),
     ],
 )
 def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
@@ -301,7 +301,7 @@ def test_a_voter_that_the_live_leader_does_not_see_counts_as_down() -> None:
     world = static_quorum(8, 9, 10)
     found = feature_levels(*world, CONVERT, voters=(8, 9, 10), not_alive={10: "did not advance in 2000 ms"})
     assert found.verdict is Verdict.UNKNOWN
-    assert any("controller 10 counts as down" in text for text in found.assumptions)
+    assert any("controller 10 is considered down" in text for text in found.assumptions)
 
 
 def test_a_conversion_under_a_new_leader_that_a_voter_never_met_is_refused() -> None:

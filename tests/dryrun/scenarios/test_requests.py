@@ -365,7 +365,7 @@ def test_plans_that_cannot_be_read(text: str, error: str) -> None:
     ],
 )
 def test_what_is_wrong_with_a_plan(text: str, told: str) -> None:
-    with pytest.raises(InputError, match=r"plan\.json is no reassignment plan") as caught:
+    with pytest.raises(InputError, match=r"plan\.json is not a reassignment plan") as caught:
         parse_plan(text, file="plan.json")
     assert told in caught.value.message
 

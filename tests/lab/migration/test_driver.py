@@ -53,7 +53,7 @@ def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path)
         cluster.chores("topic:canary:1:2", "topic:more:3:2")
         began = time.monotonic()
         with Canary(cluster, "canary") as canary:
-            plays("Two ways to look", "M0")
+            plays("Live clusters", "M0")
             assert not plays("1.", "M0")[0]["passes"]
             refused = driven.kafkactl("run", "--yes", code=3)
             assert "--accept C-41" in json.dumps(refused["findings"])

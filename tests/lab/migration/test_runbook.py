@@ -118,7 +118,7 @@ def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path
         cluster.chores("topic:canary:1:2", "topic:more:3:2")
         began = time.monotonic()
         with Canary(cluster, "canary") as canary, boards(driven, [(80, 24), (140, 50)]) as (narrow, wide):
-            somebody.section("Two ways to look")
+            somebody.section("Live clusters")
             somebody.section("1.")
             for section, state in (("2.", "M3"), ("3.", "M4L"), ("4.", "M6"), ("5.", "M8"), ("Rollback", "M0")):
                 shown = somebody.section(section)

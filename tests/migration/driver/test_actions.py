@@ -9,7 +9,7 @@ import pytest
 from kafkactl.errors import RefusedError
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
-from kafkactl.migration.driver.ports import Patience
+from kafkactl.migration.driver.ports import MigrationWaitPolicy
 from kafkactl.migration.hooks.words import Verb
 from tests.fakes.migrating_cluster import FakeCluster, broker_file
 from tests.fakes.migration_hooks import ALL, FAIL, HANG, LATE, LIE, TWICE, FakeWorld, format_all
@@ -18,7 +18,7 @@ FLAG = (
     "zookeeper.metadata.migration.enable=true\ncontroller.listener.names=CONTROLLER\n"
     "controller.quorum.voters=3001@127.0.0.1:6091,3002@127.0.0.1:6092,3003@127.0.0.1:6093\n"
 )
-PATIENCE = Patience()
+PATIENCE = MigrationWaitPolicy()
 CONTROLLERS = tuple(Place(node=n, name=f"controller {n}", phase="original", seq=7) for n in (3001, 3002, 3003))
 
 

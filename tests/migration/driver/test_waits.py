@@ -14,7 +14,7 @@ from kafkactl.migration.driver.journal import BACK, FORWARD
 from kafkactl.migration.driver.ports import Event, Request, RunResult
 from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.driver.steps import Crew
+from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import Hooks
 from tests.fakes.migrating_cluster import FakeCluster
@@ -24,11 +24,11 @@ from tests.fakes.migration_hooks import ALL, LIE, FakeWorld
 KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42"})
 
 
-def crew_of(world: FakeWorld, folder: Path, told: list[Event], **more) -> Crew:
+def crew_of(world: FakeWorld, folder: Path, told: list[Event], **more) -> RunContext:
     return changed(open_crew(world, folder), tell=told.append, **more)
 
 
-def forward(crew: Crew, until: str) -> RunResult:
+def forward(crew: RunContext, until: str) -> RunResult:
     with crew.journal:
         guard = ForwardGuard(crew, accepted=KNOWN)
         identity = identity_of(crew.inventory)
@@ -38,7 +38,7 @@ def forward(crew: Crew, until: str) -> RunResult:
         )
 
 
-def with_local_disks(crew: Crew) -> Crew:
+def with_local_disks(crew: RunContext) -> RunContext:
     """The disks of its nodes are disks of this machine, so that a look shows whether they are formatted."""
     nodes = tuple(changed(one, hooks=Hooks(template="local")) for one in crew.inventory.nodes)
     return changed(crew, inventory=changed(crew.inventory, nodes=nodes))
@@ -232,4 +232,4 @@ def test_a_way_back_that_goes_as_planned_alarms_nobody(tmp_path: Path) -> None:
     assert run.outcome is Outcome.DONE, run.findings
     states = [one.text for one in told if one.kind == "state"]
     assert states[0].startswith("M6") and states[-1].startswith("M0")
-    assert all(one.startswith("on the way back, ") for one in states[1:-1]) and len(states) > 2
+    assert all(one.startswith("rollback, ") for one in states[1:-1]) and len(states) > 2
