@@ -36,6 +36,7 @@ _PARTITION, _CHANGE, _NO_OP = 3, 5, 20
 _NO_OP_BYTES: Final = bytes([FRAME_VERSION, _NO_OP, 0, 0])
 _HEAD_END = 3 + _HEAD.size  # in a record's value: frame, api key and version take a byte each
 _MOST_REMEMBERED = 200_000
+_MANY_OBJECTS: Final = 100_000  # of a fold, from which on the collector should not look at them
 _NEWEST: Final = 2  # version of both partition records
 _LONG: Final = 1 << 14  # a zigzag varint of three bytes
 _SHORTEST: Final = 2 * 3  # the frame of a value, in zigzag
@@ -88,7 +89,9 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if not gc.get_freeze_count():  # what was made counts as old: to look it through once is a waste, too
+            # What was made counts as old: to look it through once is a waste, too. A caller's own frozen objects stay
+            # frozen; to count them takes as long as there are many, so it is asked only where much was made.
+            if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
