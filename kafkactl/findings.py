@@ -11,7 +11,7 @@ from kafkactl.frozen import frozen
 
 
 class Severity(StrEnum):
-    """How much a finding weighs: a blocker stops a change, a warning does not, info only tells."""
+    """How much a finding weighs: a blocker stops a change, a warning does not, info only informs."""
 
     BLOCKER = "blocker"
     WARNING = "warning"

@@ -7,8 +7,7 @@ from typing import Any
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import kafka_version_option, writing_options
 from kafkactl.commands.framework.settings import current_settings
-from kafkactl.commands.rendering.output import emit
-from kafkactl.commands.storage.format_answer import show_format
+from kafkactl.commands.storage.format_answer import carry_out
 from kafkactl.commands.storage.format_request import build_request, kafka_options, our_options
 
 
@@ -32,16 +31,12 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     voters) is refused, and so is an empty disk that `format` would refuse.
     """
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.storage.format import apply_format, plan_ensure
+    from kafkactl.operations.storage.format import plan_ensure
 
     del given["yes"]  # an entry point has nobody to ask
     request, notes = build_request(given, ignore_formatted=True)
-    settings = current_settings()
-    result = plan_ensure(
-        config, request, kafka_version=kafka_version, on_exposure=tell_exposure, timeout_ms=settings.timeout_ms
-    )
-    if not dry_run:
-        result = apply_format(result)
-    answer = result.to_dict(digests=dry_run or settings.output != "table")  # people see them in a dry run
-    answer["findings"] += [note.to_dict() for note in notes]
-    emit("storage.ensure", answer, render=show_format, exit_code=result.outcome.exit_code)
+    planned = plan_ensure(
+        config, request, kafka_version=kafka_version, on_exposure=tell_exposure,
+        timeout_ms=current_settings().timeout_ms,
+    )  # fmt: skip
+    carry_out("storage.ensure", planned, notes, dry_run=dry_run)

@@ -1,11 +1,16 @@
-"""How the answer of `format` and `ensure` is shown to people."""
+"""How `format` and `ensure` end: the plan is applied unless it is a dry run, and the answer is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+    from kafkactl.operations.storage.format import FormatResult
 
 _TONES = {
     "done": "good",
@@ -23,6 +28,17 @@ _TITLES = {
     "failed": "Failed to format node {node_id}",
     "partial": "Formatted only a part of node {node_id}",
 }
+
+
+def carry_out(kind: str, planned: FormatResult, notes: Sequence[Finding], *, dry_run: bool) -> NoReturn:
+    """Apply a planned format unless it is a dry run, and print the answer with the notes on its options."""
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.operations.storage.format import apply_format
+
+    result = planned if dry_run else apply_format(planned)
+    answer = result.to_dict(digests=dry_run or current_settings().output != "table")  # people see them in a dry run
+    answer["findings"] += [note.to_dict() for note in notes]
+    emit(kind, answer, render=show_format, exit_code=result.outcome.exit_code)
 
 
 def show_format(page: Page, answer: Mapping[str, Any]) -> None:

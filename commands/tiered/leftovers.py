@@ -61,33 +61,18 @@ def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out
     topic still has is in the list, nor files that are not named like a segment. Refused, exit code 3,
     where records of the metadata topic are missing or could not be read.
     """
-    from kafkactl.operations.tiered import by_reason, left_over, write_keys
+    from kafkactl.operations.tiered import left_over, write_keys
 
     found = left_over(loaded(inputs), older_than_ms=older_than_ms, include_orphans="orphan-copy" in include)
     if out is not None and not found.refused:
         write_keys(out, found)
     emit(
         "tiered.leftovers",
-        {
-            "outcome": "refused" if found.refused else "done",
-            "objects": [leftover.to_dict() for leftover in found.objects],
-            "objects_total": len(found.objects),
-            "bytes": sum(leftover.found.size for leftover in found.objects),
-            "by_reason": by_reason(found.objects),
-            "left_out_for_age": found.skipped,
-            "findings": found.findings,
-            "next_step": _NEXT_STEP if found.objects else "",
-        },
+        found.to_dict(),
         render=_show,
         exit_code=exit_codes.REFUSED if found.refused else exit_codes.DONE,
         listing="objects",
     )
-
-
-_NEXT_STEP = (
-    "Look through the list, save what may be needed, and delete the keys with the store's own tool, such as "
-    "`aws s3 rm` or `aws s3api delete-objects`, with versioning on."
-)
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

@@ -17,14 +17,7 @@ if TYPE_CHECKING:
     from kafkactl.operations.tiered import Filters, LiveObservation, Loaded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-CODES = (
-    exit_codes.DONE,
-    exit_codes.FAILED,
-    exit_codes.USAGE,
-    exit_codes.UNREACHABLE,
-    exit_codes.UNKNOWN,
-    exit_codes.PROBLEMS_FOUND,
-)
+CODES = exit_codes.READING
 STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
 _FAILING = {"blocker": ("blocker",), "warning": ("blocker", "warning"), "info": ("blocker", "warning", "info")}
 

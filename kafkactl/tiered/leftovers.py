@@ -59,6 +59,12 @@ class Leftover(NamedTuple):
         }
 
 
+_NEXT_STEP: Final = (
+    "Look through the list, save what may be needed, and delete the keys with the store's own tool, such as "
+    "`aws s3 rm` or `aws s3api delete-objects`, with versioning on."
+)
+
+
 @frozen
 class Leftovers:
     """The list; empty where it is refused. `skipped` counts objects that are left out for their age, `undated` those
@@ -69,6 +75,19 @@ class Leftovers:
     findings: tuple[Finding, ...]
     skipped: int = 0
     undated: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `tiered.leftovers`."""
+        return {
+            "outcome": "refused" if self.refused else "done",
+            "objects": [leftover.to_dict() for leftover in self.objects],
+            "objects_total": len(self.objects),
+            "bytes": sum(leftover.found.size for leftover in self.objects),
+            "by_reason": dict(sorted(Counter(leftover.reason for leftover in self.objects).items())),
+            "left_out_for_age": self.skipped,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "next_step": _NEXT_STEP if self.objects else "",
+        }
 
 
 def leftovers(case: AuditCase, bucket: Bucket, *, older_than_ms: int, include_orphans: bool = False) -> Leftovers:
@@ -141,8 +160,3 @@ def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> It
 
 def _ids_of_living_topics(case: AuditCase) -> set[bytes]:
     return {segment.segment_id for partition in case.living() for segment in partition.log.segments()}
-
-
-def by_reason(objects: tuple[Leftover, ...]) -> dict[str, int]:
-    """How many objects there are for each reason."""
-    return dict(sorted(Counter(leftover.reason for leftover in objects).items()))

@@ -112,7 +112,7 @@ def command(
     from kafkactl.operations.recover import plan as recovery
 
     asked = asked_of(**given)
-    planned = recovery.plan(asked, now_ms=_now_ms(), probe=probe_asked(bootstrap_controller, command_config))
+    planned = recovery.plan(asked, probe=probe_asked(bootstrap_controller, command_config))
     if dry_run or planned.outcome is not Outcome.PLANNED:
         _emit(planned, planned.outcome)
     no = _confirmed(asked, planned, confirm, confirm_loss)
@@ -120,12 +120,6 @@ def command(
         _emit(planned, Outcome.REFUSED, [no])
     written = recovery.apply(planned)
     _emit(planned, written.outcome, list(written.findings))
-
-
-def _now_ms() -> int:
-    import time
-
-    return int(time.time() * 1000)
 
 
 def _confirmed(asked: Asked, planned: Planned, confirm: str | None, confirm_loss: int | None) -> Finding | None:

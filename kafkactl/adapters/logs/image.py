@@ -57,7 +57,7 @@ class Point:
 class LoadedImage:
     """An image and where it comes from: `position` is the last record of the log in it, None for nothing at all.
 
-    `files` are the names of what was read, `snapshot` that of the snapshot among them. `counts` tells how often each
+    `files` are the names of what was read, `snapshot` that of the snapshot among them. `counts` has how often each
     type of record was met, in the snapshot and in the log together. `cut_offset` is the offset of the first bad batch,
     at which the log was ended; None for a log that is whole, or read past its damage.
     """

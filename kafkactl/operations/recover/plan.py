@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,9 @@ class Planned:
         return answer_of(self.plan, outcome or self.outcome)
 
 
-def plan(asked: Asked, *, now_ms: int, probe: Probe) -> Planned:
-    """Read every directory and plan. `probe` asks the old voters' addresses whether a controller answers.
+def plan(asked: Asked, *, probe: Probe, now_ms: int | None = None) -> Planned:
+    """Read every directory and plan. `probe` asks the old voters' addresses whether a controller answers;
+    `now_ms` is the time of the plan (default: now).
 
     A plan that is kept beside the new directory gives its ids and times, so that the same disks and arguments give the
     same bytes again. Raises InputError for directories that cannot be read, and as `choose_source`.
@@ -86,7 +88,8 @@ def plan(asked: Asked, *, now_ms: int, probe: Probe) -> Planned:
         again = _planned_again(asked, read, kept)
         if again is not None:
             return again
-    return Planned(plan=plan_recovery(_request(asked, now_ms=now_ms), read))
+    planned_at_ms = int(time.time() * 1000) if now_ms is None else now_ms
+    return Planned(plan=plan_recovery(_request(asked, now_ms=planned_at_ms), read))
 
 
 def _request(asked: Asked, *, now_ms: int, kept: KeptPlan | None = None) -> Request:

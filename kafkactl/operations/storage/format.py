@@ -11,6 +11,7 @@ from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
 from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
+from kafkactl.operations.storage.result import PlannedOrApplied
 from kafkactl.storage.format import plan as planning
 
 if TYPE_CHECKING:
@@ -19,21 +20,11 @@ if TYPE_CHECKING:
 
 
 @frozen
-class FormatResult:
+class FormatResult(PlannedOrApplied):
     """A planned format, and what came of it. `applied` is None where nothing was tried."""
 
     plan: FormatPlan
     applied: Applied | None = None
-
-    @property
-    def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused; once applied also done, failed or partial."""
-        return self.plan.outcome if self.applied is None else self.applied.outcome
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What speaks against the format, or should be known of it."""
-        return self.plan.findings if self.applied is None else self.applied.findings
 
     def to_dict(self, *, digests: bool = True) -> dict[str, Any]:
         """The answer `storage.format`. Without `digests` files have no `sha256`, which takes time to compute."""

@@ -9,30 +9,21 @@ from typing import Any
 from kafkactl.adapters.disks import apply_unformat as applying
 from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.filesystem import OsFilesystem
-from kafkactl.findings import Finding, Outcome
+from kafkactl.findings import Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
+from kafkactl.operations.storage.result import PlannedOrApplied
 from kafkactl.storage.format import unformat as planning
 from kafkactl.storage.format.unformat import UnformatPlan
 from kafkactl.storage.model import Applied
 
 
 @frozen
-class UnformatResult:
+class UnformatResult(PlannedOrApplied):
     """What unformatting a node would remove, and what came of it. `applied` is None where nothing was tried."""
 
     plan: UnformatPlan
     applied: Applied | None = None
-
-    @property
-    def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused; once applied also done, failed or partial."""
-        return self.plan.outcome if self.applied is None else self.applied.outcome
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What speaks against it, or should be known of it."""
-        return self.plan.findings if self.applied is None else self.applied.findings
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `storage.unformat`."""

@@ -24,7 +24,7 @@ from kafkactl.tiered.audit.metadata_findings import metadata_findings
 from kafkactl.tiered.audit.run import audit_findings, partition_status, totals
 from kafkactl.tiered.forecast import forecast, forecast_findings
 from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
-from kafkactl.tiered.leftovers import Leftovers, by_reason, leftovers
+from kafkactl.tiered.leftovers import Leftovers, leftovers
 from kafkactl.tiered.observation import observation_document
 from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.reading import PlacedRecord
@@ -37,7 +37,6 @@ __all__ = [
     "Loaded",
     "Request",
     "audit",
-    "by_reason",
     "foresee",
     "history",
     "left_over",
