@@ -135,11 +135,13 @@ def _voters_not_shown(case: Case) -> Iterator[Finding]:
 
 def _clusters(case: Case) -> Iterator[Finding]:
     if len(case.cluster_ids) > 1:
-        told = "; ".join(f"{one.path}: {one.cluster_id}" for one in case.read.disks if one.cluster_id)
+        paths = {id: [disk.path for disk in case.read.disks if disk.cluster_id == id] for id in case.cluster_ids}
+        fewest_first = sorted(paths.items(), key=lambda item: len(item[1]))  # the odd one is the one to leave out
         yield refusal(
             "cluster-id-differs",
             "disks",
-            f"the directories are of {len(case.cluster_ids)} clusters: {told}",
+            f"the directories are of {len(paths)} clusters: "
+            + "; ".join(f"{id} in {first_few(named)}" for id, named in fewest_first),
             "Show the disks of one cluster only.",
             cluster_ids=list(case.cluster_ids),
         )
