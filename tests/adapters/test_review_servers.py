@@ -190,7 +190,7 @@ def read(talker: ZooKeeperTalker, capfd: pytest.CaptureFixture[str], *, with_log
         open_zookeeper(talker.address, settings=login if with_login else None, timeout_ms=600) as zookeeper,
     ):
         zookeeper.read_tree()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     captured = capfd.readouterr()
     assert "Traceback" not in captured.err + captured.out
     assert SECRET not in str(caught.value.to_dict())

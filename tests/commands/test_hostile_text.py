@@ -116,7 +116,7 @@ COMMANDS = (
     ("storage", "info", "-c", "CONFIG"),
     ("storage", "verify", "-c", "CONFIG"),
     ("storage", "format", "-t", EVIL, "-c", "CONFIG", "--dry-run"),
-    ("nodes", "list", "--bootstrap-server", "127.0.0.1:1", "--command-config", "CLIENT", "--timeout", "2s"),
+    ("nodes", "list", "--bootstrap-server", "127.0.0.1:1", "--command-config", "CLIENT", "--timeout", "20s"),
     ("features", "describe", "--bootstrap-server", EVIL),
     ("migrate", "status", "--inventory", "INVENTORY"),
     ("config", "view", "--context", EVIL),
@@ -176,7 +176,7 @@ ON_A_TERMINAL = (
     ("dryrun", "broker-loss", "LOG", "--brokers", "1"),
     ("storage", "dump", "META"),
     ("storage", "info", "-c", "CONFIG"),
-    ("nodes", "list", "--bootstrap-server", "127.0.0.1:1", "--command-config", "CLIENT", "--timeout", "2s"),
+    ("nodes", "list", "--bootstrap-server", "127.0.0.1:1", "--command-config", "CLIENT", "--timeout", "20s"),
     ("migrate", "status", "--inventory", "INVENTORY"),
 )
 

@@ -34,7 +34,7 @@ def test_no_option_takes_a_number_for_a_defect(kafkactl, number: str):
     """Every option of every command that is no path: the value is wrong, or what else is missing is reported."""
     assert len(NUMERIC) > 100
     for words, option in NUMERIC:
-        run = kafkactl(*words, f"{option}={number}", "--timeout", "2s", "-o", "json")
+        run = kafkactl(*words, f"{option}={number}", "--timeout", "20s", "-o", "json")
         assert "internal-error" not in run.stdout + run.stderr, (words, option, run.stderr)
 
 

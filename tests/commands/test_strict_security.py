@@ -45,11 +45,11 @@ def properties(tmp_path):
 
 def test_a_login_in_the_clear_is_told_with_its_id(kafkactl, listener, properties):
     address, met = listener
-    run = kafkactl("nodes", "list", "--bootstrap-server", address, "--command-config", properties, "--timeout", "2s")
+    run = kafkactl("nodes", "list", "--bootstrap-server", address, "--command-config", properties, "--timeout", "20s")
     assert met
     assert "(login-in-the-clear)" in run.stderr and "(secret-file-readable)" in run.stderr
     assert "passw0rd-of-a-client" not in run.stderr
-    words = ("--bootstrap-server", address, "--command-config", properties, "--timeout", "2s", "-o", "json")
+    words = ("--bootstrap-server", address, "--command-config", properties, "--timeout", "20s", "-o", "json")
     assert kafkactl("nodes", "list", *words).error["kind"] == "error", "a script reads one object"
     for id in ("login-in-the-clear", "secret-file-readable"):
         assert kafkactl("explain", id).code == 0
@@ -100,7 +100,7 @@ def test_a_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch
     monkeypatch.setenv("KAFKACTL_CONFIG", str(folder / "config.toml"))
     assert kafkactl("config", "set", "prod", "--bootstrap-server", listener[0]).code == 0
     folder.chmod(0o777)
-    run = kafkactl("nodes", "list", "--context", "prod", "--timeout", "2s")
+    run = kafkactl("nodes", "list", "--context", "prod", "--timeout", "20s")
     assert "(trusted-file-writable)" in run.stderr
     run = kafkactl("nodes", "list", "--context", "prod", "--strict-security", "-o", "json")
     assert (run.code, run.error["id"]) == (3, "trusted-file-writable")

@@ -65,9 +65,9 @@ def test_a_hook_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     began = time.monotonic()
     run = shell('echo $$ >"$1"; sleep 600 & echo $! >>"$1"; wait', str(pids), limits=HookLimits(timeout_ms=300))
     assert run.end is HookEnd.TIMED_OUT
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 60
     for pid in pids.read_text().split():
-        until = time.monotonic() + 5  # a signal is not death yet
+        until = time.monotonic() + 60  # a signal is not death yet
         while _lives(int(pid)) and time.monotonic() < until:
             time.sleep(0.02)
         assert not _lives(int(pid))
@@ -82,8 +82,8 @@ def test_a_hook_that_hangs_and_will_not_go() -> None:
 def test_a_node_that_a_hook_started_outlives_it_and_holds_nobody_up(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     began = time.monotonic()
-    run = shell('setsid sleep 30 & echo $! >"$1"; echo started', str(pid_file))
-    assert time.monotonic() - began < 5
+    run = shell('setsid sleep 600 & echo $! >"$1"; echo started', str(pid_file))
+    assert time.monotonic() - began < 60
     assert (run.end, run.stdout) == (HookEnd.DONE, b"started\n")
     pid = int(pid_file.read_text())
     assert _lives(pid)

@@ -58,7 +58,7 @@ def test_a_change_is_there_at_most_once_and_its_outcome_is_not_guessed(name: str
             with pytest.raises(UnknownOutcomeError) as caught:
                 client.ask_active_controller(name, CHANGES[name], changes=True)
             assert caught.value.id == "reply-lost"
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 30
         assert (network.struck, node.names().count(name)) == (1, fault.arrivals)
         client.ask_active_controller("DescribeQuorum", QUESTIONS["DescribeQuorum"])
 

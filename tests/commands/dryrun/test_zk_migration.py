@@ -168,7 +168,7 @@ def test_what_cannot_be_asked(kafkactl: Kafkactl, tmp_path: Path) -> None:
     assert kafkactl("dryrun", "zk-migration", file, file).code == 2
     assert kafkactl("dryrun", "zk-migration", tmp_path / "none.gz").code == 2
     assert kafkactl("dryrun", "zk-migration", file, "--kafka-version", "4.0").code == 2
-    run = kafkactl("dryrun", "zk-migration", "127.0.0.1:1/kafka", "--timeout", "3s", "-o", "json")
+    run = kafkactl("dryrun", "zk-migration", "127.0.0.1:1/kafka", "--timeout", "20s", "-o", "json")
     assert run.code == 4
     assert json.loads(run.stderr)["id"] == "zookeeper-unreachable"
 

@@ -68,11 +68,11 @@ def test_the_time_limit_covers_argument_files(kafkactl, tmp_path, monkeypatch):
 
     def slow(path, kind):
         asked.append(path)
-        time.sleep(20)
+        time.sleep(60)
         return b""
 
     monkeypatch.setattr(input_files, "read_whole", slow)
     began = time.monotonic()
     run = kafkactl("storage", f"@{tmp_path / 'arguments'}", "--timeout", "50ms", "-o", "json")
     assert (run.code, run.error["id"]) == (6, "timed-out")
-    assert asked and time.monotonic() - began < 10
+    assert asked and time.monotonic() - began < 50

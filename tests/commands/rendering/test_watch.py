@@ -40,7 +40,7 @@ def test_in_a_pipe_each_look_is_a_line_until_the_time_is_over(kafkactl, quorum):
     run = kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s")
     looks = [json.loads(line) for line in run.stdout.splitlines()]
     assert (run.code, run.stderr) == (0, "")
-    assert 0.9 < time.monotonic() - begun < 10
+    assert 0.9 < time.monotonic() - begun < 60
     assert len(looks) >= 3
     assert {(one["kind"], one["leader_id"]) for one in looks} == {("quorum.describe", 2)}
     assert [one["time_ms"] for one in looks] == sorted(one["time_ms"] for one in looks)

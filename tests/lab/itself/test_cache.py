@@ -83,5 +83,5 @@ def test_a_killed_fill_leaves_nothing_that_counts_and_the_next_one_tidies_up(own
     assert not (own_cache / "x").exists()
     begun = time.monotonic()
     assert (cache.folder("x", "wish", write_once) / "file").is_file()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
     assert {path.name for path in own_cache.iterdir()} == {"x", ".filling.lock"}
