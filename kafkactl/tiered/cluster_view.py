@@ -15,6 +15,7 @@ from kafkactl.tiered.lineage import Lineage
 
 REMOTE_STORAGE_ENABLE: Final = "remote.storage.enable"
 COPY_DISABLE: Final = "remote.log.copy.disable"
+CLOCKS_APART_MS: Final = 60_000  # between the brokers that wrote records and the controller that wrote the log
 
 
 @frozen
@@ -114,19 +115,30 @@ class MetadataTopicView:
 class ClusterView:
     """All of it. `topics` and `brokers` None: not known; else complete but for Kafka's own topics.
 
-    `disks` are replica logs found on disks, by user partition, whether or not the topic is known.
+    `disks` are replica logs found on disks, by user partition, whether or not the topic is known. `topics_until_ms` is
+    the end of the metadata log that the topics are from, None where brokers were asked for them.
     """
 
     time_ms: int | None = None
     cluster_id: str | None = None
     metadata_topic: MetadataTopicView | None = None
     topics: Mapping[bytes, TopicView] | None = None
+    topics_until_ms: int | None = None
     brokers: Mapping[int, BrokerView] | None = None
     disks: Mapping[tuple[bytes, int], tuple[ReplicaLog, ...]] = field(default_factory=dict)
 
-    def exists(self, topic_id: bytes) -> bool | None:
-        """Whether the topic exists; None where the topics are not known."""
-        return None if self.topics is None else topic_id in self.topics
+    def exists(self, topic_id: bytes, first_ms: int | None) -> bool | None:
+        """Whether the topic exists; None where that is not known.
+
+        A topic that a metadata log does not have was deleted only if its first record (`first_ms`) is older than the
+        end of that log: a topic that was created after a copy of the log was made is not in the copy either.
+        """
+        if self.topics is None:
+            return None
+        if topic_id in self.topics:
+            return True
+        until_ms = self.topics_until_ms
+        return None if until_ms is not None and (first_ms is None or first_ms > until_ms - CLOCKS_APART_MS) else False
 
     def partition(self, topic_id: bytes, partition: int) -> PartitionView | None:
         """A user partition as the cluster knows it."""

@@ -118,7 +118,7 @@ class Ledger:
             self._poisoned(Poison(log.partition, placed.offset, UNDECODABLE, placed.error, None, None))
             return POISON
         partition = self._partition(record.topic, record.key)
-        partition.count(record.topic, log.partition)
+        partition.count(record.topic, log.partition, record.event_timestamp_ms)
         if len(partition.records_in) > 1:
             self.scattered.add(record.key)
         if not isinstance(record, PartitionDeleteRecord):

@@ -46,6 +46,7 @@ class PartitionLog:
         "drop_counts",
         "drops",
         "epochs",
+        "first_ms",
         "forgotten",
         "key",
         "records_in",
@@ -61,6 +62,7 @@ class PartitionLog:
         self.forgotten: list[Segment] = []
         self.deleted: dict[bytes, Segment] | None = {} if keep_deleted else None
         self.records_in: dict[int, int] = {}
+        self.first_ms: int | None = None  # the earliest time of a record, by the brokers' clocks
         self.drops: list[Drop] = []
         self.drop_counts: dict[str, int] = {}
         self._copies: dict[int, list[Segment]] = {}  # COPY_SEGMENT_STARTED by start offset
@@ -75,9 +77,10 @@ class PartitionLog:
         segment = self.table.get(segment_id)
         return segment is not None and segment.state is COPYING
 
-    def count(self, topic: str, metadata_partition: int) -> None:
+    def count(self, topic: str, metadata_partition: int, event_timestamp_ms: int) -> None:
         """A record of this partition was met."""
         self.topic = topic
+        self.first_ms = event_timestamp_ms if self.first_ms is None else min(self.first_ms, event_timestamp_ms)
         self.records_in[metadata_partition] = self.records_in.get(metadata_partition, 0) + 1
 
     def add(self, record: BaseRecord, metadata_partition: int, offset: int) -> str | None:

@@ -50,6 +50,7 @@ def _view(image: Image, cluster_id: str | None, time_ms: int | None) -> ClusterV
         topics={
             topic_id.raw: _topic(image, topic) for topic_id, topic in image.topics.items() if topic.name not in INTERNAL
         },
+        topics_until_ms=time_ms,
         brokers={broker.id: BrokerView(id=broker.id, alive=not broker.fenced) for broker in image.brokers.values()},
     )
 

@@ -73,12 +73,16 @@ class MetadataReplica:
 
 @frozen
 class Opened:
-    """What the sources hold. `logs` are replica logs of user partitions by topic id and number."""
+    """What the sources hold. `logs` are replica logs of user partitions by topic id and number.
+
+    `metadata_topic_ids` are the ids that replicas of the metadata topic were written with, each once.
+    """
 
     paths: tuple[str, ...]
     replicas: tuple[MetadataReplica, ...]
     logs: dict[tuple[bytes, int], list[ReplicaLog]] = field(default_factory=dict)
     cluster_ids: tuple[str, ...] = ()
+    metadata_topic_ids: tuple[bytes, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -115,6 +119,7 @@ class _Found:
         self.replicas: list[MetadataReplica] = []
         self.logs: dict[tuple[bytes, int], list[ReplicaLog]] = {}
         self.cluster_ids: list[str] = []
+        self.metadata_topic_ids: list[bytes] = []
         self.notes: list[str] = []
 
     def opened(self, paths: tuple[str, ...]) -> Opened:
@@ -124,6 +129,7 @@ class _Found:
             replicas=tuple(self.replicas),
             logs=self.logs,
             cluster_ids=tuple(dict.fromkeys(self.cluster_ids)),
+            metadata_topic_ids=tuple(dict.fromkeys(self.metadata_topic_ids)),
             notes=tuple(self.notes),
         )
 
@@ -163,6 +169,7 @@ class _Found:
             )
         segment = SegmentFile(path=path, base_offset=int(base[1]), size=size)
         partition = int(named[1])
+        self._metadata_topic_id(file.parent)
         for at, known in enumerate(self.replicas):
             if not known.is_whole and known.partition == partition and known.path == str(file.parent):
                 files = tuple(sorted({*known.files, segment}, key=lambda found: found.base_offset))
@@ -175,11 +182,17 @@ class _Found:
         )
 
     def _replica(self, folder: Path, partition: int, starts: dict[tuple[str, int], int]) -> MetadataReplica:
+        self._metadata_topic_id(folder)
         files = _segments(folder)
         epochs = _leader_epochs(folder, self.notes)
         begins = [file.base_offset for file in files[:1]] + [start for _, start in epochs[:1]]
         begins.append(starts.get((REMOTE_LOG_METADATA, partition), 0))
         return MetadataReplica(partition=partition, path=str(folder), files=files, log_start=max(begins, default=0))
+
+    def _metadata_topic_id(self, folder: Path) -> None:
+        topic_id = _topic_id(folder) if (folder / PARTITION_METADATA).is_file() else None
+        if topic_id is not None:
+            self.metadata_topic_ids.append(topic_id)
 
     def _user_partitions(self, folder: Path, names: list[str]) -> None:
         broker_id = self._broker_id(folder)
@@ -187,9 +200,7 @@ class _Found:
             named = _PARTITION_FOLDER.fullmatch(name)
             if named is None or not (folder / name / PARTITION_METADATA).is_file():
                 continue
-            data = read_whole(folder / name / PARTITION_METADATA, InputKind.PARTITION_METADATA)
-            topic_id = _TOPIC_ID.search(data.decode("utf-8", "replace"))
-            raw = None if topic_id is None else uuid_bytes(topic_id[1])
+            raw = _topic_id(folder / name)
             if raw is None:
                 self.notes.append(f"{folder / name / PARTITION_METADATA} has no topic id: the partition was left out")
                 continue
@@ -212,6 +223,13 @@ class _Found:
         if found.cluster_id is not None:
             self.cluster_ids.append(found.cluster_id)
         return found.stored_id
+
+
+def _topic_id(folder: Path) -> bytes | None:
+    """That of a partition's folder, None where the file does not have it in a form that can be read."""
+    data = read_whole(folder / PARTITION_METADATA, InputKind.PARTITION_METADATA)
+    named = _TOPIC_ID.search(data.decode("utf-8", "replace"))
+    return None if named is None else uuid_bytes(named[1])
 
 
 def _segments(folder: Path) -> tuple[SegmentFile, ...]:

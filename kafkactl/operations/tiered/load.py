@@ -21,6 +21,7 @@ from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, Partiti
 from kafkactl.tiered.layouts import AUTO, layout_of
 from kafkactl.tiered.ledger import MetadataLog, fold
 from kafkactl.tiered.states import REMOTE_LOG_METADATA
+from kafkactl.values import Uuid
 
 
 @frozen
@@ -108,23 +109,55 @@ def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> t
     if request.live is not None:
         view = request.live.view
     findings: tuple[Finding, ...] = ()
+    metadata: ClusterView | None = None
     path = request.metadata
     if path is None and saved is not None and view.topics is None:
         path = saved.cluster_metadata
     ids = {*opened.cluster_ids, *([view.cluster_id] if view.cluster_id else [])}
     if path is not None:
         read = view_of_metadata(path)
+        metadata = read.view
         findings = tuple(finding for finding in read.findings if finding.severity is not Severity.INFO)
-        ids |= {read.view.cluster_id} if read.view.cluster_id else set()
-        view = _merged(view, read.view)
+        ids |= {metadata.cluster_id} if metadata.cluster_id else set()
     if len(ids) > 1:
         raise InputError(
             f"the sources are of different clusters: {', '.join(sorted(ids))}",
             id="sources-of-different-clusters",
             next_step="Give sources of one cluster.",
         )
+    _check_same_topic(view, opened, path, metadata)
+    if metadata is not None:
+        view = _merged(view, metadata)
     disks = {key: tuple(logs) for key, logs in opened.logs.items()}
     return changed(view, disks=disks, cluster_id=next(iter(ids), None)), findings
+
+
+def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metadata: ClusterView | None) -> None:
+    """By another cluster's metadata log every topic would seem to be deleted, and its objects to be left over.
+
+    `meta.properties` is not part of a copied folder; the id of the metadata topic is in every broker's folder.
+    """
+    ids = {*opened.metadata_topic_ids}
+    if view.metadata_topic is not None and view.metadata_topic.topic_id is not None:
+        ids.add(view.metadata_topic.topic_id)
+    if metadata is not None:
+        if metadata.metadata_topic is None:
+            raise InputError(
+                f"the metadata log {path} has no topic {REMOTE_LOG_METADATA}: the log is of another cluster than the"
+                " sources, or ends before the topic was created",
+                id="metadata-log-without-topic",
+                next_step="Give the metadata log of a broker or controller of the same cluster, up to now.",
+            )
+        if metadata.metadata_topic.topic_id is not None:
+            ids.add(metadata.metadata_topic.topic_id)
+    if len(ids) > 1:
+        raise InputError(
+            f"the topic {REMOTE_LOG_METADATA} has different ids in the sources"
+            f" ({', '.join(sorted(str(Uuid(raw)) for raw in ids))}): they are of different clusters, or the topic was"
+            " deleted and created again",
+            id="sources-of-different-clusters",
+            next_step="Give sources of one cluster, of one creation of the topic.",
+        )
 
 
 def _merged(view: ClusterView, metadata: ClusterView) -> ClusterView:
@@ -134,7 +167,9 @@ def _merged(view: ClusterView, metadata: ClusterView) -> ClusterView:
     topic = view.metadata_topic or metadata.metadata_topic
     if topic is not None and topic.partitions is None and metadata.metadata_topic is not None:
         topic = changed(topic, partitions=metadata.metadata_topic.partitions)
-    return changed(view, topics=topics, brokers=metadata.brokers, metadata_topic=topic)
+    return changed(
+        view, topics=topics, topics_until_ms=metadata.time_ms, brokers=metadata.brokers, metadata_topic=topic
+    )
 
 
 def _with_offsets(view: ClusterView, topic: TopicView) -> TopicView:
@@ -165,6 +200,11 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
         )
     if case.view.topics is None:
         yield "which topics exist is not known: every topic with records is taken to exist"
+    unknown = [partition for partition in case.partitions if partition.exists is None]
+    if case.view.topics is not None and unknown:
+        yield (
+            f"{len(unknown)} partitions are of topics younger than the end of the metadata log: they are taken to exist"
+        )
     if case.bucket is not None and case.view_time_ms is None:
         yield "when the metadata logs were read is not known: no object is excused for being newer"
     judged = [

@@ -124,6 +124,11 @@ class AuditCase:
         cases = [PartitionCase(self, key) for key in keys]
         return sorted(cases, key=lambda case: (case.topic, case.topic_id, case.key.partition))
 
+    def exists(self, key: PartitionKey) -> bool | None:
+        """Whether the topic of a partition exists; None where that is not known."""
+        log = self.ledger.partitions.get(key)
+        return self.view.exists(key.topic_id, None if log is None else log.first_ms)
+
     def living(self) -> Iterator[PartitionCase]:
         """Those whose topic exists, as far as it is known."""
         return (case for case in self.partitions if case.exists is not False)
@@ -137,7 +142,7 @@ class PartitionCase:
         self.key = key
         log = case.ledger.partitions.get(key)
         self.log = log or PartitionLog("", key, keep_deleted=False)
-        self.exists = case.view.exists(key.topic_id)
+        self.exists = case.exists(key)
         self.view: PartitionView | None = case.view.partition(*key)
         known = (case.view.topics or {}).get(key.topic_id)
         self.topic = known.name if known else self.log.topic

@@ -37,7 +37,7 @@ def metadata_findings(case: AuditCase) -> Iterator[Finding]:
     for poison in case.ledger.poison:
         yield _poison(case, poison)
     for record in case.ledger.partition_deletes:
-        if case.view.exists(record.key.topic_id) is not False:
+        if case.exists(record.key) is not False:
             yield _partition_delete(case, record)
     yield from _log_starts(case)
     yield from _view(case)
