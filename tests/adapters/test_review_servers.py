@@ -240,6 +240,7 @@ class EndlessTree(ZooKeeperTalker):
         return struct.pack(">i", len(self.children)) + texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("found", [("a",), ("a", "b", "c"), ("../../etc",), ("a/b",), ("",), ("x\x1b[2J\n",)])
 def test_a_tree_without_end_is_ended_by_time(found: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
     with EndlessTree() as talker:

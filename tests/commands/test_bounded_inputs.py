@@ -127,6 +127,7 @@ def _error_id(text: str) -> str | None:
     return json.loads(text[text.index("{") :])["id"] if "{" in text else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_command_lines(kind: str, tmp_path: Path) -> None:
     lines = command_lines(tmp_path, kind)

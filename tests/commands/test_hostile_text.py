@@ -181,6 +181,7 @@ ON_A_TERMINAL = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ON_A_TERMINAL, ids=lambda words: " ".join(words[:2]))
 def test_a_terminal_gets_no_command_of_others(log: Path, config: Path, words: Sequence[str]):
     clean(on_a_terminal(arguments(words, log, config)))

@@ -29,6 +29,7 @@ NUMERIC = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:8])
 def test_no_option_takes_a_number_for_a_defect(kafkactl, number: str):
     """Every option of every command that is no path: the value is wrong, or what else is missing is reported."""

@@ -299,6 +299,7 @@ def test_a_format_that_fails_can_be_finished(root: Path, scenario: Scenario) -> 
     assert run_format_points(root, scenario, SAMPLE_EVERY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", FORMATTED, ids=lambda one: one.name)
 def test_an_unformat_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
     assert run_unformat_points(root, scenario, SAMPLE_EVERY)

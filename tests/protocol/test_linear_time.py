@@ -71,6 +71,7 @@ def test_time_grows_with_the_text(name: str):
         assert time.process_time() - began < LIMIT_SECONDS, piece
 
 
+@pytest.mark.slow
 def test_a_journal_is_read_in_time_that_grows_with_its_lines():
     text, lines = JournalText(entries=()), []
     header = {"version": 1, "subject": "s", "cluster_id": "c"}

@@ -90,6 +90,7 @@ def test_a_browser_shows_it_without_a_word(tab: Tab, pages: dict[str, Path]) -> 
         assert tab.value("getComputedStyle(document.body).backgroundColor") == paper[False] != paper[True]
 
 
+@pytest.mark.slow
 def test_the_browser_would_have_complained(tab: Tab, tmp_path: Path) -> None:
     (tmp_path / "wide.html").write_text(
         "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'\">"

@@ -11,12 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.repository.tree import ROOT
 
 PAGE = ROOT / "docs" / "quick-start.md"
 MARK = "=== next command ==="
 
 
+@pytest.mark.slow
 def test_the_quick_start_prints_what_it_says(tmp_path):
     steps = _steps()
     assert len(steps) >= 8

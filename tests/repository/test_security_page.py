@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
+
 from tests.repository.tree import ROOT
 
 PAGE = (ROOT / "docs" / "proof" / "security.md").read_text(encoding="utf-8")
@@ -24,6 +26,7 @@ def names(path: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_test_that_it_names_is_there() -> None:
     found = NAMED.findall(PAGE)
     assert len(found) > ATTACKS

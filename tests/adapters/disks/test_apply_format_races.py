@@ -128,6 +128,7 @@ def untouched(disks: Path) -> None:
     assert (disks / "precious").read_text() == "root's"
 
 
+@pytest.mark.slow
 @as_root
 @pytest.mark.parametrize("victim", ["__cluster_metadata-0", "*.part", "*.tmp", "meta.properties", ".kafkactl.lock"])
 def test_another_user_who_swaps_names_for_links_gains_nothing(disks: Path, victim: str) -> None:
@@ -151,6 +152,7 @@ def test_another_user_who_swaps_names_for_links_gains_nothing(disks: Path, victi
         log_dir.rename(disks / f"old-{time.monotonic_ns()}")
 
 
+@pytest.mark.slow
 @as_root
 def test_another_user_who_swaps_the_log_directory_gains_nothing(disks: Path) -> None:
     """The folder above is the other user's: the log directory itself is swapped for a link to one of root's."""

@@ -40,6 +40,7 @@ def test_what_was_appended_is_read_again(tmp_path):
     assert (tmp_path / "deep").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
 def test_killed_at_every_byte_it_goes_on(tmp_path):
     whole = _written(tmp_path / "whole.jsonl")
     for size in range(len(whole) + 1):

@@ -254,6 +254,7 @@ def test_somebody_who_changes_a_config_map_meanwhile_is_a_conflict(clients: Clie
 KUBECTL = shutil.which("kubectl")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(KUBECTL is None, reason="what kubectl does without a server needs kubectl")
 def test_the_real_kubectl_makes_of_a_config_map_what_the_swap_needs(clients: Clients, tmp_path: Path) -> None:
     assert KUBECTL is not None
@@ -271,6 +272,7 @@ def has_client(template: str) -> bool:
     return client is not None and subprocess.run([client, *words], capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", CLIENTS)
 def test_the_real_clients_know_every_word(template: str, tmp_path: Path) -> None:
     """There is no engine behind them: they get as far as that, and do not complain of a word before."""

@@ -197,6 +197,7 @@ def test_a_file_that_appears_meanwhile_stays(config: Path, tmp_path: Path, monke
     assert config.read_text() == "theirs\n"
 
 
+@pytest.mark.slow
 def test_somebody_who_races_for_the_folder_gains_nothing(config: Path, tmp_path: Path) -> None:
     """A process of the folder's owner that replaces every new name by a link to a file that it may not write."""
     prize = tmp_path / "prize"

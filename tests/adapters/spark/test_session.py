@@ -88,6 +88,7 @@ def test_whose_daemon_starts_the_workers(monkeypatch: pytest.MonkeyPatch) -> Non
     assert daemon(monkeypatch, spark_master="local[2]") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [spark_daemon.WORKER, "pyspark.sql.worker.create_data_source"])
 def test_the_daemon_forks_without_threads_and_takes_what_is_installed(module: str) -> None:
     code = f"""if True:

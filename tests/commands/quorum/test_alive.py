@@ -40,6 +40,7 @@ def test_a_healthy_voter_is_not_removed_while_another_has_just_died(ask, ago_ms,
     assert "does not answer at its endpoint" in wedge["message"]
 
 
+@pytest.mark.slow
 def test_the_dead_one_may_go(ask):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         quorum.kill(3)

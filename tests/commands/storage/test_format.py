@@ -365,6 +365,7 @@ def test_half_of_a_format_is_exit_5_and_ignore_formatted_finishes_it(
     }
 
 
+@pytest.mark.slow
 def test_of_several_operators_at_once_one_formats_and_nothing_is_lost(node: Node) -> None:
     command = [sys.executable, "-m", "kafkactl", "storage", "format", "-t", CLUSTER_ID, "-c", str(node.file), "-s"]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}

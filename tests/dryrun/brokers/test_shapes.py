@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -85,6 +86,7 @@ def more(image: Image, times: int) -> Image:
     return replace(image, topics=topics, topic_ids={one.name: one.id for one in topics.values()})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(clusters(), st.randoms(use_true_random=False))
 def test_any_cluster_in_any_order(drawn: tuple[Image, Facts], rng: Any) -> None:

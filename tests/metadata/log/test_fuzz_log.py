@@ -14,6 +14,7 @@ def test_a_few_thousand_inputs_give_lines_or_findings():
     assert all(one.values and one.errors for one in campaign.tallies.values())
 
 
+@pytest.mark.slow
 def test_processes_share_a_campaign():
     campaign = fuzz_log.campaign(400, processes=2)
     assert campaign.inputs == sum(one.inputs for one in campaign.tallies.values()) == 402

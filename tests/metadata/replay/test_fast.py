@@ -138,6 +138,7 @@ def test_logs_and_snapshots_of_releases(release):
         assert_same(log(release), start, first_offset=snapshot.end_offset)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [{}, {"elr": 0}, {"replicas": 1}, {"partitions_of_topic": 300}, {"batch_records": 2}])
 def test_a_generated_log_ends_where_its_generator_says(shape):
     generator = LogGenerator(Shape(records=20_000, partitions=2_000, **shape))

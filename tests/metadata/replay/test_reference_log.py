@@ -12,6 +12,7 @@ from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.fast import replay_fast
 
 
+@pytest.mark.slow
 def test_the_reference_log_is_of_the_shape_of_the_goals():
     generator = LogGenerator(reference_shape(50_000, 10_000))
     data = b"".join(generator.batches())

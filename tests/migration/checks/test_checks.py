@@ -233,6 +233,7 @@ def _optional(observation: Observation) -> dict[str, object]:
     return {name: getattr(log, name) for name in sorted(_FACTS) if isinstance(getattr(log, name), (tuple, dict))}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), junk=st.binary(max_size=40))
 def test_no_check_raises_whatever_stands_in_a_znode(data, junk):

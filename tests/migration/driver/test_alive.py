@@ -159,6 +159,7 @@ class Dying(FakeWorld):
         return super().answers(node)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "paused"])
 @pytest.mark.parametrize(("phase", "victim"), [("M3", 3), ("M4", 2), ("M6", 2), ("M6", 3002), ("M7", 3)])
 def test_a_node_that_dies_before_a_restart_stops_it(how: str, phase: str, victim: int, tmp_path: Path) -> None:

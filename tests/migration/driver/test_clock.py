@@ -76,6 +76,7 @@ def drive(world: FakeWorld, folder: Path, *, back: bool = False, wall: Callable[
         return run_migration(crew, plan, goal=goal, identity=identity_of(crew.inventory), guard=guard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jumps", [(6 * HOUR_MS, -6 * HOUR_MS), (0, 0, 0, -HOUR_MS), (0, 30 * 24 * HOUR_MS)])
 def test_a_wall_clock_that_jumps_at_every_look_changes_nothing(jumps: tuple[int, ...], tmp_path: Path) -> None:
     cluster = FakeCluster()

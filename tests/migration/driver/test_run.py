@@ -69,6 +69,7 @@ def test_all_the_way_and_over_the_point_of_no_return(tmp_path: Path) -> None:
     assert back(world, tmp_path).outcome is Outcome.REFUSED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("until", ["M3", "M4", "M4L", "M6"])
 def test_until_a_state_and_on(until: str, tmp_path: Path) -> None:
     cluster = FakeCluster()

@@ -68,6 +68,7 @@ def test_a_controller_that_nobody_sees_is_wiped_as_shown(phase: str, tmp_path: P
     assert_same(expected, played(go_back(FakeWorld(cluster), tmp_path)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["M4", "M6", "M8"])
 @pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.campaign)])
 def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: str, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Away(FakeWorld):
         return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 8])
 def test_a_broker_that_is_stopped_is_started_when_zookeeper_is_back(times: int, tmp_path: Path) -> None:
     cluster = FakeCluster()
@@ -187,6 +188,7 @@ class UnendingCopy(FakeCluster):
         super()._copy()
 
 
+@pytest.mark.slow
 def test_back_out_of_a_copy_that_goes_on(tmp_path: Path) -> None:
     """Its controllers are stopped: that none is left to end the copy is what was wanted, not a crash."""
     cluster = UnendingCopy()

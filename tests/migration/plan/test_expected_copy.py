@@ -27,6 +27,7 @@ def expected(seen: Observation):
     return expected_copy(evidence, situation_of(evidence).state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["M0", "M3", "M4L"])
 def test_three_times_the_prediction_and_two_minutes(name: str) -> None:
     small, large = (expected(many_topics(name, count).observation()) for count in (0, 1_000))

@@ -46,6 +46,7 @@ def blocked(observation: Observation) -> set[str]:
 # --- behind the point of no return ---
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_what_is_finalized_is_never_rolled_back(data: st.DataObject) -> None:

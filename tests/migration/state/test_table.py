@@ -134,6 +134,7 @@ def test_the_state_is_what_all_the_evidence_shows(name: str) -> None:
     assert situation.why
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rows_decides() -> None:
     """Most situations fulfil later rows, too, for other states; each is under a heading that says why."""
     assert isinstance(TABLE[0], Band)

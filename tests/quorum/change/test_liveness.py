@@ -89,6 +89,7 @@ def test_a_quorum_behind_brokers_is_changed(change, name):
     assert ids <= {"candidate-not-identified"}, result.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["kill", "pause", "isolate"])
 @pytest.mark.parametrize("name", GOALS)
 @pytest.mark.parametrize("moments", BEFORE)
@@ -116,6 +117,7 @@ def test_a_dry_run_refuses_as_the_change_does(change, node_id, before_ms):
     assert found == [(Outcome.REFUSED, [])] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["kill", "pause"])
 @pytest.mark.parametrize("name", GOALS)
 @pytest.mark.parametrize("moments", DURING)

@@ -355,6 +355,7 @@ class CountingSource(FixedSource):
         return Uuid(b"@" + self.count.to_bytes(15, "big"))
 
 
+@pytest.mark.slow
 def test_ten_times_the_nodes_cost_ten_times_the_work():
     """Counted in calls, which no other process can make more of."""
 

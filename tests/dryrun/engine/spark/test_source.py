@@ -155,6 +155,7 @@ def test_a_master_that_is_not_there() -> None:
     assert (caught.value.id, caught.value.exit_code) == ("spark-master-unreachable", 4)
 
 
+@pytest.mark.slow
 def test_workers_need_nothing_but_the_zip(tmp_path: Path) -> None:
     archive = sessions.write_zip(tmp_path / "kafkactl.zip")
     assert not [name for name in zipfile.ZipFile(archive).namelist() if "/commands/" in name]
