@@ -1,4 +1,4 @@
-"""The command lines of docs/migration.md, and who has run which of them.
+"""The command lines of a runbook, docs/migration.md for example, and which of them were run.
 
 ::
 
@@ -41,13 +41,13 @@ class Line:
 class Runbook:
     """The lines in the page's order, and which of them were run."""
 
-    def __init__(self) -> None:
-        page = PAGE.read_text(encoding="utf-8")
-        parts = [(part.splitlines()[0].strip(), part) for part in re.split(r"(?m)^## ", page)[1:]]
+    def __init__(self, page: Path = PAGE) -> None:
+        text = page.read_text(encoding="utf-8")
+        parts = [(part.splitlines()[0].strip(), part) for part in re.split(r"(?m)^## ", text)[1:]]
         self.lines = [
             Line(section=name, text=text)
             for name, part in parts
-            for text in re.findall(r"(?m)^    (kafkactl .+)$", part)
+            for text in re.findall(r"(?m)^ {4,}(kafkactl .+)$", part)
         ]
         self._ran: Counter[Line] = Counter()
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.migration.runbook import Runbook
 from tests.lab.quorum.lost_majority import Scene, lose_majority, start_recovered, whole
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
 Cli = Callable[..., Run]
+PAGE = Path(__file__).parents[3] / "docs" / "quorum-recovery.md"
 
 
 def recovered(kafkactl: Cli, scene: Scene, node_id: int, *arguments: object) -> dict:
@@ -41,11 +45,8 @@ def verified(kafkactl: Cli, scene: Scene, node_id: int) -> Run:
 @pytest.mark.parametrize(
     ("release", "dynamic"),
     [
-        ("4.3.1", True),
-        *(
-            pytest.param(release, dynamic, marks=pytest.mark.campaign)
-            for release, dynamic in (("3.9.2", True), ("4.4.0", True), ("3.9.2", False), ("4.3.1", False))
-        ),
+        pytest.param(release, dynamic, marks=pytest.mark.campaign)
+        for release, dynamic in (("4.3.1", True), ("3.9.2", True), ("4.4.0", True), ("3.9.2", False), ("4.3.1", False))
     ],
 )
 def test_from_a_complete_controller(
@@ -66,3 +67,58 @@ def test_from_a_complete_controller(
     whole(scene, survivor)
     last = verified(kafkactl, scene, survivor)
     assert (last.code, last.json["findings"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "release", ["4.3.1", *(pytest.param(release, marks=pytest.mark.campaign) for release in ("3.9.2", "4.4.0"))]
+)
+def test_the_commands_of_the_runbook(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str):
+    """docs/quorum-recovery.md, "2. Steps": every command in order, with the names of this cluster."""
+    scene = lose_majority(new_cluster(release, controllers=3, brokers=2))
+    cluster, survivor, work = scene.cluster, scene.complete, scene.cluster.disks.workdir
+    gone = (scene.lagging, scene.leader)
+    names = {
+        "/mnt/c2": scene.disk(survivor),
+        "/mnt/b11": scene.disk(cluster.broker_ids[0]),
+        "/mnt/b12": scene.disk(cluster.broker_ids[1]),
+        "/disk/recovered": work / "recovered",
+        "/disk/recovered.recovery.json": work / "recovered.recovery.json",
+        "b11.tar": work / "b11.tar",
+        "1,3": ",".join(map(str, gone)),
+        "CLUSTER_ID": cluster.cluster_id,
+        "c2:9093": cluster.controller_address(survivor),
+    }
+    runbook = Runbook(PAGE)
+    lines = iter(runbook.section("2."))
+
+    def type_next(verb: str, *, codes: tuple[int, ...] = (0,)) -> Run:
+        line = next(lines)
+        assert f"kafkactl {verb} " in line.text
+        run = kafkactl(*line.words({name: str(value) for name, value in names.items()}))
+        assert run.code in codes, (line.text, run.code, run.stdout, run.stderr)
+        runbook.ran(line)
+        return run
+
+    type_next("quorum recover collect")
+    assert "Nothing is lost that any of these disks shows" in type_next("quorum recover").stdout
+    type_next("quorum recover")
+    start_recovered(scene, survivor, work / "recovered")
+    alone = type_next("quorum recover verify", codes=(0, 7))  # 7: brokers count as fenced after their session
+    assert alone.code == 0 or "brokers-still-fenced" in alone.stdout
+    cluster.node(cluster.broker_ids[0]).start().wait_ready(60)
+    type_next("quorum recover verify", codes=(0, 7))
+    whole(scene, survivor)
+    format_line = next(lines)
+    assert "kafkactl storage format " in format_line.text
+    for node_id in gone:
+        cluster.replace_disk(node_id, start=False)
+        shutil.rmtree(scene.disk(node_id))
+        file = {"FILE": str(cluster.config_file(node_id)), "CLUSTER_ID": cluster.cluster_id}
+        run = kafkactl(*format_line.words(file))
+        assert run.code == 0, run.stdout + run.stderr
+        cluster.node(node_id).start().wait_ready(60)
+    runbook.ran(format_line)
+    type_next("quorum reassign")
+    assert sorted(cluster.voters()) == [1, 2, 3]
+    assert next(lines, None) is None
+    assert not [text for text in runbook.left if "/disk/again" not in text and "quorum describe" not in text]

@@ -68,7 +68,7 @@ def recovered(kafkactl: Cli, scene: Scene) -> None:
     start_recovered(scene, scene.complete, out)
 
 
-@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
 def test_brokers_that_never_stop_and_voters_that_return(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str
 ):

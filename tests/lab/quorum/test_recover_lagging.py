@@ -108,7 +108,7 @@ def test_adoption_loses_no_record(kafkactl: Cli, new_cluster: Callable[..., Kafk
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
 def test_epochs_and_producer_ids_do_not_go_back(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str):
     """Epochs on disk are above those in the image, and producer ids were given out that the image does not know."""
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2), restarts=2)
