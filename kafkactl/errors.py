@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from kafkactl.remedies import remedy_of
+
 
 class KafkactlError(Exception):
     """Base of everything the library raises on purpose. It cannot be raised itself.
 
-    `message` says what was found and what was expected, `cause` (optional) what lies behind it, `next_step` what to
-    try. None of them may hold a secret.
+    `message` says what was found and what was expected, `cause` (optional) what lies behind it, `next_step` (optional)
+    what to try where that is more than the catalogue's remedy of the id. None of them may hold a secret.
     """
 
     exit_code: ClassVar[int] = 1
@@ -36,6 +38,11 @@ class KafkactlError(Exception):
         self.cause = cause
         self.next_step = next_step
 
+    @property
+    def advice(self) -> str:
+        """What to do: the next step that was given, or the remedy of the id (schemas/explain)."""
+        return self.next_step or remedy_of(self.id)
+
     def to_dict(self) -> dict[str, Any]:
         """The error object of `-o json` (spec: one object on stderr)."""
         return {
@@ -44,7 +51,7 @@ class KafkactlError(Exception):
             "id": self.id,
             "message": self.message,
             "cause": self.cause,
-            "next_step": self.next_step,
+            "next_step": self.advice,
             "exit_code": self.exit_code,
             "findings": [],
         }

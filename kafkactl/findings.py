@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from kafkactl.frozen import frozen
+from kafkactl.remedies import remedy_of
 
 
 class Severity(StrEnum):
@@ -23,7 +24,8 @@ class Finding:
     """One thing a planner, check or gate has to say.
 
     `id` is a short word in kebab-case formed from the cause (`cluster-id-mismatch`); `subject` names what it is about
-    (`directory /disk1`, `node 3`); `evidence` holds JSON values only and never a secret.
+    (`directory /disk1`, `node 3`); `evidence` holds JSON values only and never a secret; `next_step` is given where it
+    is more than the catalogue's remedy of the id.
     """
 
     id: str
@@ -33,16 +35,23 @@ class Finding:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     next_step: str = ""
 
+    @property
+    def advice(self) -> str:
+        """What to do: the next step that was given, or the remedy of the id (schemas/explain).
+
+        A finding that only informs has none but the one that was given.
+        """
+        return self.next_step or ("" if self.severity is Severity.INFO else remedy_of(self.id))
+
     def to_dict(self) -> dict[str, Any]:
         """The one shape of findings in every answer (docs/reference/kinds.md). What is wrong always has a next step."""
-        more = "" if self.severity is Severity.INFO else f"Run `kafkactl explain {self.id}`."
         return {
             "id": self.id,
             "severity": self.severity.value,
             "subject": self.subject,
             "message": self.message,
             "evidence": dict(self.evidence),
-            "next_step": self.next_step or more,
+            "next_step": self.advice,
         }
 
 
@@ -67,7 +76,7 @@ def _finding(severity: Severity, evidence: Mapping[str, Any], **words: str) -> F
 
 def each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings without those that say of the same thing what was said before."""
-    return tuple({(one.id, one.subject, one.message): one for one in findings}.values())
+    return tuple({(finding.id, finding.subject, finding.message): finding for finding in findings}.values())
 
 
 def blockers(findings: Iterable[Finding]) -> list[Finding]:

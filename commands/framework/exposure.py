@@ -41,5 +41,5 @@ def _refused(found: tuple[Finding, ...]) -> Exception:
     return RefusedError(
         f"refused by --strict-security: {every(found)}",
         id=found[0].id,
-        next_step=" ".join(dict.fromkeys(finding.next_step for finding in found)),
+        next_step=" ".join(dict.fromkeys(finding.advice for finding in found)),
     )

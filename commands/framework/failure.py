@@ -14,6 +14,7 @@ from kafkactl.commands.framework.settings import SCHEMA_VERSION, Settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Word
 from kafkactl.errors import KafkactlError
+from kafkactl.remedies import remedy_of
 from kafkactl.shown import visible, visible_lines
 
 _USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
@@ -90,7 +91,7 @@ def _object(
         "id": id,
         "message": _clean(message),
         "cause": cause,
-        "next_step": next_step,
+        "next_step": next_step or remedy_of(id),
         "exit_code": exit_code_of(error),
         "findings": [],
     }

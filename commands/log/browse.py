@@ -137,7 +137,7 @@ class _Session:
         try:
             _WORDS.get(word, _Session._unknown)(self, arguments)
         except InputError as error:
-            say(f"{error.message} {error.next_step or ''}".rstrip(), "warn")
+            say(f"{error.message} {error.advice}", "warn")
         return True
 
     def _path(self, arguments: list[str]) -> str:

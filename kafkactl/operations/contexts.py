@@ -107,7 +107,7 @@ def _remarks(path: str | None) -> list[Finding]:
                 severity=Severity.WARNING,
                 subject="command_config",
                 message=error.message,
-                next_step=error.next_step or "",
+                next_step=error.advice,
             )
         ]
 

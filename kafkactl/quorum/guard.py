@@ -65,7 +65,7 @@ def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:
         return finding
     if flag in overrides:
         return replace(finding, severity=Severity.WARNING, evidence={**finding.evidence, "overridden_by": flag})
-    words = f"{finding.next_step} {flag} overrides this.".strip()
+    words = f"{finding.advice} {flag} overrides this."
     return replace(finding, next_step=words)
 
 

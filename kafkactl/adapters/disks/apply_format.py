@@ -262,7 +262,7 @@ class _Work:
             severity=Severity.BLOCKER,
             subject=f"node {self.plan.node_id}",
             message=error.message,
-            next_step=error.next_step or "",
+            next_step=error.advice,
         )
         return Applied(outcome=Outcome.REFUSED, progress=_untouched(self.plan), findings=(*self.plan.findings, finding))
 

@@ -114,7 +114,7 @@ def _refusal(error: RefusedError, node_id: int) -> Finding:
         severity=Severity.BLOCKER,
         subject=f"node {node_id}",
         message=error.message,
-        next_step=error.next_step or "",
+        next_step=error.advice,
     )
 
 

@@ -133,7 +133,7 @@ def _not_asked(node: NodeSeen, seat: Seat, errors: Sequence[KafkactlError]) -> F
     if not seat.addresses:
         reason, step = "no node shows its address", "Name it with --bootstrap-server or --bootstrap-controller."
     elif errors:
-        reason, step = errors[0].message, errors[0].next_step or "Look at its listeners."
+        reason, step = errors[0].message, errors[0].advice
     else:
         reason, step = f"no {node.role.value} answers at {at}", f"Compare {at} with the node's `listeners`."
     evidence = {"addresses": [str(address) for address in seat.addresses], "errors": [error.id for error in errors]}

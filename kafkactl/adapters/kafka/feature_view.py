@@ -326,7 +326,7 @@ def _finalized(
 
 def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding:
     cause = f"{error.message} ({error.cause})" if error.cause else error.message
-    return warning(id, subject, f"{what}: {cause}", error.next_step or "Ask again.", error=error.id)
+    return warning(id, subject, f"{what}: {cause}", error.advice, error=error.id)
 
 
 def _leader_lost(leader_id: int) -> Finding:

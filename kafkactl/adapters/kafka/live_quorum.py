@@ -335,6 +335,6 @@ def _log_not_read(error: KafkactlError) -> Finding:
         "metadata-log-not-read",
         "metadata log",
         f"who is registered is not known: {error.message}",
-        error.next_step or "The user needs CLUSTER_ACTION on the cluster, and the controllers must be reachable.",
+        error.advice,
         error=error.id,
     )

@@ -53,7 +53,7 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
             "controller-not-asked" if one in closed else "bootstrap-node-silent",
             _name(one),
             f"{_name(one)} could not be asked: {one.error.message}",
-            one.error.next_step or "Check the address and the client's settings for that listener.",
+            one.error.advice,
             address=str(one.address),
             error=one.error.id,
         )

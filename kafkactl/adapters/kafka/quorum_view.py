@@ -258,7 +258,7 @@ def _registrations(client: Client) -> tuple[Registrations | None, tuple[Finding,
             "metadata-log-not-read",
             "metadata log",
             f"who is registered is not known: {error.message}",
-            error.next_step or "The user needs CLUSTER_ACTION on the cluster, and the controllers must be reachable.",
+            error.advice,
             error=error.id,
         )
         return None, (finding,)

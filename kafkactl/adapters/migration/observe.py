@@ -158,9 +158,7 @@ class _Looking:
             why = f" ({error.cause})" if error.cause else ""
             text = f"its tree is unknown: {error.message}{why}"
             subject = f"ZooKeeper {place.connect}"
-            self.findings.append(
-                warning("zookeeper-not-observed", subject, text, error.next_step or "", reason=error.id)
-            )
+            self.findings.append(warning("zookeeper-not-observed", subject, text, error.advice, reason=error.id))
             return None
         self.findings += (one for one in tree.findings if one.id not in _OF_THE_TREE_ITSELF)
         return tree
@@ -231,7 +229,7 @@ class _Looking:
         text = f"{node.name} does not respond, so its information is missing: {error.message}"
         if node.role is NodeRole.CONTROLLER and not is_gone:
             text += "; its process may hang or be cut off, which is not gone"
-        self.findings.append(tell("node-not-observed", node.name, text, error.next_step or "", reason=error.id))
+        self.findings.append(tell("node-not-observed", node.name, text, error.advice, reason=error.id))
 
     def compare_clusters(self, tree: Tree | None) -> None:
         """An inventory may point at the ZooKeeper, or the chroot, of another cluster than the one it names."""
@@ -269,7 +267,7 @@ class _Looking:
                 log = fetch_metadata_log(client)
         except KafkactlError as error:
             text = f"the log was not fetched: {error.message}"
-            self.findings.append(warning("metadata-log-not-observed", "metadata log", text, error.next_step or ""))
+            self.findings.append(warning("metadata-log-not-observed", "metadata log", text, error.advice))
             return None
         files = []
         if log.snapshot is not None:

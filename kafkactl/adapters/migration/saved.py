@@ -135,7 +135,7 @@ def _log_unreadable(id: int, error: InputError | FailedError) -> Finding:
         "observed-log-unreadable",
         f"metadata log of controller {id}",
         f"the log cannot be read: {error.message}",
-        error.next_step or _AGAIN,
+        error.advice,
         reason=error.id,
     )
 

@@ -63,7 +63,7 @@ def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
     except InputError as error:
         row = _rules_at(_numbers(version))  # the newest row for a later release, the oldest for an earlier one
         text = f"{error.message}; the numbers are those of {row.since}"
-        return row, (blocker("migration-release-unknown", f"Kafka {version}", text, error.next_step or ""),)
+        return row, (blocker("migration-release-unknown", f"Kafka {version}", text, error.advice),)
 
 
 def _numbers(version: KafkaVersion) -> Version:

@@ -89,7 +89,7 @@ class RenderedFiles:
             files = [_file(one, text) for one, text in self._originals(node, own)]
             found = self._made(node, ConfigPhase(phase), files, cluster_facts(files))
         except KafkactlError as error:
-            return blocker(error.id, node.name, error.message, error.next_step or "")
+            return blocker(error.id, node.name, error.message, error.advice)
         return found.content if isinstance(found, FromFolder) else found
 
     def _made(

@@ -249,7 +249,7 @@ class ForwardGuard:
                 kept.append(one)
             elif one.severity is Severity.WARNING and one.id not in OF_ITS_OWN and not is_accepted(one, self._accepted):
                 known = f"Or go on knowing it: --accept {accept_word(one)}"
-                kept.append(changed(one, next_step=f"{one.next_step} {known}".strip()))
+                kept.append(changed(one, next_step=f"{one.advice} {known}"))
         return kept
 
 

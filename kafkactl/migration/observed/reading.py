@@ -112,7 +112,7 @@ def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) 
         tree = tree_of(znodes, chroot)
     except InputError as error:
         subject = "zookeeper" if chroot is None else f"chroot {chroot}"
-        findings.append(blocker("zookeeper-tree-unreadable", subject, error.message, error.next_step or _AGAIN))
+        findings.append(blocker("zookeeper-tree-unreadable", subject, error.message, error.advice))
         return None
     findings += tree.findings
     # What is not there tells much (/controller, /migration), and of a place without a Kafka it tells nothing.

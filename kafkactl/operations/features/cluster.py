@@ -220,7 +220,7 @@ def _not_asked(error: KafkactlError | None) -> list[Finding]:
             "server-not-asked",
             "controller",
             f"the active controller could not be asked for its dry run: {error.message}",
-            error.next_step or "Ask again.",
+            error.advice,
             error=error.id,
         )
     ]

@@ -110,7 +110,7 @@ def _apply_node(node: NodeHere, plan: FormatPlan, files: Filesystem, context: Co
             severity=Severity.WARNING,
             subject=f"node {node.planned.id}",
             message=error.message,
-            next_step=error.next_step or "",
+            next_step=error.advice,
         )
         return replace(applied, findings=(*applied.findings, finding))
     return applied

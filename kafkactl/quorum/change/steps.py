@@ -98,7 +98,7 @@ def not_sent(step: Step, error: UnreachableError) -> Finding:
         "voter-change-not-sent",
         f"step {step.number}",
         f"the request was not sent: {error.message}",
-        error.next_step or "Run this again when the leader can be reached.",
+        error.advice,
     )
 
 

@@ -118,7 +118,7 @@ def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resol
     try:
         properties = parse_properties(data, file=file)
     except DecodeError as error:
-        problem = Problem(id=error.id, key="", words=error.reason, next_step=error.next_step or "")
+        problem = Problem(id=error.id, key="", words=error.reason, next_step=error.advice)
         raise _error(file, [_finding(problem, NOTHING, file)]) from None
     elsewhere = resolve_values(properties.mapping, resolve)
     keys = server_keys(release.name)

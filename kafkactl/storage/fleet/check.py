@@ -126,7 +126,7 @@ def _config_findings(planned: PlannedNode, error: InputError) -> list[Finding]:
             severity=Severity.BLOCKER,
             subject=subject,
             message=error.message,
-            next_step=error.next_step or "",
+            next_step=error.advice,
         )
     ]
 

@@ -310,7 +310,7 @@ def _from_error(error: InputError, node_id: int) -> Finding:
         severity=Severity.BLOCKER,
         subject=f"node {node_id}",
         message=error.message,
-        next_step=error.next_step or "",
+        next_step=error.advice,
     )
 
 

@@ -78,9 +78,7 @@ def _directory_ids(fleet: Fleet) -> Iterator[Finding]:
         try:
             directory_id = Uuid.parse(entry.directory_id)
         except InputError as error:
-            yield blocker(
-                id=error.id, subject=f"node {entry.id}", message=error.message, next_step=error.next_step or ""
-            )
+            yield blocker(id=error.id, subject=f"node {entry.id}", message=error.message, next_step=error.advice)
             continue
         given[directory_id].append(entry.id)
         if directory_id.is_reserved:

@@ -176,7 +176,7 @@ def _by_text(text: str, release: Release, unstable: bool, findings: list[Finding
         if error.id not in _UNDERSTOOD:
             raise
         message = error.message if error.cause is None else f"{error.message} ({error.cause})"
-        findings.append(blocker(error.id, METADATA_VERSION, message, error.next_step or "", release_version=text))
+        findings.append(blocker(error.id, METADATA_VERSION, message, error.advice, release_version=text))
         meant = understood(release, text)
         return meant if meant is not None and meant.level > 0 else None
 
