@@ -45,11 +45,7 @@ def command(kind: str | None, all_kinds: bool) -> None:
 def json_schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of one kind of answer. Raises InputError `unknown-kind`."""
     if kind not in kinds():
-        raise InputError(
-            f"there is no answer of the kind {kind!r}.{did_you_mean(kind, kinds())}",
-            id="unknown-kind",
-            next_step="`kafkactl schema --list` shows all kinds.",
-        )
+        raise InputError(f"there is no answer of the kind {kind!r}.{did_you_mean(kind, kinds())}", id="unknown-kind")
     schema: dict[str, Any] = kinds()[kind].model_json_schema()
     return {"$schema": DIALECT, "title": kind, **{key: value for key, value in schema.items() if key != "title"}}
 

@@ -44,9 +44,7 @@ class Uuid:
         raw = _decode_base64url(text) if len(text) <= 24 else None
         if raw is None or len(raw) != 16:
             raise InputError(
-                f"{text!r} is not a uuid: expected 22 characters of URL-safe base64 (16 bytes)",
-                id="invalid-uuid",
-                next_step="Make one with `kafkactl storage random-uuid`.",
+                f"{text!r} is not a uuid: expected 22 characters of URL-safe base64 (16 bytes)", id="invalid-uuid"
             )
         return cls(raw)
 

@@ -24,9 +24,7 @@ def deadline(timeout_ms: int) -> Iterator[None]:
 
     def give_up(_signal: int, _frame: FrameType | None) -> None:
         raise UnknownOutcomeError(
-            f"not finished after {_spoken(timeout_ms)}, the limit set by --timeout",
-            id="timed-out",
-            next_step="Look at what was done, then run the command again, with a longer --timeout if it needs one.",
+            f"not finished after {_spoken(timeout_ms)}, the limit set by --timeout", id="timed-out"
         )
 
     before = signal.signal(signal.SIGALRM, give_up)

@@ -48,23 +48,12 @@ def describe(error: BaseException) -> dict[str, Any]:
         case click.ClickException():
             return _object(error, _usage_id(error), error.format_message(), next_step=_help_hint(error))
         case KeyboardInterrupt() | click.Abort():
-            return _object(
-                error,
-                "interrupted",
-                "interrupted",
-                next_step="Run the command again: it resumes from the current state.",
-            )
+            return _object(error, "interrupted", "interrupted")
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
             return _object(error, "operating-system-error", f"{where}{error.strerror or error}")
         case ValueError() if has_too_many_digits(error):
-            return _object(
-                error,
-                "number-too-long",
-                f"a number has more than {sys.get_int_max_str_digits()} digits",
-                next_step="Look for it in the arguments and in the files that they name: no number of Kafka has more"
-                " than 20 digits.",
-            )
+            return _object(error, "number-too-long", f"a number has more than {sys.get_int_max_str_digits()} digits")
         case _:
             return _object(
                 error,

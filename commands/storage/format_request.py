@@ -184,6 +184,5 @@ def _on_secrets(given: dict[str, Any]) -> list[Finding]:
             severity=Severity.WARNING,
             subject="--add-scram",
             message="every user of this machine can read the arguments of a process, and the shell remembers them",
-            next_step=f"Give the users by --scram-file FILE (or - for stdin), or by the variable {SCRAM_VARIABLE}.",
         )
     ]

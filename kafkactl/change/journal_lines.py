@@ -130,7 +130,6 @@ def entries_understood() -> Iterator[None]:
             "an entry of the journal lacks something that its kind has, or has a value of another type:"
             f" {type(error).__name__} {error}",
             id="journal-not-understood",
-            next_step="Name the right file, or use the kafkactl that wrote it.",
         ) from error
 
 
@@ -200,7 +199,6 @@ def _not_understood(file: str, subject: str, found: str) -> InputError:
         f"{file} is not a journal that this kafkactl can continue: {found}; expected is version {VERSION} about "
         f"{subject!r}",
         id="journal-not-understood",
-        next_step="Name the right file, or use the kafkactl that wrote it.",
     )
 
 

@@ -65,8 +65,8 @@ def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:
         return finding
     if flag in overrides:
         return replace(finding, severity=Severity.WARNING, evidence={**finding.evidence, "overridden_by": flag})
-    words = f"{finding.advice} {flag} overrides this."
-    return replace(finding, next_step=words)
+    step = finding.advice
+    return finding if flag in step else replace(finding, next_step=f"{step} {flag} overrides this.")
 
 
 def check_situation(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
@@ -145,14 +145,12 @@ def _kraft_version(state: QuorumState) -> Iterator[Finding]:
             "kraft-version-unknown",
             "quorum",
             "no node reports its kraft.version, so it is unknown whether the voters can be changed",
-            "Make at least one controller reachable with --bootstrap-controller.",
         )
         return
     yield blocker(
         "quorum-is-static",
         "quorum",
         "the quorum is static (kraft.version 0): its voters are those of every node's controller.quorum.voters",
-        "`kafkactl quorum convert` makes it dynamic (controllers of 4.1 or later, and never back).",
         kraft_version=state.kraft_version,
     )
 
@@ -164,7 +162,6 @@ def _requests(state: QuorumState) -> Iterator[Finding]:
             "voter-changes-not-supported",
             f"controller {state.leader_id}",
             f"controller {state.leader_id} leads and does not take AddRaftVoter (Kafka 3.8 or older)",
-            "Upgrade the controllers to 3.9 or later.",
         )
     for node in state.nodes.values():
         release = release_of_node(node)
@@ -186,7 +183,6 @@ def check_commits(earlier: QuorumState | None, state: QuorumState) -> Iterator[F
             "quorum",
             f"the high watermark does not advance from {state.high_watermark} while the log grows: the last records, "
             f"perhaps a change of voters, are not acknowledged by a majority; {_sum(state)}",
-            "Bring back the voters that do not fetch; the change then commits without another request.",
             high_watermark=state.high_watermark,
         )
 
@@ -218,7 +214,6 @@ def _migration(state: QuorumState) -> Iterator[Finding]:
             "voters-frozen-by-migration",
             "quorum",
             "a migration from ZooKeeper is in progress",
-            "Finish the migration, or roll it back, before voters are changed.",
             zk_migration_state=registrations.zk_migration_state,
         )
 

@@ -27,10 +27,7 @@ def check_candidate(state: QuorumState, key: ReplicaKey, endpoints: Sequence[End
         return
     if node is None or node.answers is not True or node.is_controller is None:
         yield blocker(
-            "candidate-not-identified",
-            subject,
-            f"node {key.node_id} could not be asked whether it is a controller",
-            "Make its controller listener reachable from here.",
+            "candidate-not-identified", subject, f"node {key.node_id} could not be asked whether it is a controller"
         )
         return
     if not node.is_controller:
@@ -54,7 +51,6 @@ def _broker_only(node_id: int) -> Finding:
         "broker-only-node",
         f"node {node_id}",
         f"node {node_id} is not a controller: Kafka would accept it as a voter, and its process would exit",
-        "Name a node whose process.roles has controller.",
     )
 
 
@@ -73,7 +69,6 @@ def _requests(node: NodeFacts) -> Iterator[Finding]:
             "candidate-without-voter-requests",
             f"node {node.id}",
             f"node {node.id} does not take the requests {', '.join(map(str, missing))} that voters send each other",
-            "Name its controller listener.",
             requests=missing,
         )
 
@@ -108,7 +103,6 @@ def _endpoints_of_candidate(state: QuorumState, node: NodeFacts, endpoints: Sequ
                 "candidate-endpoint-differs",
                 f"node {node.id}",
                 f"{endpoint_text(endpoint)} would be written into the voter set, node {node.id} registered {where}",
-                "Use the endpoint that the node itself advertises; with a wrong one no voter can reach it.",
             )
         for finding in _probed(state, node.id, endpoint, alive=True):
             yield blocker(finding.id, finding.subject, finding.message, finding.next_step, **finding.evidence)
@@ -126,7 +120,6 @@ def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding
                 f"controller {voter.id}",
                 f"the voter set has {endpoint_text(endpoint)}, controller {voter.id} registered "
                 f"{', '.join(endpoint_text(one) for one in listed)}",
-                "Restart that controller: it corrects its entry (3.9 does not); else remove it and add it again.",
                 voter_set=endpoint_text(endpoint),
                 registration=[endpoint_text(one) for one in listed],
             )
@@ -144,14 +137,12 @@ def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, *, alive: bool
                     f"controller {node_id}",
                     f"controller {node_id} fetches from the leader, but no node answers at its endpoint {where} from "
                     "here",
-                    "Check the port, and the network between here and that controller: votes go to that endpoint.",
                 )
         elif wrong := _wrong_listener(state, probe, node_id):
             yield warning(
                 "voter-endpoint-of-another",
                 f"controller {node_id}",
                 f"{where} is the endpoint of controller {node_id} and {wrong}",
-                "Remove that voter and add it again with its own endpoint.",
             )
 
 

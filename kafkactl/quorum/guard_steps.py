@@ -42,7 +42,6 @@ def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -
             "too-many-voters",
             "target",
             f"{size} voters: every commit waits for {size // 2 + 1} of them",
-            "3 or 5 voters suit nearly every cluster.",
             voters=ids_of(target),
         )
     if 0 < size <= 2 and most > size:
@@ -59,7 +58,6 @@ def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -
             f"controller {key.node_id}",
             f"voter {key.node_id} is to stay and is not known to be alive: "
             f"{life_words(one for one in state.voters if one.key == key)}",
-            "Bring it back, or leave it out of the target.",
         )
 
 
@@ -95,7 +93,6 @@ def check_two_voters(state: QuorumState, steps: Sequence[Step]) -> Iterator[Find
                 f"after step {step.number} ({words_of(step)}) there are two voters, "
                 f"{shown(ids_of(step.voters_after))}: the loss of either stops the quorum; a leader that loses the "
                 "other resigns within 3 s",
-                "Keep both nodes up until the next step is done; do not rely on being faster than 3 s.",
                 voters_after=ids_of(step.voters_after),
             )
 
@@ -141,7 +138,6 @@ def _auto_join(state: QuorumState, running: Sequence[int], known: Collection[int
                 "removed-node-still-runs",
                 f"controller {node_id}",
                 f"controller {node_id} runs with controller.quorum.auto.join.enable: once removed it adds itself again",
-                "Stop the node right before it is removed, or set the option to false there.",
             )
     unknown = [node_id for node_id in running if reported.get(node_id) is None and known is None]
     able = [node_id for node_id in unknown if _may_join(release_of_node(state.nodes.get(node_id)))]
@@ -151,7 +147,6 @@ def _auto_join(state: QuorumState, running: Sequence[int], known: Collection[int
             f"controllers {', '.join(map(str, able))}",
             "whether controller.quorum.auto.join.enable is set there could not be read; if it is, a removed "
             "controller that still runs adds itself again within seconds",
-            "Stop each right before it is removed, or make sure that the option is false.",
             controllers=able,
         )
 
@@ -167,7 +162,6 @@ def _registration(state: QuorumState, node_id: int) -> Iterator[Finding]:
             f"controller {node_id}",
             f"controller {node_id} stays registered after its removal and cannot be unregistered below "
             f"metadata.version {UNREGISTER_LEVEL} (now {level}): once it is gone, its range blocks feature upgrades",
-            f"Upgrade features before it is switched off, or be ready to start a controller with id {node_id} again.",
             metadata_version=level,
         )
 
@@ -179,7 +173,6 @@ def last_voter(state: QuorumState, after: VoterKeys) -> Iterator[Finding]:
             "last-voter",
             f"controller {state.voters[0].id}",
             f"controller {state.voters[0].id} is the only voter; without it: {arithmetic([], [])}",
-            "Add another voter first.",
         )
 
 

@@ -61,8 +61,6 @@ def _two_directories(state: QuorumState) -> Iterator[Finding]:
                 f"controller {observer.id}",
                 f"controller {observer.id} runs on directory {observer.directory_id}, the voter set has "
                 f"{voter.directory_id}: it cannot vote",
-                "Remove the voter with the old directory, then add it with the new one; "
-                "`kafkactl quorum reassign` does both in order.",
                 voter=str(voter.directory_id),
                 observer=str(observer.directory_id),
             )

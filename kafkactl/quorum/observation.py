@@ -270,7 +270,6 @@ def _contradictions(best: QuorumAnswer | None, answers: Sequence[QuorumAnswer], 
             subject="quorum",
             message=f"kraft.version {level} is finalized, but no voter has a directory id: the quorum is static",
             evidence={"kraft_version": level},
-            next_step="Upgrade the controllers to 4.1 or later, then `kafkactl quorum convert`.",
         )
 
 

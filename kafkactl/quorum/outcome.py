@@ -253,7 +253,6 @@ def _findings(
             subject=subject,
             message=f"the removal of {step.id} was committed, and {step.id} votes again",
             evidence=evidence,
-            next_step="Stop that node, or set controller.quorum.auto.join.enable to false there; then remove it again.",
         )
     elif known is Known.FAILED:
         yield Finding(

@@ -115,7 +115,6 @@ def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) ->
             "conversion-is-for-good",
             "quorum",
             "a dynamic quorum never becomes static again; controller.quorum.voters is ignored from then on",
-            "Afterwards replace controller.quorum.voters by controller.quorum.bootstrap.servers on every node.",
         ),
     ]
     return QuorumChange(steps=(_upgrade(state),), findings=weigh(findings, circumstances.overrides))
@@ -134,7 +133,6 @@ def concurrent_change(state: QuorumState, planned_sets: Sequence[VoterKeys]) -> 
         "concurrent-voter-change",
         "quorum",
         f"the voters are {', '.join(map(key_text, sorted(state.voter_keys)))}: no set that this change passes through",
-        "Find out who else changes voters; --replan plans from the present voters.",
         voters=[key_text(key) for key in sorted(state.voter_keys)],
     )
 
@@ -213,10 +211,7 @@ def _other_directory(state: QuorumState, key: ReplicaKey) -> Iterator[Finding]:
 def _not_fetching(state: QuorumState, key: ReplicaKey) -> Iterator[Finding]:
     if state.has_leader and key not in state.alive_keys:
         yield blocker(
-            "candidate-not-fetching",
-            f"controller {key.node_id}",
-            f"{key_text(key)} does not fetch from the leader",
-            "Start that controller and wait until it fetches.",
+            "candidate-not-fetching", f"controller {key.node_id}", f"{key_text(key)} does not fetch from the leader"
         )
 
 
@@ -227,7 +222,6 @@ def _wrong_directory(state: QuorumState, key: ReplicaKey) -> Iterator[Finding]:
             "voter-has-another-directory",
             f"controller {key.node_id}",
             f"controller {key.node_id} votes with directory {voter.directory_id}, not {key.directory_id}",
-            "Use the directory id that `kafkactl quorum describe` shows.",
             directory_id=str(voter.directory_id),
         )
 
@@ -252,7 +246,6 @@ def _conversion_release(state: QuorumState) -> Iterator[Finding]:
             f"controller {state.leader_id}",
             f"controller {state.leader_id} leads and runs Kafka {release.name}, which does not convert a quorum: 3.9 "
             "writes the level and stays static, 4.0 answers that it was upgraded and ignores it",
-            "Upgrade the controllers to 4.1 or later.",
             release=release.name,
         )
 
@@ -265,7 +258,6 @@ def _conversion_nodes(state: QuorumState) -> Iterator[Finding]:
             f"nodes {', '.join(map(str, silent))}",
             f"nodes {', '.join(map(str, silent))} did not report whether they support kraft.version 1; older "
             "ones cannot return afterwards",
-            "Start them, or unregister those that are gone.",
             nodes=silent,
         )
     for node in state.nodes.values():
@@ -274,10 +266,7 @@ def _conversion_nodes(state: QuorumState) -> Iterator[Finding]:
         supported = node.versions.supported.get(KRAFT_VERSION)
         if supported is None or 1 not in supported:
             yield blocker(
-                "node-without-kraft-version-1",
-                f"node {node.id}",
-                f"node {node.id} does not support kraft.version 1",
-                "Upgrade that node before the quorum is converted.",
+                "node-without-kraft-version-1", f"node {node.id}", f"node {node.id} does not support kraft.version 1"
             )
     yield from _conversion_registered(state)
 

@@ -92,7 +92,6 @@ def _two_directories(state: QuorumState, node_id: int) -> Iterator[Finding]:
             subject=f"controller {node_id}",
             message=f"{len(alive)} directories fetch under the id {node_id}: {', '.join(directories)}",
             evidence={"directory_ids": directories},
-            next_step="Stop the process that should not run; wait 5 s, look again.",
         )
 
 
@@ -106,7 +105,6 @@ def _unknown(state: QuorumState, wanted: Wanted) -> Finding:
         message=f"node {wanted.node_id}{which} is to vote, but is neither a voter nor an observer that fetches"
         + (f"; known directories: {', '.join(others)}" if others else ""),
         evidence={"directory_ids": others},
-        next_step="Start that controller (formatted with --no-initial-controllers) and wait until it fetches.",
     )
 
 

@@ -218,7 +218,6 @@ def _refuse_entry(words: str, entry: str) -> NoReturn:
     raise InputError(
         f"{words} Found {entry!r}; each entry should be in the form `{{id}}@{{host}}:{{port}}`.",
         id="invalid-quorum-voters",
-        next_step="Write controller.quorum.voters as 1@host1:9093,2@host2:9093,…",
     )
 
 

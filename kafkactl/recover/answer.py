@@ -187,11 +187,7 @@ def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
             plan_sha256=str(answer["plan_sha256"]),
         )
     except (ValueError, KeyError, TypeError, RecursionError, InputError) as error:
-        raise InputError(
-            f"{file} is not the plan of a recovery",
-            id="not-a-recovery-plan",
-            next_step="Name the file that `kafkactl quorum recover` wrote next to the new directory, or its JSON.",
-        ) from error
+        raise InputError(f"{file} is not the plan of a recovery", id="not-a-recovery-plan") from error
     if plan_sha256(answer) != kept.plan_sha256:
         raise InputError(
             f"{file} was changed after it was made: its checksum does not fit what it says",

@@ -60,7 +60,7 @@ def check(case: Case) -> list[Finding]:
     return [finding for one in CHECKS for finding in one(case)]
 
 
-def refusal(id: str, subject: str, message: str, step: str, *, allowed: bool = False, **evidence: Any) -> Finding:
+def refusal(id: str, subject: str, message: str, step: str = "", *, allowed: bool = False, **evidence: Any) -> Finding:
     """A blocker, or a warning where the operator allowed it."""
     severity = Severity.WARNING if allowed else Severity.BLOCKER
     return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=step)
@@ -95,7 +95,6 @@ def _answering(case: Case) -> Iterator[Finding]:
             "old-voter-answers",
             who,
             f"{who} answers at {one.address}, an address of the voter set",
-            "Look at `kafkactl quorum describe` first. To recover all the same, stop every controller.",
             address=one.address,
         )
 
@@ -142,7 +141,6 @@ def _clusters(case: Case) -> Iterator[Finding]:
             "disks",
             f"the directories are of {len(paths)} clusters: "
             + "; ".join(f"{id} in {first_few(named)}" for id, named in fewest_first),
-            "Show the disks of one cluster only.",
             cluster_ids=list(case.cluster_ids),
         )
     if case.source.cluster_id is None:
@@ -150,7 +148,6 @@ def _clusters(case: Case) -> Iterator[Finding]:
             "recovery-without-cluster-id",
             f"directory {case.source.path}",
             f"no meta.properties or quorum-state in {case.source.path} names the cluster",
-            "Copy meta.properties of that log directory next to __cluster_metadata-0.",
         )
 
 
@@ -181,7 +178,6 @@ def _damage(case: Case) -> Iterator[Finding]:
         "source-damaged",
         f"directory {case.source.path}",
         f"{case.source.path}: {found.damage}. What counts ends at offset {found.end_offset}, as it would for Kafka",
-        "Show every other copy of the log, brokers' too. --accept-loss gives up what lies behind the damage.",
         allowed=case.request.overrides.accept_loss,
         end_offset=found.end_offset,
         last_good_offset=found.end_offset - 1,
@@ -252,8 +248,6 @@ def _brokers_not_shown(case: Case) -> Iterator[Finding]:
             f"broker {id}",
             f"log directories of broker {id}{which} are not shown: whether partitions on them would become stray is not"
             " known",
-            "Show them, or copies made by `kafkactl quorum recover collect`, with --broker-log-dir;"
-            " --without-broker-disks continues without them.",
             allowed=case.request.overrides.without_broker_disks,
             directory_ids=[str(one) for one in lacking],
         )
@@ -269,7 +263,6 @@ def _strays(case: Case) -> Iterator[Finding]:
         "partitions",
         f"{counted(len(found), 'folder')} on brokers' disks would become stray: {first_few(names)}. A stopped broker"
         " renames such a folder and keeps it, a running one deletes the data",
-        "--adopt takes them into the image; --accept-strays gives them up.",
         allowed=case.request.overrides.accept_strays,
         folders=len(found),
         not_adopted=[f"{one.disk}/{one.name}: {why}" for one, why in case.adoption.refused][:20],
@@ -284,7 +277,6 @@ def _returning(case: Case) -> Iterator[Finding]:
             "topics",
             f"{counted(len(names), 'topic')} of the image have no folder on any of their replicas' disks, and would"
             f" come back empty: {first_few(names)}",
-            "--drop-empty leaves them out; --accept-empty lets them come back.",
             allowed=case.request.overrides.accept_empty,
             topics=list(names),
         )
@@ -298,8 +290,6 @@ def _retention(case: Case) -> Iterator[Finding]:
             "partitions",
             f"the retention in the image would remove data that is on disk now, within minutes of a broker's start:"
             f" {first_few(told)}",
-            "Compare with what is meant to be in force: a lagging image has older settings. Change it as the first"
-            " thing after the recovery, or keep copies of the folders. --accept-retention goes on.",
             allowed=case.request.overrides.accept_retention,
             partitions=told[:1000],
         )
@@ -321,13 +311,7 @@ def _running_brokers(case: Case) -> Iterator[Finding]:
     if not case.request.raise_offset or not case.request.raise_epoch:
         why.append("offset or epoch is not raised")
     if why:
-        yield refusal(
-            "brokers-must-stop",
-            "brokers",
-            "brokers cannot go on running: " + "; ".join(why),
-            "Stop every broker, and plan without --brokers-run: a running broker deletes partitions that it does not"
-            " find in the image, a stopped one keeps them.",
-        )
+        yield refusal("brokers-must-stop", "brokers", "brokers cannot go on running: " + "; ".join(why))
 
 
 # --- the new directory ----------------------------------------------------------------------------------------------
@@ -356,14 +340,12 @@ def _target(case: Case) -> Iterator[Finding]:
             "recovered node",
             f"the node id of the recovered controller is not given, and"
             f" {case.source.path} does not belong to a controller",
-            "Give --node-id, or --config with the node's server.properties.",
         )
     elif case.is_dynamic and not case.has_endpoints:
         yield refusal(
             "recovered-node-unknown",
             f"controller {case.node_id}",
             f"where controller {case.node_id} listens is not said, and no voter of that id was in the old set",
-            "Give --listener NAME://HOST:PORT, or --config with the node's server.properties.",
         )
 
 
@@ -373,7 +355,6 @@ def _numbers(case: Case) -> Iterator[Finding]:
             "recovery-number-too-large",
             "snapshot",
             f"offset {case.offset} or epoch {case.epoch} leaves no room to go on",
-            "Give a smaller --raise-epoch or --raise-offset.",
         )
 
 

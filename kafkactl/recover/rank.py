@@ -57,9 +57,7 @@ def choose_source(disks: Sequence[DiskSeen], wanted: str | None) -> DiskSeen:
     order = ranked(disks)
     if not order:
         raise InputError(
-            "none of the directories holds a metadata log of which anything can be read",
-            id="no-recovery-source",
-            next_step="Show the metadata directories of every controller and broker that is left (--log-dir).",
+            "none of the directories holds a metadata log of which anything can be read", id="no-recovery-source"
         )
     if wanted is None:
         return order[0]
@@ -69,7 +67,6 @@ def choose_source(disks: Sequence[DiskSeen], wanted: str | None) -> DiskSeen:
             f"--from {wanted} is none of the directories shown with a metadata log: "
             + ", ".join(disk.path for disk in order),
             id="source-not-shown",
-            next_step="Name it with --log-dir too, in the same spelling.",
         )
     return found
 

@@ -31,7 +31,6 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
             "quorum",
             "as many voters' disks are lost as a majority has members: records that were on them alone are"
             " lost, and no disk can list them",
-            "Show every broker's metadata log, too: a broker is rarely more than one fetch behind.",
         )
     yield warning(
         "leader-epochs-raised",
@@ -74,19 +73,13 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
 
 def _afterwards(case: Case) -> Iterator[Finding]:
     who = "the recovered controller" if case.node_id is None else f"controller {case.node_id}"
-    yield warning(
-        "single-voter",
-        who,
-        f"{who} will be the only voter, on one disk",
-        "Grow the quorum back to three as soon as brokers are up.",
-    )
+    yield warning("single-voter", who, f"{who} will be the only voter, on one disk")
     others = case.voters
     told = "; ".join(_identity(one) for one in others)
     yield warning(
         "old-voters-must-not-return",
         "quorum",
         f"the old voters must never start again with their disks: {told}",
-        "Wipe them, fence off their hosts, or withdraw their configuration before the recovered controller starts.",
         voters=[one.id for one in others],
     )
     if not case.is_dynamic:

@@ -68,7 +68,6 @@ def check_directory(kept: KeptPlan, seen: WrittenSeen) -> Iterator[Finding]:
             subject,
             f"meta.properties says cluster {found[0]}, node {found[1]}, directory id {found[2]}; planned were"
             f" {expected[0]}, {expected[1]}, {expected[2]}",
-            "Do not start the node from it. Recover into another new directory.",
         )
     if seen.is_started:
         return
@@ -79,16 +78,10 @@ def check_directory(kept: KeptPlan, seen: WrittenSeen) -> Iterator[Finding]:
             "recovery-differs",
             subject,
             f"{first_few(wrong) or 'the image'} is not what was planned",
-            "Do not start the node from it. Recover into another new directory.",
             files=wrong,
         )
     if kept.is_dynamic and seen.voters != ((kept.node_id, kept.directory_id),):
-        yield blocker(
-            "recovery-differs",
-            subject,
-            f"the voter set in it is not controller {kept.node_id} alone",
-            "Do not start the node from it. Recover into another new directory.",
-        )
+        yield blocker("recovery-differs", subject, f"the voter set in it is not controller {kept.node_id} alone")
 
 
 def check_live(kept: KeptPlan, seen: LiveSeen) -> Iterator[Finding]:
@@ -114,14 +107,12 @@ def check_live(kept: KeptPlan, seen: LiveSeen) -> Iterator[Finding]:
             "quorum",
             f"the leader's epoch is {seen.leader_epoch}, expected was {kept.epoch + 1} or more: it did not start from"
             " the recovered snapshot",
-            "Stop it, and make sure that its configuration names the recovered directory.",
         )
     if kept.node_id not in seen.voters:
         yield blocker(
             "recovered-controller-not-voter",
             f"controller {kept.node_id}",
             f"the voters are {', '.join(map(str, seen.voters))}: controller {kept.node_id} is not among them",
-            "Stop every other controller: an old voter may have come back.",
         )
     yield from _brokers(seen.image)
 
@@ -133,7 +124,6 @@ def _brokers(image: Image) -> Iterator[Finding]:
             "brokers-still-fenced",
             f"brokers {', '.join(map(str, fenced))}",
             f"{counted(len(fenced), 'broker')} of {len(image.brokers)} are fenced: not started yet, or not registered",
-            "Start them, one first. One that ran all the time and stays fenced needs a restart.",
             brokers=fenced,
         )
     names = leaderless(image)
@@ -142,7 +132,6 @@ def _brokers(image: Image) -> Iterator[Finding]:
             "partitions-without-leader",
             "partitions",
             f"{counted(len(names), 'partition')} have no leader that is alive: {first_few(names)}",
-            "Start the brokers that have them. Where none is left, elect or restore.",
             partitions=names[:_SHOWN],
         )
 
@@ -156,6 +145,5 @@ def check_strays(folders: Sequence[PartitionFolder]) -> Iterator[Finding]:
             "brokers",
             f"{counted(len(found), 'folder')} were renamed to -stray:"
             f" {first_few([f'{one.disk}/{one.name}' for one in found])}",
-            "Start no further broker. Stop this one, and recover again with --adopt --return-strays: the data is kept.",
             folders=[f"{one.disk}/{one.name}" for one in found][:_SHOWN],
         )

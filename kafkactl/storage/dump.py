@@ -65,7 +65,6 @@ def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFi
         raise InputError(
             f"{path} is not a meta.properties, checkpoint or quorum-state file, by its name or its content",
             id="unknown-file-type",
-            next_step="Name a file that formatting or a node writes into a log directory.",
         )
     content, errors = _DUMPERS[found](path, data, show_secrets)
     return DumpedFile(
@@ -143,11 +142,7 @@ def _shown(properties: Mapping[str, str], *, show_secrets: bool) -> Iterator[tup
 
 def _nothing_in(path: str) -> DecodeError:
     return DecodeError(
-        "the file holds no property, so it belongs to no node",
-        id="incomplete-meta-properties",
-        offset=0,
-        file=path,
-        next_step="Write it again from the node's other directories, or format the directory if nothing is in it.",
+        "the file holds no property, so it belongs to no node", id="incomplete-meta-properties", offset=0, file=path
     )
 
 

@@ -170,7 +170,7 @@ def _segment(node: NodeLog, segment: SegmentFacts) -> Iterator[Finding]:
     for first, behind in segment.gaps:
         severity = _BLOCKER if behind > covered else _INFO
         text = f"The log goes from offset {first} to {behind}: what stood between is missing."
-        yield remark("metadata-log-gap", severity, subject, text, _RESTORE, first=first, behind=behind)
+        yield remark("metadata-log-gap", severity, subject, text, first=first, behind=behind)
 
 
 def _is_last(node: NodeLog) -> bool:
@@ -246,7 +246,7 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
     problem = checkpoint_problem(file.content, parts=2)
     if problem is not None:
         text = f"A node that starts cannot read it: {problem.words}."
-        yield remark("broken-leader-epoch-checkpoint", _BLOCKER, f"file {file.path}", text, _MAKES_AGAIN)
+        yield remark("broken-leader-epoch-checkpoint", _BLOCKER, f"file {file.path}", text)
         return
     said = {int(words[0]): int(words[1]) for line in file.content.decode().splitlines()[2:] if (words := line.split())}
     cut = min(said.values(), default=-1)
@@ -261,12 +261,16 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
             f"epoch {epoch} is missing in the file" if start is None else f"epoch {epoch} begins at {start} in the file"
         )
         text = f"leader-epoch-checkpoint does not match the log: {told}, and in the log {where}."
-        evidence = {"epoch": epoch, "start_offset": start, "log_start_offset": found}
-        yield remark("leader-epochs-differ", _WARNING, f"file {file.path}", text, _MAKES_AGAIN, **evidence)
+        yield remark(
+            "leader-epochs-differ",
+            _WARNING,
+            f"file {file.path}",
+            text,
+            epoch=epoch,
+            start_offset=start,
+            log_start_offset=found,
+        )
         return
-
-
-_MAKES_AGAIN = "Remove the file while the node is stopped; it makes it again from the log."
 
 
 def _differing(
@@ -295,18 +299,15 @@ def _snapshots(node: NodeLog) -> Iterator[Finding]:
     start = facts.start_offset if facts.segments else 0
     if start > 0 and (newest is None or newest.offset < start) and facts.state == "directory":
         text = f"The log begins at offset {start}, and no snapshot holds what came before: a node does not start on it."
-        yield remark("metadata-log-without-snapshot", _BLOCKER, f"log {node.path}", text, _RESTORE)
+        yield remark("metadata-log-without-snapshot", _BLOCKER, f"log {node.path}", text)
     if newest is not None and facts.segments and newest.offset > facts.end_offset:
         text = (
             f"The newest snapshot ends at offset {newest.offset}, the log at {facts.end_offset}:"
             f" a start discards the whole log and continues from the snapshot."
         )
-        yield remark("snapshot-beyond-log", _WARNING, f"file {facts.path}/{newest.name}", text, _NOTHING_LOST)
+        yield remark("snapshot-beyond-log", _WARNING, f"file {facts.path}/{newest.name}", text)
     for snapshot in facts.snapshots:
         yield from _snapshot(facts, snapshot)
-
-
-_NOTHING_LOST = "Nothing is lost if the snapshot is sound: it covers all records before it."
 
 
 def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Finding]:
@@ -320,11 +321,7 @@ def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Find
     elif snapshot.contents is not None and (snapshot.is_cut or snapshot.stop is not None):
         where = "before its footer" if snapshot.stop is None else f"at byte {snapshot.stop.position}"
         yield remark(
-            "checkpoint-cut",
-            _BLOCKER,
-            subject,
-            f"The checkpoint is truncated {where}; a node does not detect this.",
-            _RESTORE,
+            "checkpoint-cut", _BLOCKER, subject, f"The checkpoint is truncated {where}; a node does not detect this."
         )
 
 

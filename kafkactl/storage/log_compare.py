@@ -52,7 +52,6 @@ def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
         _BLOCKER,
         "the sources",
         f"the sources belong to different clusters: {told}",
-        "Compare the nodes of one cluster only.",
         clusters=sorted({node.cluster_id for node in nodes if node.cluster_id is not None}),
     )
 
@@ -109,7 +108,7 @@ def divergence_findings(nodes: Sequence[_Log], reference: _Log | None = None) ->
             yield remark("committed-log-diverged", _BLOCKER, f"log {node.path}", text, _WHO_IS_RIGHT, **evidence)
         else:
             text += " It was not committed there, and the node cuts it when it follows the present leader."
-            yield remark("uncommitted-tail", _WARNING, f"log {node.path}", text, "Nothing to do.", **evidence)
+            yield remark("uncommitted-tail", _WARNING, f"log {node.path}", text, **evidence)
 
 
 def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:

@@ -174,7 +174,7 @@ def check_told(root: Path, plan: FormatPlan, applied: Applied, before: Tree) -> 
         case other:
             raise AssertionError(other)
     if applied.outcome is not Outcome.DONE:
-        assert all(finding.next_step for finding in applied.findings if finding.severity is not Severity.WARNING), ids
+        assert all(finding.advice for finding in applied.findings if finding.severity is not Severity.WARNING), ids
     if "format-not-begun" in ids:
         # A lock file that could not be locked stays, and is no trouble (check_complete).
         now = {name: content for name, content in tree(root).items() if Path(name).name != KAFKACTL_LOCK}
@@ -194,7 +194,7 @@ def check_asks_for_ignore_formatted(root: Path, scenario: Scenario) -> None:
     if plan.outcome is Outcome.REFUSED:
         stops = [finding for finding in plan.findings if finding.severity is Severity.BLOCKER]
         assert {finding.id for finding in stops} == {"already-formatted"}
-        assert all("--ignore-formatted" in finding.next_step for finding in stops)
+        assert all("--ignore-formatted" in finding.advice for finding in stops)
 
 
 def check_complete(root: Path, scenario: Scenario, plan: FormatPlan, before: Tree) -> None:
@@ -238,7 +238,7 @@ def unformat_point(root: Path, scenario: Scenario, point: Point) -> None:
     try:
         applied = apply_unformat(unformat_plan(root, scenario), files)
         assert applied.outcome in {Outcome.DONE, Outcome.FAILED, Outcome.PARTIAL}
-        assert applied.outcome is Outcome.DONE or applied.findings[-1].next_step
+        assert applied.outcome is Outcome.DONE or applied.findings[-1].advice
     except Killed:
         if point.fault is Fault.POWER_LOSS:
             files.lose_power()

@@ -37,7 +37,7 @@ def exposed(folder: Path, text: str, mode: int = 0o600) -> list[Finding]:
     file.chmod(mode)
     found = list(client_exposure(load_client_config(str(file))))
     assert PASSWORD not in repr(found)
-    assert all(finding.next_step for finding in found)
+    assert all(finding.advice for finding in found)
     return found
 
 

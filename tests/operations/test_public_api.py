@@ -87,7 +87,7 @@ def test_an_input_that_is_not_there_is_a_typed_error(tmp_path):
     with pytest.raises(library.KafkactlError) as raised:
         library.storage.verify_node(tmp_path / "no.properties")
     assert (raised.value.id, raised.value.exit_code) == ("input-file-unreadable", 2)
-    assert raised.value.next_step
+    assert raised.value.advice
     with pytest.raises(library.KafkactlError):
         library.log.load_image(tmp_path)
 

@@ -83,8 +83,8 @@ def test_every_situation_that_forbids_a_change(id):
     forced = plan_reassignment(state, target, replace(circumstances, overrides=ALL_FLAGS))
     assert (id in _blockers(forced)) is (id not in OVERRIDES)
     told = next(finding for finding in plan.findings if finding.id == id)
-    assert told.next_step
-    assert (OVERRIDES.get(id, "no flag") in told.next_step) is (id in OVERRIDES)
+    assert told.advice
+    assert (OVERRIDES.get(id, "no flag") in told.advice) is (id in OVERRIDES)
 
 
 def test_all_reasons_at_once():

@@ -75,7 +75,7 @@ def test_what_kafka_refuses(text: str, id: str, words: str):
     error = caught.value
     assert (error.id, error.exit_code) == (id, 2)
     assert words in error.message
-    assert error.next_step
+    assert error.advice
 
 
 def test_the_error_says_which_voter():
@@ -90,7 +90,7 @@ def test_standalone():
         standalone_voter(node_id=1, host="::1", port=9093, directory_id=Uuid.parse(ID))
     assert (caught.value.id, caught.value.exit_code) == ("standalone-ipv6-listener", 2)
     assert "Failed to parse port" in caught.value.message
-    assert "1@[::1]:9093" in (caught.value.next_step or "")
+    assert "1@[::1]:9093" in caught.value.advice
 
 
 @pytest.mark.parametrize(

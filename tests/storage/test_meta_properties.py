@@ -105,7 +105,7 @@ def test_refusing(text: str, id: str, path: str, words: str):
     exit_code = 2 if id == "malformed-unicode-escape" else 1  # one code for every .properties file
     assert (error.id, error.path, error.exit_code, error.file) == (id, path, exit_code, "/d/meta.properties")
     assert words in error.reason
-    assert error.next_step
+    assert error.advice
     assert error.message.startswith("/d/meta.properties, byte ")
 
 

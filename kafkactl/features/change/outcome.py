@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from kafkactl.features.change.results import FeatureResult, Reply
 from kafkactl.features.plan.change import FeatureChange
@@ -103,14 +103,17 @@ def _remarks(
     change: FeatureChange, reply: Reply, seen: Seen, outcome: Outcome, levels: Mapping[str, int] | None
 ) -> Iterable[Finding]:
     subject, found = f"feature {change.name}", (levels or {}).get(change.name, 0)
-    evidence = {"from": change.before, "to": change.after, "found": None if seen is Seen.UNREAD else found}
+    evidence: dict[str, Any] = {
+        "from": change.before,
+        "to": change.after,
+        "found": None if seen is Seen.UNREAD else found,
+    }
     if seen is Seen.OTHER:
         yield warning(
             "feature-level-changed-by-others",
             subject,
             f"{change.name} is at {found}, neither where it was ({change.before}) nor where it was to go "
             f"({change.after}): another operator or process changes levels",
-            "Ask who, then plan again.",
             **evidence,
         )
     elif reply is Reply.ACCEPTED and outcome is Outcome.FAILED:
@@ -118,7 +121,6 @@ def _remarks(
             "change-claimed-not-made",
             subject,
             f"the controller answered that {change.name} is at {change.after}, and it is not",
-            "Look at the active controller's log; 4.0 answers like this about kraft.version.",
             **evidence,
         )
     elif reply is not Reply.ACCEPTED and seen is Seen.AFTER:
@@ -134,6 +136,5 @@ def _remarks(
             "feature-outcome-unknown",
             subject,
             f"the outcome is unknown: {change.name} may or may not reach {change.after}",
-            "Run `kafkactl features verify` with the same arguments until it is known; do not send a downgrade before.",
             **evidence,
         )

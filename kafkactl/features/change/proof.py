@@ -112,7 +112,6 @@ def _silent(node: NodeSeen, member: Member) -> Finding:
         "node-not-proved",
         node.name,
         f"{node.name} {asked}; nothing is known of its levels",
-        "Ask again when it answers.",
         answers=node.answers,
         fetches=member.fetches,
     )
@@ -137,7 +136,6 @@ def _never_tells(node: NodeSeen) -> Finding:
         "node-levels-unknown",
         node.name,
         f"{node.name} is a controller of Kafka 3.3, which never shows its levels: it is left out of the proof",
-        "What brokers show was committed by the controllers.",
         answers=True,
     )
 
@@ -147,18 +145,12 @@ def _gone(node: NodeSeen) -> Finding:
         "node-gone",
         node.name,
         f"{node.name} is registered and gone, and is left out of the proof",
-        "If it is not to come back, unregister it with `kafkactl nodes unregister`.",
         answers=node.answers,
     )
 
 
 def _brokers_unasked() -> Finding:
-    return blocker(
-        "brokers-not-known",
-        "cluster",
-        "no node names the brokers, so none was asked",
-        "Give --bootstrap-server instead, or let the user read the metadata log (CLUSTER_ACTION).",
-    )
+    return blocker("brokers-not-known", "cluster", "no node names the brokers, so none was asked")
 
 
 def _unasked(member: Member) -> Finding:

@@ -76,9 +76,7 @@ def update_features_version(offered: Versions | None, *, peer: str) -> int:
     common = _USABLE.intersect(offered)
     if not common:
         raise UnreachableError(
-            f"{peer} takes UpdateFeatures in the versions {offered}, kafkactl sends {_USABLE}",
-            id="no-common-version",
-            next_step="Use a kafkactl made for that release of Kafka.",
+            f"{peer} takes UpdateFeatures in the versions {offered}, kafkactl sends {_USABLE}", id="no-common-version"
         )
     return common.highest
 

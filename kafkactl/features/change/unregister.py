@@ -144,14 +144,12 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             "controller-is-voter",
             member.name,
             f"{member.name} is a voter: it would register again as soon as it runs, and its vote is needed",
-            "Remove it from the voters first: kafkactl quorum remove-controller.",
         )
     elif state.voters is None:
         yield blocker(
             "voters-unknown",
             member.name,
             f"the voters could not be read, so it cannot be said whether {member.name} is one",
-            "See `kafkactl quorum describe`.",
         )
     if not rules.unregisters_controllers or level < CONTROLLERS_UNREGISTER_FROM:
         yield blocker(
@@ -160,8 +158,6 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             f"controllers can be unregistered from Kafka 4.4 with metadata.version "
             f"{level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)} on; this cluster is at "
             f"{level_name(METADATA_VERSION, level)}",
-            f"If it blocks an upgrade: start a controller of the new Kafka with node id {member.id} and "
-            "an empty disk as an observer (never as a voter), upgrade, and stop it again.",
             metadata_version=level,
         )
 
@@ -171,7 +167,6 @@ def _unread(node_id: int) -> Finding:
         "registrations-not-read",
         f"node {node_id}",
         "the metadata log could not be read, so it is unknown whether and as what the node is registered",
-        "Give kafkactl CLUSTER_ACTION on the cluster and a controller to ask.",
     )
 
 
@@ -182,10 +177,7 @@ def _not_registered(node_id: int, role: Role | None) -> Finding:
 
 def _which(node_id: int) -> Finding:
     return blocker(
-        "node-role-needed",
-        f"node {node_id}",
-        f"node {node_id} is registered as a broker and as a controller",
-        "Say which with --role broker or --role controller.",
+        "node-role-needed", f"node {node_id}", f"node {node_id} is registered as a broker and as a controller"
     )
 
 
@@ -201,7 +193,6 @@ def _refused(plan: UnregisterPlan, message: str) -> Finding:
         "unregister-refused",
         f"node {plan.node_id}",
         f"the controller refused it: {message}",
-        "See the message; unregistering needs ALTER on the cluster.",
         answer=message,
     )
 
@@ -220,5 +211,4 @@ def _unknown(plan: UnregisterPlan) -> Finding:
         "unregister-outcome-unknown",
         f"node {plan.node_id}",
         f"the outcome is unknown: node {plan.node_id} may or may not be unregistered",
-        "Look with `kafkactl nodes list`; the same command can be run again.",
     )

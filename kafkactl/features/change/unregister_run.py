@@ -147,5 +147,4 @@ def _registered_again(plan: UnregisterPlan) -> Finding:
         "node-registered-anew",
         f"node {plan.node_id}",
         f"the registration of node {plan.node_id} changed since the plan: the node is being started or stopped",
-        "See `kafkactl nodes list`, and whether the node is meant to come back.",
     )

@@ -78,8 +78,6 @@ def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
             member.name,
             f"{member.name} {how}, so it cannot be said that it is gone: a stopped host looks like this, and a node "
             "behind a firewall or on the other side of a broken network",
-            "Make its address reachable from here, or run kafkactl on its network. If you made sure that the process "
-            f"does not run, as where its host was deleted, add {VOUCH}.",
             answers=member.answers,
         )
     if member.fetches is None:
@@ -88,8 +86,6 @@ def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
             "node-fetches-unknown",
             member.name,
             f"the leader of the quorum {seen}, so it cannot be said whether {member.name} fetches the metadata log",
-            f"Run the command again when one controller leads. If you made sure that the process does not run, add "
-            f"{VOUCH}.",
             watched_ms=state.watched_ms,
         )
 

@@ -66,8 +66,6 @@ def _not_read(missing: Sequence[Missing]) -> Iterator[Finding]:
                 "node-settings-not-read",
                 some(names),
                 f"the settings of {some(names)} could not be read: {held[0][3]}",
-                "Give the user DESCRIBE_CONFIGS on the cluster, or name the nodes' files with --config FILE "
-                "(controllers before Kafka 3.7 do not answer).",
                 reason=reason,
                 nodes=names,
             )
@@ -87,6 +85,5 @@ def _absent(roles: Sequence[Role]) -> Iterator[Finding]:
             "no-settings-of-role",
             f"{role.value}s",
             f"the settings of no {role.value} are known: nothing was compared between controllers and brokers",
-            "Give an address that leads to them (--bootstrap-server, --bootstrap-controller) or files: --config.",
             role=role.value,
         )

@@ -57,7 +57,6 @@ def check_metadata_version(case: Case) -> Iterator[Finding]:
             "metadata-version-not-recorded",
             "feature metadata.version",
             "the metadata log names no metadata.version, so the cluster runs at 3.0-IV1 (1) (KAFKA-20839)",
-            "Set one: kafkactl features upgrade --metadata VERSION.",
         )
     if change is None:
         return
@@ -66,14 +65,12 @@ def check_metadata_version(case: Case) -> Iterator[Finding]:
             "metadata-version-never-off",
             "feature metadata.version",
             "metadata.version cannot be turned off: every record of the metadata log is written by it",
-            "To lower it, name a level: kafkactl features downgrade --metadata VERSION.",
         )
     if 0 < change.after < case.rules.lowest_level:
         yield blocker(
             "metadata-version-too-low",
             "feature metadata.version",
             f"Kafka {case.release.name} has no cluster below {level_name(METADATA_VERSION, case.rules.lowest_level)}",
-            "Name a later level.",
         )
     if change.after < change.before and change.after > 0:
         yield from _crossed(case, change)
@@ -86,7 +83,6 @@ def check_migration(case: Case) -> Iterator[Finding]:
             "migration-in-progress",
             "cluster",
             "a migration from ZooKeeper is in progress: no level can be changed until it is finished or rolled back",
-            "See `kafkactl migrate status`.",
         )
 
 

@@ -205,7 +205,6 @@ def _not_registered(member: Member) -> Finding:
         "controller-not-registered",
         member.name,
         f"{member.name} is a voter and has not registered, so the active controller does not know what it supports",
-        "Start it, or look in its log for why it cannot register.",
         **evidence,
     )
 
@@ -218,7 +217,6 @@ def _range_unknown(member: Member) -> Finding:
             "controller-range-unknown",
             member.name,
             f"{unknown}; if its Kafka is too old it exits when it reads the new level",
-            "Start it, or, if it is not to come back, remove it from the voters.",
             **evidence,
         )
     return warning(

@@ -47,7 +47,6 @@ def check_view(case: Case) -> Iterator[Finding]:
             "the metadata log could not be read"
             + (f" ({state.log_error})" if state.log_error else "")
             + ": registrations of nodes that are gone stay unseen, and may block",
-            "Give kafkactl CLUSTER_ACTION on the cluster and a controller to ask, or look at the server's dry run.",
         )
     yield from _disagreements(case)
 
@@ -121,14 +120,12 @@ def _upgrade(case: Case, change: FeatureChange) -> Iterator[Finding]:
             f"feature {KRAFT_VERSION}",
             f"kraft.version is asked for together with {others}: where one of them fails, the answer says that nothing "
             "was changed, and the quorum may be permanently dynamic",
-            "Change the others first, then kraft.version by a command of its own.",
         )
     if case.rules.kraft_version in _NOT_MEANT:
         yield blocker(
             "kraft-version-not-convertible",
             f"feature {KRAFT_VERSION}",
             f"Kafka {case.release.name} {_NOT_MEANT[case.rules.kraft_version]}",
-            "Upgrade the controllers to Kafka 4.1 or later first.",
             server_answers="success",
             release=case.release.name,
         )
@@ -146,7 +143,6 @@ def _voters(case: Case) -> Iterator[Finding]:
                 f"controller {voter.id} is a voter and was not seen to follow the leader"
                 f"{'' if voter.evidence is None else f' (it {voter.evidence})'}: the leader may not know that it "
                 "supports kraft.version 1, and a voter that is away cannot learn of the new voter set",
-                "Start it and wait until it has caught up.",
                 evidence=voter.evidence,
             )
     yield note(

@@ -121,7 +121,7 @@ def _parse(operation: Operation, release: Release, text: str) -> tuple[str, int]
         raise _usage(
             f"disable takes the feature's name alone, not {text!r}",
             "invalid-feature-argument",
-            "Write for example --feature group.version.",
+            f"Name the feature alone: --feature {text.partition('=')[0] or 'NAME'}.",
         )
     return text.strip(), 0
 

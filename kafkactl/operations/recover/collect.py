@@ -38,7 +38,6 @@ def collect(directory: str, to: str) -> Collected:
                 "copy-of-running-node",
                 f"directory {directory}",
                 f"a node runs on {directory}: the copy contains what was written until now",
-                "For a controller stop the node first. A running broker's copy is good for --brokers-run only.",
             ),
         )
     return Collected(directory=directory, to=to, counts=counts, findings=findings)

@@ -318,7 +318,6 @@ def _no_endpoint(step: Step) -> Finding:
         "candidate-endpoint-unknown",
         f"controller {step.id}",
         f"the endpoints of controller {step.id} are unknown: it is not registered in the metadata log",
-        "Wait until it has registered, or use `kafkactl quorum add-controller` with its own configuration.",
     )
 
 
@@ -328,7 +327,6 @@ def _behind(journal: int, cluster: int) -> Finding:
         "journal",
         f"the journal has seen the high watermark {journal}, the cluster is at {cluster}: it was restored from an "
         "earlier state, or the journal is another's",
-        "Find out which; move the journal away if it no longer belongs to what runs.",
         journal=journal,
         cluster=cluster,
     )

@@ -113,10 +113,7 @@ def _back_again(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Findi
     if not runs or not able or stays_away(watcher, step):
         return None
     return blocker(
-        "voter-came-back",
-        f"step {step.number}",
-        f"the removal of {step.id} was committed, and {step.id} votes again",
-        "Stop that node, or set controller.quorum.auto.join.enable to false there; then remove it again.",
+        "voter-came-back", f"step {step.number}", f"the removal of {step.id} was committed, and {step.id} votes again"
     )
 
 
@@ -149,7 +146,6 @@ def _after_conversion(watcher: QuorumWatcher) -> tuple[Finding | None, Sequence[
                 "conversion-not-seen-everywhere",
                 f"nodes {', '.join(map(str, behind))}",
                 "these nodes do not show kraft.version 1 yet",
-                "Look at them again with `kafkactl features verify`; a node that stays behind does not follow the log.",
                 nodes=behind,
             )
         )

@@ -33,7 +33,7 @@ def check_roles(view: ConfigView) -> Iterator[Problem]:
     """Roles are checked one by one already; here, that none is named twice."""
     if len(set(view.roles)) != len(view.roles):
         words = f"Duplicate role names found in `process.roles`: {', '.join(view.roles)}"
-        yield Problem(id="duplicate-process-role", key="process.roles", words=words, next_step="Name each role once.")
+        yield Problem(id="duplicate-process-role", key="process.roles", words=words)
 
 
 def check_early_start_listeners(view: ConfigView) -> Iterator[Problem]:
@@ -48,7 +48,6 @@ def check_early_start_listeners(view: ConfigView) -> Iterator[Problem]:
                 key="early.start.listeners",
                 words=f"early.start.listeners contains listener {name}, but this is not contained in listeners or"
                 f" {CONTROLLER_NAMES}",
-                next_step="Remove it or add the listener.",
             )
 
 
@@ -81,7 +80,7 @@ def check_group_protocols(view: ConfigView) -> Iterator[Problem]:
     protocols = view.get(key)
     if protocols is not None and "classic" not in [protocol.lower() for protocol in protocols]:
         words = "Disabling the 'classic' protocol is not supported."
-        yield Problem(id="classic-protocol-disabled", key=key, words=words, next_step=f"Add classic to {key}.")
+        yield Problem(id="classic-protocol-disabled", key=key, words=words)
 
 
 # --- ids ------------------------------------------------------------------------------------------------------------
@@ -95,7 +94,6 @@ def check_ids(view: ConfigView) -> Iterator[Problem]:
             id="node-id-differs-from-broker-id",
             key="node.id",
             words=f"You must set `node.id` to the same value as `broker.id` (found {node_id} and {broker_id}).",
-            next_step="Remove broker.id.",
         )
     if view.is_kraft and node_id < 0:
         yield Problem(
@@ -103,7 +101,6 @@ def check_ids(view: ConfigView) -> Iterator[Problem]:
             key="node.id",
             words="Missing configuration `node.id` which is required when `process.roles` is defined"
             " (i.e. when running in KRaft mode).",
-            next_step="Set node.id to a number that no other node of the cluster has.",
         )
 
 
@@ -118,14 +115,12 @@ def check_zookeeper(view: ConfigView) -> Iterator[Problem]:
             key="process.roles",
             words="Missing required configuration `zookeeper.connect` which has no default value."
             " (process.roles is not set either, so Kafka takes this for a ZooKeeper-mode broker.)",
-            next_step="Set process.roles to broker, controller, or both.",
         )
     if view.is_kraft and migrates and view.get("zookeeper.connect") is None:
         yield Problem(
             id="migration-without-zookeeper",
             key="zookeeper.connect",
             words=f"If using `{MIGRATION_ENABLE}` in KRaft mode, `zookeeper.connect` must also be set.",
-            next_step="Set zookeeper.connect, or remove the migration switch.",
         )
 
 
@@ -142,7 +137,7 @@ def check_quorum(view: ConfigView) -> Iterator[Problem]:
     if view.is_given("control.plane.listener.name") and view.get("control.plane.listener.name") is not None:
         words = "control.plane.listener.name is not supported in KRaft mode."
         key = "control.plane.listener.name"
-        yield Problem(id="control-plane-listener-in-kraft", key=key, words=words, next_step=f"Remove {key}.")
+        yield Problem(id="control-plane-listener-in-kraft", key=key, words=words)
 
 
 def _no_quorum(view: ConfigView) -> Problem:
@@ -165,14 +160,14 @@ def check_membership(view: ConfigView) -> Iterator[Problem]:
             f"If process.roles contains just the 'broker' role, the node id {node_id} must not be included in the"
             f" set of voters {VOTERS}={ids}"
         )
-        yield Problem(id="broker-is-voter", key=VOTERS, words=words, next_step="Correct node.id or the voters.")
+        yield Problem(id="broker-is-voter", key=VOTERS, words=words)
     may_be_empty = view.release.knows_bootstrap_servers
     if view.is_controller and node_id not in view.voter_ids and not (may_be_empty and not view.voter_ids):
         words = (
             f"If process.roles contains the 'controller' role, the node id {node_id} must be included in the set of"
             f" voters {VOTERS}={ids}"
         )
-        yield Problem(id="controller-is-no-voter", key=VOTERS, words=words, next_step="Correct node.id or the voters.")
+        yield Problem(id="controller-is-no-voter", key=VOTERS, words=words)
 
 
 # --- listeners ------------------------------------------------------------------------------------------------------
@@ -236,7 +231,7 @@ def check_advertised_controllers(view: ConfigView) -> Iterator[Problem]:
     if any(listener.name in view.controller_listener_names for listener in view.advertised_broker_listeners):
         key = "advertised.listeners"
         words = f"The {key} config must not contain KRaft controller listeners from {CONTROLLER_NAMES}"
-        yield Problem(id="controller-listener-advertised", key=key, words=words, next_step="Remove it there.")
+        yield Problem(id="controller-listener-advertised", key=key, words=words)
 
 
 def check_controller_listeners(view: ConfigView) -> Iterator[Problem]:

@@ -142,7 +142,7 @@ def check_log_limits(view: ConfigView) -> Iterator[Problem]:
         yield _conflict("log.retention.ms", "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if not view.log_dirs:
         words = "At least one log directory must be defined via log.dirs or log.dir."
-        yield Problem(id="no-log-directory", key="log.dirs", words=words, next_step="Set log.dirs.")
+        yield Problem(id="no-log-directory", key="log.dirs", words=words)
     began, ended = _TIERED_STORAGE_WANTS_ONE_DIRECTORY
     if (
         began <= view.release.version < ended
@@ -152,11 +152,10 @@ def check_log_limits(view: ConfigView) -> Iterator[Problem]:
         words = (
             f"Multiple log directories `{','.join(view.log_dirs)}` are not supported when remote log storage is enabled"
         )
-        next_step = "Use one log directory, or Kafka 3.8 or later."
-        yield Problem(id="tiered-storage-wants-one-directory", key="log.dirs", words=words, next_step=next_step)
+        yield Problem(id="tiered-storage-wants-one-directory", key="log.dirs", words=words)
     if view.get("metadata.log.dir") == "":
         words = "metadata.log.dir is empty: Kafka would take the directory that it happens to be started in"
-        yield Problem(id="empty-metadata-log-dir", key="metadata.log.dir", words=words, next_step="Remove or set it.")
+        yield Problem(id="empty-metadata-log-dir", key="metadata.log.dir", words=words)
     threads = view.get("log.cleaner.threads")
     if threads == 0:
         yield _conflict("log.cleaner.threads", "log.cleaner.threads must be at least 1 (Kafka fails with: / by zero)")
@@ -196,4 +195,4 @@ def _retention_ms(view: ConfigView) -> int:
 
 
 def _conflict(key: str, words: str) -> Problem:
-    return Problem(id="config-values-conflict", key=key, words=words, next_step="Change one of the settings.")
+    return Problem(id="config-values-conflict", key=key, words=words)

@@ -114,7 +114,7 @@ def csv_map(text: str | None, key: str) -> dict[str, str]:
         name, colon, value = item.rpartition(":")
         if not colon:
             words = f"Error parsing configuration property '{key}': no colon in {item!r}"
-            raise ProblemFound(Problem(id="invalid-config-map", key=key, words=words, next_step="Write name:value."))
+            raise ProblemFound(Problem(id="invalid-config-map", key=key, words=words))
         pairs[trim(name)] = trim(value)
     return pairs
 

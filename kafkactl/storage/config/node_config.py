@@ -244,7 +244,7 @@ def _finding(problem: Problem, properties: Properties, file: str, *, severity: S
         subject=subject,
         message=problem.words,
         evidence={"key": problem.key, "line": line},
-        next_step=problem.next_step or f"Set {problem.key}.",
+        next_step=problem.next_step,
     )
 
 
@@ -257,12 +257,12 @@ def _odd_directories(view: ConfigView) -> Iterator[Problem]:
     """Directories that stop nothing and are probably not meant."""
     for path in (path for path, times in Counter(view.log_dirs).items() if times > 1):
         words = f"log.dirs names {path} twice"
-        yield Problem(id="duplicate-log-dir", key="log.dirs", words=words, next_step="Remove one of them.")
+        yield Problem(id="duplicate-log-dir", key="log.dirs", words=words)
     for key, paths in (("log.dirs", view.log_dirs), ("metadata.log.dir", (view.get("metadata.log.dir"),))):
         for path in paths:
             if path is not None and not path.startswith("/"):
                 words = f"{key}: {path} is relative to the directory that a process happens to be started in"
-                yield Problem(id="relative-log-dir", key=key, words=words, next_step="Write the whole path.")
+                yield Problem(id="relative-log-dir", key=key, words=words)
 
 
 def _unknown_keys(properties: Properties, view: ConfigView) -> Iterator[Problem]:

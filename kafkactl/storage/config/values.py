@@ -124,5 +124,4 @@ def _unresolved(key: str, text: str, why: str) -> Problem:
         id="unresolved-config-provider",
         key=key,
         words=f"the value of {key}, {named_variables(text)}, comes from a config provider: {why}",
-        next_step=f"Write the value of {key} into the file, or run where its provider can be read.",
     )

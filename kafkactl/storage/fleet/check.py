@@ -146,7 +146,6 @@ def _config_changed(planned: PlannedNode, config: NodeConfig) -> Iterator[Findin
             subject=f"node {planned.id}",
             message=f"{config.file} differs from the configuration in the plan: {told}",
             evidence={"changed": changed},
-            next_step="Bring the planned configuration back, or plan again with the new one.",
         )
 
 
@@ -209,8 +208,6 @@ def _majority_stays(plan: FleetPlan, here: Sequence[NodeHere]) -> Iterator[Findi
             message=f"voters {ids} were formatted before and are blank now: {len(lost)} of {len(plan.static_voters)},"
             " a majority. Formatted together they would elect a leader without the cluster's metadata",
             evidence={"blank": lost, "voters": list(plan.static_voters)},
-            next_step="Bring back the metadata disk of at least one of them. If all are lost, so is the cluster: plan a"
-            " new one.",
         )
 
 
@@ -230,11 +227,7 @@ def requested_reformats(texts: Iterable[str]) -> frozenset[tuple[int, str]]:
     for text in texts:
         node, slash, directory = text.partition("/")
         if not slash or not node.isascii() or not node.isdigit():
-            raise InputError(
-                f"{text!r} does not name a node and a directory",
-                id="invalid-reformat",
-                next_step="Write the node's id and the directory's path: --reformat 3/var/lib/kafka",
-            )
+            raise InputError(f"{text!r} does not name a node and a directory", id="invalid-reformat")
         found.add((int(node), "/" + directory.lstrip("/")))
     return frozenset(found)
 

@@ -279,7 +279,6 @@ def _levels_fit_binaries(fleet: Fleet, level: int, features: Mapping[str, int]) 
                 message=f"metadata.version {level} is planned, Kafka {binary.version_text} supports "
                 f"{binary.lowest_supported_level} to {highest}",
                 evidence={"level": level, "lowest": binary.lowest_supported_level, "highest": highest},
-                next_step="Set release_version to one that every binary of the fleet supports.",
             )
         known = features_of(binary)
         for name, wanted in features.items():

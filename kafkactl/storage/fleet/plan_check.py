@@ -29,7 +29,6 @@ from kafkactl.values import Uuid
 
 _SCRAM = "UserScramCredentialRecord"
 _BY_TYPE: Mapping[object, str] = {mechanism.type: name for name, mechanism in MECHANISMS.items()}
-_PLAN_AGAIN = "Do not apply this plan. Make it again with `kafkactl storage plan`, on a machine that you trust."
 
 
 def request_of(plan: FleetPlan, node: PlannedNode) -> FormatRequest:
@@ -82,7 +81,6 @@ def _other_directories(node: PlannedNode, config: NodeConfig) -> Iterator[Findin
             "plan-for-other-directories",
             f"node {node.id}",
             f"the plan formats {', '.join(planned) or 'no directory'}; {config.file} names {', '.join(named)}",
-            _PLAN_AGAIN,
             planned=planned,
             configured=named,
         )
@@ -202,8 +200,8 @@ def _words(what: str) -> str:
 
 
 def _forged(subject: str, what: str) -> Finding:
-    return blocker("plan-forged", subject, _words(what), _PLAN_AGAIN)
+    return blocker("plan-forged", subject, _words(what))
 
 
 def _error(subject: str, what: str) -> InputError:
-    return InputError(f"{subject}: {_words(what)}", id="plan-forged", next_step=_PLAN_AGAIN)
+    return InputError(f"{subject}: {_words(what)}", id="plan-forged")

@@ -233,7 +233,6 @@ def parse_plan(data: bytes, *, file: str) -> tuple[FleetPlan, str]:
             f"{file} was changed after it was planned: its checksum is {expected}, "
             f"and plan_sha256 says {document.get('plan_sha256')}",
             id="plan-file-edited",
-            next_step="Change the inventory and plan again; a plan is not edited by hand.",
         )
     try:
         return _plan_from(document), expected

@@ -72,9 +72,7 @@ def parse_receipt(data: bytes, *, file: str) -> Receipt:
         return _receipt_from(document)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"{file} is not a receipt of kafkactl: {type(error).__name__}: {error}",
-            id="receipt-damaged",
-            next_step="Find out whether that node was formatted, then correct or remove the file.",
+            f"{file} is not a receipt of kafkactl: {type(error).__name__}: {error}", id="receipt-damaged"
         ) from None
 
 

@@ -38,7 +38,6 @@ def _node_id_differs(fleet: Fleet) -> Iterator[Finding]:
                 id="node-id-mismatch",
                 subject=node.subject,
                 message=f"the inventory says {node.entry.id}, node.id in {node.entry.config} is {node.config.node_id}",
-                next_step="Correct the one that is wrong: often a configuration was copied from another node.",
                 inventory=node.entry.id,
                 config=node.config.node_id,
             )
@@ -50,7 +49,6 @@ def _has_controllers(fleet: Fleet) -> Iterator[Finding]:
             id="fleet-without-controller",
             subject=FLEET,
             message="no node has the controller role, so this cluster would have no quorum",
-            next_step="Add the controllers, or say existing_cluster = true if they run already.",
         )
 
 
@@ -117,7 +115,6 @@ def _shared_directories(fleet: Fleet) -> Iterator[Finding]:
                 id="directory-shared-by-nodes",
                 subject=f"directory {path}",
                 message=f"on host {host} node {owners[outer]} writes to {outer} and node {node_id} to {path}",
-                next_step="Give every node directories of its own.",
                 nodes=[owners[outer], node_id],
             )
 
@@ -148,7 +145,6 @@ def _shared_ports(fleet: Fleet) -> Iterator[Finding]:
                     id="port-shared-by-nodes",
                     subject=f"host {host}",
                     message=f"{nodes_text(sorted(ids))} all listen on port {port}",
-                    next_step="Give each its own port: only the first of them starts.",
                     nodes=sorted(ids),
                     port=port,
                 )
@@ -184,7 +180,6 @@ def _layout_fits_binaries(fleet: Fleet) -> Iterator[Finding]:
                 subject=node.subject,
                 message=f"disks are planned for Kafka {fleet.release.version_text} (layout {fleet.release.layout}), "
                 f"its binary is {node.release.version_text} (layout {node.release.layout})",
-                next_step="Set the fleet's kafka_version to the oldest binary of the fleet.",
             )
 
 

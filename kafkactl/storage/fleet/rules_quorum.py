@@ -45,7 +45,6 @@ def _dynamic_needs_binaries(fleet: Fleet) -> Iterator[Finding]:
                 id="dynamic-quorum-not-supported",
                 subject=node.subject,
                 message=f"Kafka {node.release.version_text} needs controller.quorum.voters, which is not set",
-                next_step="Set controller.quorum.voters, or run 3.9 or newer.",
             )
 
 
@@ -61,7 +60,6 @@ def _same_static_voters(fleet: Fleet) -> Iterator[Finding]:
             id="static-voters-differ",
             subject=FLEET,
             message=f"controller.quorum.voters differs between nodes: {told}",
-            next_step="Write the same list into every configuration, brokers included.",
             voters=shown,
         )
 
@@ -96,7 +94,6 @@ def _static_voter_endpoint(controller: FleetNode, host: str, port: int) -> Itera
             subject=controller.subject,
             message=f"controller.quorum.voters says {host}:{port}, its controller listener is "
             + ", ".join(address_of(endpoint) for endpoint in listening),
-            next_step="Make the port in controller.quorum.voters that of the controller's own listener.",
         )
 
 
@@ -121,8 +118,6 @@ def _static_majority_blank(fleet: Fleet) -> Iterator[Finding]:
             message=f"{nodes_text(blank)} would be formatted blank: {len(blank)} of {len(voters)} static voters, a"
             f" majority. They can elect each other, and {kept} is then cut to a new cluster's",
             evidence={"blank": blank, "voters": sorted(voters), "others": others},
-            next_step="Leave out voters until fewer than a majority are blank, and start each blank one only after the"
-            " quorum has a leader with data.",
         )
 
 
@@ -137,7 +132,6 @@ def _initial_voters(fleet: Fleet) -> Iterator[Finding]:
             id="several-standalone-controllers",
             subject=FLEET,
             message=f"{nodes_text(alone)} are standalone: each would found a cluster of its own",
-            next_step="Leave one standalone, and make the others later voters, or make all of them initial voters.",
             nodes=alone,
         )
     if alone and initial:
@@ -145,7 +139,6 @@ def _initial_voters(fleet: Fleet) -> Iterator[Finding]:
             id="standalone-and-initial-voters",
             subject=FLEET,
             message=f"{nodes_text(alone)} is standalone, {nodes_text(initial)} are initial: two first voter sets",
-            next_step="A cluster has one first voter set: one standalone controller, or the list of all initial ones.",
             standalone=alone,
             initial=initial,
         )
@@ -154,14 +147,10 @@ def _initial_voters(fleet: Fleet) -> Iterator[Finding]:
             id="initial-voters-in-existing-cluster",
             subject=FLEET,
             message=f"existing_cluster is true, and {nodes_text(alone + initial)} would found a first voter set",
-            next_step='Controllers that join have voter = "later" (the default there).',
         )
     elif not alone and not initial and not fleet.inventory.existing_cluster:
         yield blocker(
-            id="no-initial-voter",
-            subject=FLEET,
-            message="every controller joins later, so no node founds the quorum",
-            next_step='Make the first controllers voter = "initial", or say existing_cluster = true.',
+            id="no-initial-voter", subject=FLEET, message="every controller joins later, so no node founds the quorum"
         )
 
 
@@ -175,7 +164,6 @@ def _voter_words_without_effect(fleet: Fleet) -> Iterator[Finding]:
             id="voter-word-without-effect",
             subject=node.subject,
             message=f"the inventory says voter = {node.entry.voter.value}, but {why}",
-            next_step="Take voter out of this node's table.",
         )
 
 
@@ -188,7 +176,6 @@ def _voter_count(fleet: Fleet) -> Iterator[Finding]:
             subject=FLEET,
             message=f"{count} voters survive the loss of {(count - 1) // 2}, no more than {count - 1} would",
             evidence={"voters": count},
-            next_step="Use an odd number of controllers, 3 or 5.",
         )
 
 
@@ -211,7 +198,6 @@ def _voter_endpoints(fleet: Fleet) -> Iterator[Finding]:
                 id="no-controller-endpoint",
                 subject=node.subject,
                 message="none of its listeners is the first of controller.listener.names, so it cannot be a voter",
-                next_step="Add that listener to listeners (and to advertised.listeners).",
             )
         elif several_hosts and (endpoint.host or "localhost") in _LOOPBACK:
             yield Finding(
@@ -219,7 +205,6 @@ def _voter_endpoints(fleet: Fleet) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 subject=node.subject,
                 message=f"{node.subject} advertises {address_of(endpoint)}, which every other host resolves to itself",
-                next_step="Set advertised.listeners to a name that the other hosts resolve.",
             )
 
 
@@ -237,7 +222,6 @@ def _listener_names(fleet: Fleet) -> Iterator[Finding]:
             id="controller-listener-names-differ",
             subject=FLEET,
             message=f"the first name in controller.listener.names differs between nodes: {told}",
-            next_step="Use one name for the controllers' listener in all configurations.",
             names=dict(by_name),
         )
 
@@ -260,7 +244,6 @@ def _points_to_the_controllers(fleet: Fleet) -> Iterator[Finding]:
             subject=node.subject,
             message=f"controller.quorum.bootstrap.servers has {', '.join(strange)}: no controller of this fleet",
             evidence={"not_in_fleet": strange, "controllers": sorted(known)[:20]},
-            next_step="Correct the address; a load balancer's belongs in controller_addresses of the inventory.",
         )
 
 

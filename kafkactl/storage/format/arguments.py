@@ -29,8 +29,6 @@ def check_mode(config: NodeConfig) -> Iterator[Finding]:
             f"file {config.file}",
             "The kafka configuration file appears to be for a legacy cluster (process.roles is empty). Formatting is"
             " only supported for clusters in KRaft mode",
-            "Do not format this broker. In a migration, format the new KRaft controllers, with the id of the"
-            " ZooKeeper cluster.",
         )
 
 
@@ -52,24 +50,15 @@ def check_voter_flags(request: FormatRequest, config: NodeConfig, release: Relea
             _FLAGS[mode],
             "You cannot specify controller.quorum.voters and format the node with --initial-controllers or"
             " --standalone",
-            "For a static quorum leave the flag out; for a dynamic one set controller.quorum.bootstrap.servers instead"
-            " of controller.quorum.voters.",
         )
     if mode is VoterMode.STANDALONE and "controller" not in config.roles:
-        yield blocker(
-            "standalone-without-controller",
-            "--standalone",
-            "You can only use --standalone on a controller",
-            "Format a broker of a dynamic quorum with --no-initial-controllers, or with no flag.",
-        )
+        yield blocker("standalone-without-controller", "--standalone", "You can only use --standalone on a controller")
     if _needs_voter_flag(config, release) and mode is VoterMode.UNSPECIFIED:
         yield blocker(
             "voter-flag-missing",
             f"node {config.node_id}",
             "a controller without controller.quorum.voters: you must specify one of the following:"
             " --standalone, --initial-controllers, or --no-initial-controllers",
-            "--standalone for the first controller of a new cluster, --initial-controllers with all voters for"
-            " several at once, --no-initial-controllers for one that joins a running quorum.",
         )
 
 
@@ -110,7 +99,6 @@ def warn_of_voters(voters: Sequence[DynamicVoter], config: NodeConfig, mode: Vot
                 "reserved-directory-id",
                 f"voter {voter.node_id}",
                 f"the directory id {voter.directory_id} of voter {voter.node_id} is reserved: the node will not start",
-                "Make one with `kafkactl storage random-uuid`.",
             )
         if voter.port == 0 or not voter.host:
             yield warning(
@@ -118,7 +106,6 @@ def warn_of_voters(voters: Sequence[DynamicVoter], config: NodeConfig, mode: Vot
                 f"voter {voter.node_id}",
                 f"voter {voter.node_id} has no usable address ({voter.host!r}, port {voter.port}): no node can "
                 "reach it",
-                "Give the host and port of its controller listener.",
             )
     shared = Counter(voter.directory_id for voter in voters)
     for directory_id, count in shared.items():
@@ -128,7 +115,6 @@ def warn_of_voters(voters: Sequence[DynamicVoter], config: NodeConfig, mode: Vot
                 "shared-directory-id",
                 f"directory id {directory_id}",
                 f"the voters {', '.join(map(str, ids))} share the directory id {directory_id}",
-                "Give each voter an id of its own, made with `kafkactl storage random-uuid`.",
                 voters=ids,
             )
     yield from _warn_of_own_voter(voters, config)
@@ -144,7 +130,6 @@ def _warn_of_own_voter(voters: Sequence[DynamicVoter], config: NodeConfig) -> It
             f"node {config.node_id}",
             f"this controller is not among the initial controllers ({', '.join(str(v.node_id) for v in voters)}): it"
             " will be an observer",
-            "Add it to the list on all nodes, or format it with --no-initial-controllers and add it later.",
         )
         return
     endpoint = config.controller_endpoint()

@@ -79,7 +79,6 @@ def _empty(text: str) -> Finding | None:
         subject=_SUBJECT,
         message="the cluster id is empty; an unset variable in a script is the usual cause",
         evidence={"cluster_id": text},
-        next_step=_MAKE_ONE,
     )
 
 
@@ -92,7 +91,6 @@ def _blanks(text: str) -> Finding | None:
         subject=_SUBJECT,
         message=f"the cluster id {text!r} holds blanks or control characters, which become part of it",
         evidence={"cluster_id": text},
-        next_step="Give the id without them, unless the cluster really has this id.",
     )
 
 
@@ -137,5 +135,4 @@ def _well_known(stored: str) -> Finding | None:
         message=f"{stored} is the id that the Apache Kafka image gives to every cluster that is not given one, "
         "so nodes of different clusters would not notice that they talk to each other",
         evidence={"cluster_id": stored},
-        next_step=_MAKE_ONE,
     )

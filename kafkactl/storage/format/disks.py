@@ -133,7 +133,6 @@ def _check_stored(
             "meta-properties-without-node-id",
             subject,
             f"{file} contains no node id, so the directory appears formatted: a node does not start on it",
-            "If the directory was never used, remove the file and format it; else bring its content back.",
             path=one.path,
         )
     if stored.directory_id is not None:
@@ -171,7 +170,6 @@ def check_already_formatted(classified: Sequence[ClassifiedDirectory], *, ignore
                 f"directory {one.path}",
                 f"already formatted: directory {one.path}; --ignore-formatted keeps what is formatted, and formats the"
                 " rest if there is any",
-                "Give --ignore-formatted (-g), or use `kafkactl storage ensure`.",
                 path=one.path,
                 cluster_id=one.stored.cluster_id if one.stored else None,
                 node_id=one.stored.stored_id if one.stored else None,
@@ -203,12 +201,7 @@ def check_error_directories(
             next_step=_after_error(one, metadata_directory, release),
         )
     if failed and len(failed) == len(classified):
-        yield blocker(
-            "no-directory-left",
-            "log.dirs",
-            "No available log directories to format",
-            "Repair at least the metadata directory.",
-        )
+        yield blocker("no-directory-left", "log.dirs", "No available log directories to format")
 
 
 def _after_error(one: ClassifiedDirectory, metadata_directory: str, release: Release) -> str:
@@ -230,7 +223,6 @@ def check_same_place(directories: Sequence[ObservedDirectory]) -> Iterator[Findi
                 f"directory {directory.path}",
                 f"{directory.path} and {other} are one directory ({directory.real_path}): a node will not start, for"
                 " both have one directory.id",
-                "Write each place once in log.dirs and metadata.log.dir, in one spelling.",
                 paths=[other, directory.path],
                 real_path=directory.real_path,
             )

@@ -211,8 +211,6 @@ def _check_damage(path: str, on_disk: Mapping[str, Checkpoint]) -> Iterator[Find
                 "checkpoint-damaged",
                 path,
                 f"{name} in {path} is damaged: {checkpoint.problems[0].reason} (byte {checkpoint.problems[0].offset})",
-                "See it with `kafkactl storage dump`. If the node never started: `kafkactl storage unformat`, then"
-                " format it again.",
                 found=name,
             )
 
@@ -225,7 +223,6 @@ def _check_records(path: str, wanted: _Records | None, found: _Records | None) -
             "bootstrap-records-missing",
             path,
             f"{path} is formatted and holds no feature levels: the cluster would start with defaults and without users",
-            _NEVER_STARTED,
             expected=dict(wanted.levels),
         )
         return
@@ -234,7 +231,6 @@ def _check_records(path: str, wanted: _Records | None, found: _Records | None) -
             "feature-levels-differ",
             path,
             f"{path} is formatted with {_levels_text(found.levels)}, asked for is {_levels_text(wanted.levels)}",
-            _NEVER_STARTED,
             expected=dict(wanted.levels),
             found=dict(found.levels),
         )
@@ -244,7 +240,6 @@ def _check_records(path: str, wanted: _Records | None, found: _Records | None) -
             path,
             f"{path} is formatted with the SCRAM users {_users_text(found)}, asked for are {_users_text(wanted)}"
             + (" with other passwords or salts" if _users_text(found) == _users_text(wanted) else ""),
-            _NEVER_STARTED,
         )
 
 
@@ -255,23 +250,18 @@ def _check_voters(path: str, wanted: Checkpoint | None, found: Checkpoint | None
             "voters-differ",
             path,
             f"{path} is formatted with {_said(stored)}, asked for is {_said(expected)}",
-            _NEVER_STARTED,
             expected=expected,
             found=stored,
         )
 
 
-_NEVER_STARTED = "If the node never started: `kafkactl storage unformat`, then format it as it should be."
-
-
-def _difference(id: str, path: str, message: str, next_step: str, **evidence: object) -> Finding:
+def _difference(id: str, path: str, message: str, **evidence: object) -> Finding:
     return Finding(
         id=id,
         severity=Severity.BLOCKER,
         subject=f"directory {path}",
         message=message,
         evidence={"path": path, **evidence},
-        next_step=next_step,
     )
 
 

@@ -125,5 +125,4 @@ def _not_ours(what: str) -> SchemaError:
     return SchemaError(
         f"the bytes planned for {what} do not decode to the intended content; nothing was written",
         id="planned-bytes-do-not-decode",
-        next_step="This is a bug in kafkactl: report the command and the Kafka version.",
     )

@@ -127,7 +127,6 @@ def _check_in_use(directory: ObservedDirectory) -> Iterable[Finding]:
             "directory-in-use",
             directory,
             f"{directory.path} is in use: {f'process {pid}' if pid else 'a process'} holds its .lock",
-            next_step="Stop the node that runs on this directory, or correct log.dirs.",
             evidence={"pid": pid},
         )
 
@@ -242,14 +241,12 @@ def _check_writable(directory: ObservedDirectory) -> Iterable[Finding]:
             "read-only-filesystem",
             directory,
             f"{directory.path} lies on a file system that is mounted read-only ({directory.mount_point})",
-            next_step="Mount it read-write; the kernel log shows whether an error made it read-only.",
         )
     elif not directory.writable and directory.state is not DirectoryState.NOT_A_DIRECTORY:
         yield _finding(
             "write-not-permitted",
             directory,
             f"nothing can be written to {directory.path}: {directory.write_error}",
-            next_step="Run as the user that owns the directory, or give it to this user.",
             evidence={"owner_uid": directory.owner_uid, "mode": f"{directory.mode:04o}"},
         )
 
@@ -291,7 +288,6 @@ def _warn_of_temporary_place(directory: ObservedDirectory) -> Iterable[Finding]:
                 directory,
                 f"{directory.path} lies under {place}, which systems clean out",
                 severity=Severity.WARNING,
-                next_step="Use a directory that nothing cleans, except on a machine for tests.",
             )
 
 
@@ -300,7 +296,7 @@ def _finding(
     directory: ObservedDirectory,
     message: str,
     *,
-    next_step: str,
+    next_step: str = "",
     severity: Severity = Severity.BLOCKER,
     evidence: dict[str, Any] | None = None,
 ) -> Finding:

@@ -106,11 +106,7 @@ def _level(argument: str, text: str) -> int:
 
 
 def _not_understood(argument: str, why: str) -> InputError:
-    return InputError(
-        f"Can't parse feature=level string {argument}: {why}",
-        id="feature-argument-not-understood",
-        next_step="Write --feature NAME=LEVEL, for instance --feature group.version=1.",
-    )
+    return InputError(f"Can't parse feature=level string {argument}: {why}", id="feature-argument-not-understood")
 
 
 # --- metadata.version -----------------------------------------------------------------------------------------------
@@ -233,7 +229,6 @@ def _ambiguous(level: int) -> Finding:
         "release-version-and-feature",
         METADATA_VERSION,
         "Use --release-version instead of --feature metadata.version=X to avoid ambiguity",
-        "Remove one of the two (in 3.x inter.broker.protocol.version acts as --release-version).",
         level=level,
     )
 
@@ -336,5 +331,4 @@ def _check_scram(request: FormatRequest, version: MetadataVersion) -> Iterator[F
             "SCRAM",
             f"SCRAM is only supported in metadata.version {metadata_version(_SCRAM_LEVEL).name} or later, not in"
             f" {version.name}",
-            "Choose a later --release-version, or add the users once the cluster runs and was upgraded.",
         )

@@ -154,7 +154,6 @@ def _check_followers(lost: LostDisk, state: QuorumState) -> Iterator[Finding]:
             f"controller {lost.node_id}",
             f"controller {lost.node_id} is alive on another disk (directory {replica.directory_id}): it"
             f" {replica.evidence}",
-            "Stop the node with this id that runs elsewhere, or give this one its own node.id.",
             directory_id=str(replica.directory_id),
         )
     others = tuple(one if one.id != lost.node_id else changed(one, alive=None) for one in state.voters)

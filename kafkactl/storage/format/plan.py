@@ -199,7 +199,6 @@ def _check_jbod(config: NodeConfig, levels: Levels, release: Release) -> Iterato
             "log.dirs",
             "Multiple log directories (aka JBOD) are not supported in the current MetadataVersion"
             f" {levels.metadata_version.name}. Need 3.7-IV2 or higher",
-            "Choose --release-version 3.7 or later, or one log directory.",
             directories=list(config.log_dirs),
         )
 

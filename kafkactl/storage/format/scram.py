@@ -72,11 +72,7 @@ def read_scram_lines(data: bytes, *, file: str) -> tuple[str, ...]:
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{file}: byte {error.start} is not UTF-8",
-            id="scram-file-not-utf8",
-            next_step="Save the file as UTF-8 text, one SCRAM argument a line.",
-        ) from None
+        raise InputError(f"{file}: byte {error.start} is not UTF-8", id="scram-file-not-utf8") from None
     lines = (line.strip() for line in re.split(r"\r\n|\r|\n", text))
     found = tuple(line for line in lines if line and not line.startswith("#"))
     if not found:

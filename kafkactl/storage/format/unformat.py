@@ -121,8 +121,6 @@ def _check(one: ClassifiedDirectory, node_id: int) -> Iterator[Finding]:
             "directory-was-used",
             subject,
             f"a node may have started from {one.path}: the directory contains {shown}",
-            "A directory that a node has used is not unformatted. Take the node out of the cluster first, then empty"
-            " its disks yourself.",
             signs=signs[:_NAMES_SHOWN],
             count=len(signs),
         )
@@ -153,7 +151,6 @@ def _check_only(observed: ObservedNode, only: Sequence[str]) -> Iterator[Finding
                 "directory-not-in-config",
                 f"directory {path}",
                 f"{path} is none of this node's directories ({', '.join(sorted(known))})",
-                "Write it as log.dirs or metadata.log.dir does.",
             )
 
 

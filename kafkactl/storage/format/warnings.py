@@ -37,7 +37,6 @@ def warn_of_unknown_places(request: FormatRequest, config: NodeConfig) -> Iterat
                 "directory-not-in-config",
                 flag,
                 f"{flag} {place} has no effect: this node's directories are {', '.join(config.all_directories)}",
-                "Write it as log.dirs or metadata.log.dir does.",
             )
 
 
@@ -72,7 +71,6 @@ def warn_of_stale_bootstrap(
                 f"directory {directory.path}",
                 f"{directory.path} holds a bootstrap.checkpoint, which Kafka {release.version_text} no longer writes:"
                 " the node reads it first, and does not start if it is damaged",
-                f"Look at it with `kafkactl storage dump`, and remove {directory.bootstrap_checkpoint.path} yourself.",
                 path=directory.bootstrap_checkpoint.path,
             )
 
@@ -111,8 +109,6 @@ def _differs(one: ClassifiedDirectory, what: str, stored: object, asked: object)
         "formatted-directory-differs",
         f"directory {one.path}",
         f"{one.path} is formatted and stays as it is, with other {what} than asked for now",
-        "Formatting cannot change what a first start has already used. If the node has never started, use"
-        " `kafkactl storage unformat` and format it again.",
         stored=stored,
         asked=asked,
     )
@@ -126,7 +122,6 @@ def check_owner(request: FormatRequest, empty: Sequence[ObservedDirectory], node
             "owner-needs-root",
             "--owner",
             f"only root can give files to {owner.text}; this process runs as user {node.process_uid}",
-            f"Run as root, or as {owner.text} without --owner.",
         )
     if owner is not None:
         return
@@ -137,7 +132,6 @@ def check_owner(request: FormatRequest, empty: Sequence[ObservedDirectory], node
                 f"directory {directory.path}",
                 f"{directory.path} belongs to user {directory.owner_uid}, and what is written will belong to user"
                 f" {node.process_uid}: a node that runs as {directory.owner_uid} cannot rewrite it",
-                "Give --owner USER:GROUP, or run this as the user that Kafka runs as.",
                 directory_uid=directory.owner_uid,
                 process_uid=node.process_uid,
             )
@@ -156,7 +150,6 @@ def check_space(empty: Sequence[ObservedDirectory], bytes_needed: Mapping[str, i
                 "no-space-left",
                 f"directory {together[0].path}",
                 f"{needed} bytes are needed on the disk of {together[0].path}, {free} are free",
-                "Free some space, and run this again.",
                 needed_bytes=needed,
                 free_bytes=free,
             )

@@ -32,7 +32,6 @@ from kafkactl.storage.verify.model import (
 from kafkactl.storage.verify.state import log_looks_empty
 from kafkactl.storage.verify.voters import has_a_vote
 
-_REFORMAT = "If the node never started: `kafkactl storage unformat`, then format it again. Else restore the file."
 # What BatchFileReader can read among control records; the second set since 4.4 (KAFKA-19648).
 _CONTROL_READ = {"LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"}
 _CONTROL_READ_LATER = {"KRAFT_VERSION", "KRAFT_VOTERS"}
@@ -108,7 +107,6 @@ def _file_rules(situation: Situation, read: FileRead) -> Iterator[Trouble]:
             subject,
             f"The file cannot be read: {read.error}.",
             says=_unreadable_words(read),
-            next_step="Give the file to the user that runs Kafka.",
         )
         return
     found = _read_file(situation, read)
@@ -120,7 +118,6 @@ def _file_rules(situation: Situation, read: FileRead) -> Iterator[Trouble]:
             subject,
             "The file is not one that a node can read, and every node reads it, even if it does not need it.",
             says=fatal,
-            next_step=_REFORMAT,
             size_bytes=len(read.content),
         )
     elif found.crc_problem is not None:
@@ -311,6 +308,5 @@ def _default_used(situation: Situation, records: BootstrapRecords) -> Trouble:
         f"There is no {wanted} in the metadata directory. If this node becomes the first leader of a new cluster, it"
         f" sets metadata.version {level} and nothing else: no other feature, no SCRAM user.",
         *(losses if has_a_vote(situation) else ()),
-        next_step=_REFORMAT,
         default_metadata_version=records.levels[METADATA_VERSION],
     )

@@ -110,7 +110,6 @@ def _dies_of(situation: Situation, change: FeatureChange, subject: str, phase: P
         subject,
         f"{change.name} is at level {change.level}; Kafka {version} supports {low_high}.",
         says=_words(situation, change, low_high),
-        next_step="Start a release that supports this level; a level can only be lowered by a running cluster.",
         feature=change.name,
         level=change.level,
         supported=[low_high.lowest, low_high.highest],
@@ -141,7 +140,6 @@ def _never_registers(situation: Situation, change: FeatureChange, subject: str) 
         " The broker stays up and is never registered.",
         says="Unable to register broker",
         waits=True,
-        next_step="Start a release that supports this level.",
         feature=change.name,
         level=change.level,
         supported=[low_high.lowest, low_high.highest],
@@ -167,7 +165,6 @@ def _several_directories(situation: Situation) -> Iterator[Trouble]:
             f"node {situation.config.node_id}",
             f"metadata.version {level} does not support several log directories (3.7-IV2, level 17, does). The broker"
             " logs an error and runs; a failed directory would not be reported.",
-            next_step="Upgrade metadata.version to 3.7 or later.",
             metadata_version=level,
         )
 

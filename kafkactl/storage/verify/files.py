@@ -37,7 +37,6 @@ def _files_usable(situation: Situation) -> Iterator[Trouble]:
             f"directory {log.path}",
             f"The directory cannot be listed: {log.error}.",
             says=f"{log.path}",
-            next_step="Give it to the user that runs Kafka.",
         )
     for name, words in log.passed_over:
         yield warns(
@@ -53,7 +52,6 @@ def _files_usable(situation: Situation) -> Iterator[Trouble]:
             file_subject(f"{log.path}/{name}"),
             f"The file cannot be opened as a node opens it: {error}.",
             says=_open_words(f"{log.path}/{name}", error),
-            next_step="Give all files of the node to the user that runs Kafka.",
         )
 
 
@@ -74,7 +72,6 @@ def _file_names(situation: Situation) -> Iterator[Trouble]:
                 file_subject(f"{situation.log.path}/{entry.name}"),
                 "A file of this kind is named by an offset of 20 digits; this one is not.",
                 says=f'For input string: "{stem}"',
-                next_step="Move the file away.",
             )
 
 
@@ -97,7 +94,6 @@ def _partition_metadata(found: FileRead) -> Iterator[Trouble]:
             file_subject(found.path),
             "The file does not name the metadata topic.",
             says=problem,
-            next_step="Remove the file; a node writes it again.",
         )
 
 
@@ -143,7 +139,6 @@ def _leader_epochs(found: FileRead) -> Iterator[Trouble]:
             file_subject(found.path),
             f"The file is not one that a node can read: {problem.words}",
             says=problem.words,
-            next_step="Remove the file; a node makes it again from the log.",
         )
 
 

@@ -62,7 +62,6 @@ def _owners(situation: Situation) -> Iterator[Trouble]:
                 "files-of-another-owner",
                 directory_subject(directory.path),
                 f"The directory belongs to user {seen.owner_uid}, and some of its files do not: {', '.join(others)}.",
-                next_step="Give directory and files to the user that runs Kafka.",
                 files=others,
             )
 

@@ -33,7 +33,6 @@ _TRACES = frozenset(
         NODE_LOCK,
     }
 )
-_STEP = "Do not start it: find the metadata log first (another disk? metadata.log.dir? a backup?)."
 
 
 def loss_rules(situation: Situation) -> Iterator[Trouble]:
@@ -70,7 +69,6 @@ def _founds_again(subject: str, traces: list[str]) -> Trouble:
             subject=subject,
             message="Topics, configurations, users and registrations are gone, and replicas become strays.",
         ),
-        next_step=_STEP,
         traces=traces[:10],
     )
 

@@ -223,7 +223,6 @@ def _without_directory_id(situation: Situation, directory: DirectoryFacts) -> It
             directory_subject(directory.path),
             f"The node must write a directory.id into meta.properties and cannot: {directory.observed.write_error}.",
             says=f"Error while writing meta.properties to {directory.path}",
-            next_step="Give the directory to the user that runs Kafka.",
         )
         return
     yield tells(
@@ -265,5 +264,4 @@ def _not_canonical(directory: DirectoryFacts, read: FileRead) -> Iterator[Troubl
             "directory-id-not-canonical",
             file_subject(read.path),
             f"directory.id is written {text!r}; Kafka reads and shows it as {directory.meta.directory_id}.",
-            next_step="Nothing breaks; searches for the id will not find it.",
         )

@@ -78,7 +78,6 @@ def _inconsistent(good: list[DirectoryFacts]) -> Trouble:
         "meta.properties",
         "The directories of this node do not have the same meta.properties.",
         says="BrokerMetadata is not consistent across log.dirs.",
-        next_step="Find out which directory does not belong to this node before changing anything.",
         found={one.path: dict(one.properties or {}) for one in good},
     )
 

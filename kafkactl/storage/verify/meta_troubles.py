@@ -55,7 +55,6 @@ def other_node(directory: DirectoryFacts, stored: int, configured: int, *, says:
         directory_subject(directory.path),
         f"The directory belongs to node {stored}, the configuration says {configured}.",
         says=says,
-        next_step="Correct node.id in the configuration, or give the node its own disk back.",
         configured=configured,
         stored=stored,
     )

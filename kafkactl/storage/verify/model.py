@@ -235,7 +235,7 @@ def stops(
     message: str,
     *,
     says: str,
-    next_step: str,
+    next_step: str = "",
     waits: bool = False,
     **evidence: Any,
 ) -> Trouble:
@@ -246,7 +246,7 @@ def stops(
     )
 
 
-def loses(id: str, subject: str, message: str, *losses: Loss, next_step: str, **evidence: Any) -> Trouble:
+def loses(id: str, subject: str, message: str, *losses: Loss, next_step: str = "", **evidence: Any) -> Trouble:
     """A trouble that a start passes over in silence, with what is gone afterwards."""
     return Trouble(
         finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence), losses=losses

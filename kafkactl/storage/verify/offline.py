@@ -62,7 +62,6 @@ def _cannot_make(directory: DirectoryFacts, name: str) -> Trouble:
         directory_subject(directory.path),
         f"The broker cannot make {name} here: {seen.write_error}.",
         says=f"{refusal(seen.write_error)}: {directory.path.rstrip('/')}/{name}",
-        next_step=_OWNER_STEP,
         owner_uid=seen.owner_uid,
         mode=oct(seen.mode),
     )

@@ -73,7 +73,6 @@ def _metadata_directory_usable(situation: Situation) -> Iterator[Trouble]:
             directory_subject(metadata_dir),
             f"{METADATA_LOG} is not a directory.",
             says=f"java.nio.file.FileAlreadyExistsException: {place}",
-            next_step="Find out what it is; move it away.",
         )
     else:
         yield from _metadata_directory_not_writable(situation, place)
@@ -98,7 +97,6 @@ def _metadata_directory_not_writable(situation: Situation, place: str) -> Iterat
             directory_subject(situation.config.metadata_log_dir),
             f"The node cannot write here: {error}.",
             says=f"{refusal(error)}: {refused}",
-            next_step="Give the directory to the user that runs Kafka (owner and mode), or mount it for writing.",
             owner_uid=seen.owner_uid,
             mode=oct(seen.mode),
         )
@@ -133,7 +131,6 @@ def _locked(situation: Situation) -> Iterator[Trouble]:
                 f"A running process holds the lock of this directory{holder}.",
                 says=f"Failed to acquire lock on file .lock in {_java_path(path)}. A Kafka instance in another"
                 " process or thread is using this directory.",
-                next_step="Stop the node that runs on these disks, or correct log.dirs.",
                 process_id=seen.lock_holder_pid,
             )
 
@@ -260,6 +257,5 @@ def _twice(directory: DirectoryFacts, partition: str, other: str, place: str) ->
         directory_subject(directory.path),
         f"The partition {partition} lies in {other} and in {place}.",
         says=f"Duplicate log directories for {partition} are found in both",
-        next_step="Keep the newer one; move the other out of the log directory.",
         partition=partition,
     )

@@ -61,7 +61,6 @@ def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeEr
             subject,
             f"The file cannot be read ({problem.reason}); Kafka {situation.release.version_text} deletes it and forgets"
             " whom it voted for.",
-            next_step="Nothing to do, unless another voter of the same cluster is being repaired too.",
         )
         return
     words = f"Error while reading the Quorum status from the file {read.path}"
@@ -93,7 +92,6 @@ def _quorum_state_content(situation: Situation, read: FileRead, state: QuorumSta
             file_subject(read.path),
             f"The file knows the voters {sorted(state.current_voters)}, the configuration names {sorted(configured)}.",
             says="is different from the voter set read from the state file",
-            next_step="Restore controller.quorum.voters.",
             stored=sorted(state.current_voters),
             configured=sorted(configured),
         )
@@ -106,7 +104,6 @@ def _quorum_state_content(situation: Situation, read: FileRead, state: QuorumSta
             file_subject(read.path),
             "The file holds a vote, and the configuration does not make this node a voter.",
             says="with a voted candidate, which indicates this node was previously",
-            next_step="Restore controller.quorum.voters.",
         )
 
 
@@ -138,7 +135,6 @@ def _voted_alone(situation: Situation, read: FileRead, state: QuorumStateFile) -
             f"According to the file this node voted for itself in epoch {state.leader_epoch} and does not lead yet."
             f" Kafka {situation.release.version_text} elects a single candidate twice and exits.",
             says="Cannot transition to Candidate since the local broker.id",
-            next_step="Move the file away: no other voter can have been promised anything. (Fixed in 4.0.)",
             epoch=state.leader_epoch,
         )
 
@@ -155,6 +151,5 @@ def _foreign_leader(situation: Situation, read: FileRead, state: QuorumStateFile
             file_subject(read.path),
             f"The file names node {state.leader_id} as leader, which is not a voter in this configuration.",
             says=f"Leader {state.leader_id} must be in the voter set",
-            next_step="Restore controller.quorum.voters, or move the file away.",
             leader_id=state.leader_id,
         )

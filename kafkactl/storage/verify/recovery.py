@@ -60,7 +60,6 @@ def offset_rules(situation: Situation) -> Iterator[Trouble]:
             subject,
             "The offsets of the log do not ascend. The CRC does not cover them, so a recovery keeps such batches; what"
             " a node makes of them is not known.",
-            next_step="Restore the log from another voter.",
         )
         yield Trouble(finding=found.finding, unknown=True)
 
@@ -127,7 +126,6 @@ def _gaps(situation: Situation) -> Iterator[Trouble]:
         subject,
         f"The log goes from offset {first} to {behind}: a segment is missing. A start does not notice.",
         Loss(what="metadata-records", subject=subject, message=text),
-        next_step="Restore the segment; if another voter has the log, empty this one and let the node fetch it all.",
         gaps=[list(gap) for gap in gaps],
     )
 
@@ -140,7 +138,6 @@ def _future_magic(subject: str, stop: Stop) -> Trouble:
         f"The batch at byte {stop.position} has the magic {stop.magic}. Recovery keeps it, for the CRC does not cover"
         " that byte, and reading it then fails.",
         says=f"Invalid magic found in record: {stop.magic}",
-        next_step="Restore the log from another voter.",
     )
 
 
@@ -183,7 +180,6 @@ def _unknown_record(situation: Situation, api_key: int, version: int, offset: in
         f"The record at offset {offset} is {what}, which Kafka {situation.release.version_text} does not know.",
         says=f"Failed to deserialize record with type {api_key}" if is_known else f"Unknown metadata id {api_key}",
         waits=situation.rules.waits_at_unknown_record,
-        next_step="Start the release that wrote the log, or a newer one.",
         type=api_key,
         version=version,
         offset=offset,

@@ -38,7 +38,6 @@ def snapshot_rules(situation: Situation) -> Iterator[Trouble]:
             f"directory {situation.log.path}",
             f"The log begins at offset {start}, and no snapshot holds what came before.",
             says="Inconsistent snapshot state: there must be a snapshot at an offset larger",
-            next_step="Restore the missing segments or the snapshot, or let the node fetch all from other voters.",
             start_offset=start,
         )
     if snapshot is None or not snapshot_is_read(situation):
@@ -85,7 +84,6 @@ def _cannot_open(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
         file_subject(f"{situation.log.path}/{snapshot.name}"),
         f"The checkpoint cannot be read: {snapshot.error}.",
         says="Failed to read records into memory" if snapshot.error == "Is a directory" else snapshot.name,
-        next_step="Give the file to the user that runs Kafka; a checkpoint has the mode 0400.",
     )
 
 

@@ -76,7 +76,6 @@ def _static_quorum(situation: Situation) -> Iterator[Trouble]:
             "The disks have kraft.version 1 and no voters, as written with --no-initial-controllers; the"
             " configuration has controller.quorum.voters. The node exits as soon as it is elected.",
             says="but there is no voter set in the log or checkpoint",
-            next_step="Use controller.quorum.bootstrap.servers, or format the node again for a static quorum.",
         )
 
 
@@ -111,7 +110,6 @@ def _no_voters(situation: Situation) -> Iterator[Trouble]:
             "The node knows no voters, and its bootstrap servers are itself: there will never be a leader."
             + (" Its 0-0 checkpoint is cut in the first batch and ignored." if cut else ""),
             "Starting voters are VoterSet(voters={})",
-            "Format the first controller with --standalone or --initial-controllers, or restore the 0-0 checkpoint.",
         )
     elif situation.is_controller and (cut or all(situation.may_be_own(server) for server in elsewhere)):
         finding = _needs_others(situation, elsewhere).finding
@@ -120,7 +118,7 @@ def _no_voters(situation: Situation) -> Iterator[Trouble]:
         yield _needs_others(situation, elsewhere)
 
 
-def _waits(situation: Situation, id: str, message: str, says: str, next_step: str) -> Trouble:
+def _waits(situation: Situation, id: str, message: str, says: str, next_step: str = "") -> Trouble:
     """No leader, ever. A broker waits for one on its way up; a controller alone is up by then, and of no use."""
     subject = f"node {situation.config.node_id}"
     if not situation.is_broker:
@@ -171,7 +169,6 @@ def _not_a_voter(situation: Situation, others: list[str]) -> Iterator[Trouble]:
         "not-a-voter",
         f"The voter set on the disk is {ids}; this node is not in it, and its bootstrap servers are itself.",
         "Starting voters are VoterSet(voters={",
-        "Name the voters in controller.quorum.bootstrap.servers, or format the node with a set that it is in.",
     )
 
 

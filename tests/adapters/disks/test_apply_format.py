@@ -241,7 +241,7 @@ def test_a_failure_before_anything_is_visible_takes_everything_back(tmp_path: Pa
     assert applied.outcome is Outcome.FAILED
     assert [finding.id for finding in applied.findings] == [id_, "format-not-begun"]
     assert os.strerror(number) in applied.findings[0].message
-    assert applied.findings[0].next_step
+    assert applied.findings[0].advice
     assert list(tmp_path.iterdir()) == []
 
 
@@ -253,7 +253,7 @@ def test_a_failure_between_directories_is_partial_and_says_what_stands(tmp_path:
     assert applied.outcome.exit_code == 5
     assert [finding.id for finding in applied.findings] == ["disk-io-error", "format-partly-done"]
     assert applied.progress == {str(m): Progress.HALF_DONE, str(d): Progress.UNKNOWN}
-    assert "--ignore-formatted" in applied.findings[1].next_step
+    assert "--ignore-formatted" in applied.findings[1].advice
     # The traces of the half-done metadata directory stay: they tell it from a disk that lost its content.
     assert (m / staged_name("meta.properties")).exists()
 

@@ -94,7 +94,7 @@ def test_dependencies_of_the_unknown(release: str, argument: str, id: str, words
         needs(release, argument)
     assert caught.value.id == id
     assert words in caught.value.message
-    assert caught.value.next_step
+    assert caught.value.advice
 
 
 @pytest.mark.parametrize(

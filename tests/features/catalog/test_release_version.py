@@ -86,7 +86,7 @@ def test_what_a_release_refuses_in_its_own_words(release: str, text: str, id: st
         parse_release_version(find_release(release), text, unstable=False)
     assert caught.value.id == id
     assert words in caught.value.message
-    assert caught.value.next_step
+    assert caught.value.advice
     assert caught.value.exit_code == 2
 
 
@@ -114,7 +114,7 @@ def test_the_switch_is_named_where_it_would_help() -> None:
             assert release.unstable_switch
             with pytest.raises(InputError) as caught:
                 parse_release_version(release, supported_names(release, unstable=True).split(", ")[-1], unstable=False)
-            assert release.unstable_switch in (caught.value.next_step or "")
+            assert release.unstable_switch in caught.value.advice
 
 
 def test_every_level_is_accepted_by_its_name_and_listed() -> None:

@@ -62,9 +62,9 @@ def test_an_unknown_release_is_an_input_error_with_a_hint(text: str, meant: str 
         find_release(text)
     assert caught.value.id == "unknown-kafka-version"
     assert caught.value.exit_code == 2
-    assert ", ".join(NAMES) in (caught.value.next_step or "")
+    assert ", ".join(NAMES) in caught.value.advice
     if meant is not None:
-        assert f"Did you mean {meant}" in (caught.value.next_step or "")
+        assert f"Did you mean {meant}" in caught.value.advice
 
 
 @pytest.mark.parametrize(

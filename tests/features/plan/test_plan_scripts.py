@@ -87,7 +87,7 @@ def shown(findings: tuple[Finding, ...]) -> Iterator[str]:
     for finding in findings:
         yield f"{finding.severity.value} {finding.id}: {finding.message}"
         if finding.severity.value == "blocker":
-            yield f"    -> {finding.next_step}"
+            yield f"    -> {finding.advice}"
 
 
 def play(text: str) -> str:

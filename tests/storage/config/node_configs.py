@@ -37,8 +37,8 @@ def refused(data: bytes, release: str = "4.3", resolve=None) -> ConfigError:
     assert error.id == error.findings[0].id
     assert error.findings[0].message in error.message
     assert "server.properties" in error.message
-    assert error.next_step
+    assert error.advice
     weights = [finding.severity for finding in error.findings]
     assert weights == sorted(weights, key=[Severity.BLOCKER, Severity.WARNING].index)
-    assert all(finding.next_step for finding in error.findings)
+    assert all(finding.advice for finding in error.findings)
     return error

@@ -207,7 +207,7 @@ def test_values_of_passwords_are_not_shown():
 def test_warnings(data: bytes, release: str, expected: list[tuple[str, str]]):
     warnings = read(data, release).warnings
     assert [(warning.id, warning.subject) for warning in warnings] == expected
-    assert all(warning.severity is Severity.WARNING and warning.next_step for warning in warnings)
+    assert all(warning.severity is Severity.WARNING and warning.advice for warning in warnings)
 
 
 # --- values from elsewhere ------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_without_a_provider_it_is_text(providers: dict[str, str]):
     assert config.log_dirs == ("/data/${env:X}",)
     error = refused(text(COMBINED | providers, node_id="${env:ID}"))
     assert error.id == "invalid-config-value"
-    assert "takes ${env:ID} literally" in (error.next_step or "")
+    assert "takes ${env:ID} literally" in error.advice
 
 
 # --- hostile input --------------------------------------------------------------------------------------------------

@@ -247,7 +247,7 @@ def test_a_fleet_that_breaks_a_rule_is_refused(name):
 @pytest.mark.parametrize("name", BAD_FLEETS)
 def test_a_refusal_names_its_way_out(name):
     for finding in BAD_FLEETS[name].plan().findings:
-        assert finding.next_step
+        assert finding.advice
         assert finding.subject
         json.dumps(finding.to_dict())
 

@@ -53,5 +53,5 @@ def refused(made: FormatPlan, id_: str, phrase: str) -> None:
     assert made.outcome.exit_code == 3
     assert stops(made) == [id_]
     assert phrase in finding(made, id_).message
-    assert finding(made, id_).next_step
+    assert finding(made, id_).advice
     assert all(one.action is not Action.FORMAT and not one.files for one in made.directories)

@@ -46,7 +46,7 @@ def test_old_releases_want_a_uuid(text: str):
         (found,) = blockers(checked.findings)
         assert found.id == "cluster-id-not-a-uuid"
         assert f"Cluster ID string {text} does not appear to be a valid UUID" in found.message
-        assert found.next_step
+        assert found.advice
     for release in NEW:
         checked = check_cluster_id(text, find_release(release))
         assert checked.stored == text
@@ -77,7 +77,7 @@ def test_warnings(text: str, expected: list[str]):
     checked = check_cluster_id(text, find_release("4.3"))
     assert [finding.id for finding in checked.findings] == expected
     assert {finding.severity for finding in checked.findings} == {Severity.WARNING}
-    assert all(finding.next_step for finding in checked.findings)
+    assert all(finding.advice for finding in checked.findings)
 
 
 def test_the_image_s_id_is_known_in_any_spelling():
@@ -96,5 +96,5 @@ def test_a_migrated_cluster_keeps_its_id(release: str):
 def test_in_a_migration_a_strange_id_is_compared_and_never_made_anew():
     (finding,) = check_cluster_id("my-old-id", find_release("3.9"), migration=True).findings
     assert finding.id == "cluster-id-not-a-uuid"
-    assert "/cluster/id in ZooKeeper" in finding.next_step
-    assert "random-uuid" not in finding.next_step
+    assert "/cluster/id in ZooKeeper" in finding.advice
+    assert "random-uuid" not in finding.advice

@@ -238,5 +238,5 @@ def test_findings_explain_themselves():
     for before, now, _ in DIFFERENT.values():
         finding: Finding
         for finding in blockers(ensure(now, disks(formatted(before))).findings):
-            assert finding.next_step
+            assert finding.advice
             assert finding.evidence

@@ -104,7 +104,7 @@ def test_anything_else_is_refused_with_what_an_operator_needs_to_recognise_the_d
         "count": 1,
         "entries": [left],
     }
-    assert "--allow-not-blank /data/d1" in finding.next_step
+    assert "--allow-not-blank /data/d1" in finding.advice
     assert check(seen, allow_not_blank=frozenset({"/data/d1"}))["directory-not-blank"].severity is Severity.WARNING
     assert check(seen, allow_not_blank=frozenset({"/data/d2"}))["directory-not-blank"].severity is Severity.BLOCKER
 
@@ -146,7 +146,7 @@ def test_lost_and_found_is_the_start_failure_that_it_is_and_no_refusal() -> None
     assert finding.severity is Severity.WARNING
     assert "lost+found" in finding.message
     assert "not in the form of topic-partition" in finding.message
-    assert "/data/d1/kafka" in finding.next_step
+    assert "/data/d1/kafka" in finding.advice
 
 
 def test_a_controller_without_broker_role_does_not_mind_lost_and_found() -> None:
@@ -178,7 +178,7 @@ def test_a_directory_beside_mounts_must_be_one() -> None:
     finding = check(directory("/data/d1"), mounted)["sibling-is-a-mount"]
     assert finding.severity is Severity.BLOCKER
     assert finding.subject == "directory /data/d1"
-    assert "--not-a-mount /data/d1" in finding.next_step
+    assert "--not-a-mount /data/d1" in finding.advice
     assert check(directory("/data/d1"), mounted, not_a_mount=frozenset({"/data/d1"})) == {}
 
 
@@ -240,7 +240,7 @@ def test_a_blank_metadata_directory_beside_formatted_ones_is_a_lost_disk() -> No
     finding = check(directory(), formatted=(FORMATTED,))["metadata-disk-lost"]
     assert finding.severity is Severity.BLOCKER
     assert "/data/d2" in finding.message
-    assert "--replace-lost-metadata-disk --verified-quorum" in finding.next_step
+    assert "--replace-lost-metadata-disk --verified-quorum" in finding.advice
 
 
 def test_a_controller_needs_both_words() -> None:

@@ -139,7 +139,7 @@ def test_what_is_refused(release, text: str, id: str, words: str):
     assert error.id in id.split("|")
     assert error.exit_code == 2
     assert words in error.message
-    assert error.next_step
+    assert error.advice
     assert SECRET not in f"{error.to_dict()} {error!r} {error.__context__!r}"
 
 
