@@ -122,11 +122,11 @@ class Inventory:
         return self._of(NodeRole.CONTROLLER)
 
     def _of(self, role: NodeRole) -> tuple[InventoryNode, ...]:
-        return tuple(sorted((one for one in self.nodes if one.role is role), key=lambda one: one.id))
+        return tuple(sorted((node for node in self.nodes if node.role is role), key=lambda node: node.id))
 
     def node(self, id: int) -> InventoryNode | None:
         """The node with this id; None where the inventory has none."""
-        return next((one for one in self.nodes if one.id == id), None)
+        return next((node for node in self.nodes if node.id == id), None)
 
 
 # --- the keys -------------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def parse_inventory(text: str | bytes, *, file: str = "inventory") -> Inventory:
     shared = cluster.pop("hooks", {})
     if shared:
         _hooks(shared, {}, "hooks: ", problems, complete=False)
-    nodes = tuple(_placed(one, file, problems) for one in _nodes(raw_nodes, shared, problems))
+    nodes = tuple(_placed(node, file, problems) for node in _nodes(raw_nodes, shared, problems))
     problems += _twice(nodes)
     if not problems:
         problems += _missing(nodes)
@@ -355,24 +355,24 @@ def _unknown_places(commands: Mapping[Verb, tuple[str, ...]], variables: Iterabl
 
 def _twice(nodes: tuple[InventoryNode, ...]) -> Iterator[str]:
     roles: dict[int, set[NodeRole]] = {}
-    for one in nodes:
-        roles.setdefault(one.id, set()).add(one.role)
-    for id, count in Counter(one.id for one in nodes).items():
+    for node in nodes:
+        roles.setdefault(node.id, set()).add(node.role)
+    for id, count in Counter(node.id for node in nodes).items():
         if len(roles[id]) > 1:
             yield f"id {id} is that of a broker and of a controller: in a migration no two nodes share one"
         elif count > 1:
             yield f"{next(iter(roles[id]))} {id} occurs {count} times"
-    for address, count in Counter(one.address for one in nodes).items():
+    for address, count in Counter(node.address for node in nodes).items():
         if count > 1:
             yield f"{address} is the address of {count} nodes"
-    for (host, config), count in Counter((one.host, one.config) for one in nodes).items():
+    for (host, config), count in Counter((node.host, node.config) for node in nodes).items():
         if count > 1:
             yield f"{config} on {host} is the configuration of {count} nodes"
 
 
 def _missing(nodes: tuple[InventoryNode, ...]) -> Iterator[str]:
     for role in NodeRole:
-        if not any(one.role is role for one in nodes):
+        if not any(node.role is role for node in nodes):
             yield f"nodes: there is no {role}; all brokers and all new KRaft controllers belong here"
 
 

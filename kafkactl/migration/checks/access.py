@@ -50,7 +50,7 @@ _CHILD_BYTES: Final = 4  # beside its name
 
 def _authorizers(case: CheckCase) -> Said:
     """C-14. Controllers have an authorizer if brokers do, and one that needs no ZooKeeper."""
-    classes = {text for one in case.brokers if (text := given(one, _AUTHORIZER))}
+    classes = {text for broker in case.brokers if (text := given(broker, _AUTHORIZER))}
     for node in case.controllers:
         if node.config is None:
             continue
@@ -83,8 +83,8 @@ def _brokers_at_controllers(case: CheckCase) -> Said:
         if users is None:
             yield Unknown(f"super.users of {node.name} was not observed")
             continue
-        brokers = (case.planned.brokers.get(one.id, one) for one in case.brokers)
-        callers = {one.name: _at_controllers(one, node) for one in (*brokers, node) if one.id not in known}
+        brokers = (case.planned.brokers.get(broker.id, broker) for broker in case.brokers)
+        callers = {broker.name: _at_controllers(broker, node) for broker in (*brokers, node) if broker.id not in known}
         callers = {name: who for name, who in callers.items() if name not in _without_credentials(case)}
         if callers:
             yield from _callers(case, node, users, callers)
@@ -118,7 +118,7 @@ def _without_credentials(case: CheckCase) -> dict[str, tuple[str, str, str]]:
         if node.config is not None:
             listener = inter_broker_listener(node)
             found[node.name] = _missing_credentials(node, listener, "sasl.mechanism.inter.broker.protocol")
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: missing for name, missing in found.items() if missing is not None}
 
 
 def _missing_credentials(caller: NodeSeen, listener: str, mechanism_key: str) -> tuple[str, str, str] | None:
@@ -133,7 +133,7 @@ def _missing_credentials(caller: NodeSeen, listener: str, mechanism_key: str) ->
 def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Mapping[str, str | None]) -> Said:
     allowed = users | _with_cluster_action(case, of_zookeeper=False)
     refused = {name: who for name, who in callers.items() if who is not None and who not in allowed}
-    theirs = {one for broker in case.brokers for one in super_users(broker) or ()}
+    theirs = {super_user for broker in case.brokers for super_user in super_users(broker) or ()}
     strangers = bool(theirs) and theirs.isdisjoint(users) and not any(callers.values())
     if refused or strangers or not users:
         named = ", ".join(f"{name} ({who})" for name, who in refused.items()) or "every node"
@@ -182,9 +182,9 @@ def _controllers_at_brokers(case: CheckCase) -> Iterator[Finding]:
         if is_on(node, "allow.everyone.if.no.acl.found"):
             continue
         callers = {
-            principal(one, inter_broker_listener(one), "sasl.mechanism.inter.broker.protocol")
-            for one in case.controllers
-            if one.config is not None
+            principal(controller, inter_broker_listener(controller), "sasl.mechanism.inter.broker.protocol")
+            for controller in case.controllers
+            if controller.config is not None
         }
         refused = sorted(who for who in callers - {None} if who not in users | allowed_by_acl and who is not None)
         if refused:
@@ -202,13 +202,13 @@ def _with_cluster_action(case: CheckCase, *, of_zookeeper: bool) -> frozenset[st
     """Principals that an ACL allows ClusterAction."""
     if of_zookeeper:
         entries = [
-            (one.resource_type, one.operation, one.permission_type, one.principal)
-            for one in (() if case.tree is None else case.tree.acls)
+            (acl.resource_type, acl.operation, acl.permission_type, acl.principal)
+            for acl in (() if case.tree is None else case.tree.acls)
         ]
     else:
         entries = [
-            (one.resource_type, one.operation, one.permission_type, one.principal)
-            for one in ({} if case.image is None else case.image.acls).values()
+            (acl.resource_type, acl.operation, acl.permission_type, acl.principal)
+            for acl in ({} if case.image is None else case.image.acls).values()
         ]
     return frozenset(
         who
@@ -230,11 +230,11 @@ def _zookeeper_rights(case: CheckCase) -> Said:
             for path, znode in tree.znodes.items()
             if path.startswith(_WRITTEN_BY_CONTROLLERS)
             and znode.acl
-            and not any(one.scheme == "world" and one.perms & _EVERY_RIGHT == _EVERY_RIGHT for one in znode.acl)
+            and not any(acl.scheme == "world" and acl.perms & _EVERY_RIGHT == _EVERY_RIGHT for acl in znode.acl)
         ]
-    set_by_brokers = [one.name for one in case.brokers if is_on(one, "zookeeper.set.acl")]
+    set_by_brokers = [broker.name for broker in case.brokers if is_on(broker, "zookeeper.set.acl")]
     if not closed and not set_by_brokers:
-        if tree is None and not any(one.config is not None for one in case.brokers):
+        if tree is None and not any(broker.config is not None for broker in case.brokers):
             yield Unknown("neither the access lists of the znodes nor the brokers' files were observed")
         return
     for node in case.controllers:
@@ -287,7 +287,7 @@ def _encoder_secret(case: CheckCase) -> Said:
 
 def _secret_opens(case: CheckCase, node: NodeSeen, held: Mapping[str, str]) -> Said:
     secret = given(node, _SECRET) or ""
-    brokers = {text for one in case.brokers if (text := given(one, _SECRET)) is not None}
+    brokers = {text for broker in case.brokers if (text := given(broker, _SECRET)) is not None}
     if is_hidden(secret):
         yield Unknown(f"{_SECRET} of {node.name} is set, and not shown")
         return
@@ -349,7 +349,7 @@ def _token_key(case: CheckCase) -> Said:
         if unseen := _unseen(case.tree, "/delegation_token/tokens"):
             yield Unknown(f"{unseen} delegation tokens were not shown")
         return
-    of_brokers = {key for one in case.brokers if (key := _token_key_of(one)) is not None}
+    of_brokers = {key for broker in case.brokers if (key := _token_key_of(broker)) is not None}
     for node in case.controllers:
         key = _token_key_of(node)
         if node.config is None:
@@ -384,7 +384,7 @@ def _sizes(case: CheckCase) -> Said:
         f"the list of children of {path}": sum(len(name.encode()) + _CHILD_BYTES for name in names)
         for path, names in tree.names.items()
     }
-    path, size = max(sizes.items(), key=lambda one: one[1], default=("", 0))
+    path, size = max(sizes.items(), key=lambda path_size: path_size[1], default=("", 0))
     if size > _PART * _SERVER_LIMIT:
         make = blocker if size > _PART * _CLIENT_LIMIT else warning
         yield make(
@@ -402,7 +402,7 @@ def _too_large_to_mirror(case: CheckCase) -> Iterator[Finding]:
     if case.image is None or case.tree is None:
         return
     for topic in case.image.topics.values():
-        size = sum(10 + sum(len(str(id)) + 1 for id in one.replicas) for one in topic.partitions.values())
+        size = sum(10 + sum(len(str(id)) + 1 for id in partition.replicas) for partition in topic.partitions.values())
         if topic.name not in case.tree.topics and size > _PART * _SERVER_LIMIT:
             yield blocker(
                 "topic-too-large-for-zookeeper",

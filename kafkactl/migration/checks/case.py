@@ -100,16 +100,20 @@ class CheckCase:
         if self.evidence.leads is False:  # a controller without a leader has a default, which is no level of the quorum
             return None
         levels = (
-            one.api_versions.finalized_features.get(METADATA_VERSION)
-            for one in self.controllers
-            if one.api_versions is not None
+            controller.api_versions.finalized_features.get(METADATA_VERSION)
+            for controller in self.controllers
+            if controller.api_versions is not None
         )
         return next((level for level in levels if level), None)
 
     @property
     def registered(self) -> Mapping[int, bool] | None:
         """By broker id whether its registration is one of migration mode; None where no log was observed."""
-        return None if self.log is None else {id: one.migrating for id, one in self.log.registrations.items()}
+        return (
+            None
+            if self.log is None
+            else {id: registration.migrating for id, registration in self.log.registrations.items()}
+        )
 
     @property
     def on_zookeeper(self) -> frozenset[int]:
@@ -117,12 +121,12 @@ class CheckCase:
         named = set() if self.tree is None else set(self.tree.brokers)
         if self.stage in (Stage.DUAL, Stage.FINAL):
             named |= {id for id, migrating in (self.registered or {}).items() if migrating}
-        return frozenset(named | {one.id for one in self.brokers if runs_on_zookeeper(one)})
+        return frozenset(named | {broker.id for broker in self.brokers if runs_on_zookeeper(broker)})
 
     @property
     def controllers_down(self) -> bool:
         """Whether every observed controller was seen not to answer."""
-        return bool(self.controllers) and all(one.alive is False for one in self.controllers)
+        return bool(self.controllers) and all(controller.alive is False for controller in self.controllers)
 
     def lacks(self, path: str) -> bool:
         """Whether a znode at the root is seen not to be there; not of a saved part of a tree."""
@@ -191,7 +195,7 @@ def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) 
         copied = tree is not None and tree.migration is not None and tree.migration.metadata_offset > 0
         return Stage.DUAL if state == ZkMigrationState.MIGRATION or (state is None and copied) else Stage.COPY
     controllers = observation.controllers
-    down = bool(controllers) and all(one.alive is False for one in controllers)
+    down = bool(controllers) and all(controller.alive is False for controller in controllers)
     if state == ZkMigrationState.MIGRATION:
         return Stage.BEFORE if down and tree is not None else Stage.DUAL
     if state == ZkMigrationState.PRE_MIGRATION:
@@ -199,7 +203,9 @@ def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) 
     copied = tree is not None and tree.migration is not None and tree.migration.metadata_offset > 0
     if copied and tree is not None and tree.controller is None and not _shows_controller(observation):
         return Stage.DUAL  # a copy was made, and nothing tells of a way back
-    answering = any(one.api_versions is not None and one.api_versions.zk_migration_ready for one in controllers)
+    answering = any(
+        controller.api_versions is not None and controller.api_versions.zk_migration_ready for controller in controllers
+    )
     return Stage.QUORUM if answering or observation.quorum is not None else Stage.BEFORE
 
 
@@ -213,11 +219,13 @@ def _left_behind(observation: Observation, tree: KafkaTree | None) -> bool:
     """Whether a quorum that is down belongs to an attempt that was rolled back: nothing waits for it any more."""
     if observation.tree is None or tree is None or "/migration" in observation.tree.znodes:
         return False
-    return not any(one.api_versions is not None and one.api_versions.zk_migration_ready for one in observation.brokers)
+    return not any(
+        broker.api_versions is not None and broker.api_versions.zk_migration_ready for broker in observation.brokers
+    )
 
 
 def _one_is_missing(tree: KafkaTree | None, log: LogFacts | None) -> bool:
     if tree is None or log is None:
         return False
-    entered = {id for id, one in log.registrations.items() if one.migrating}
+    entered = {id for id, registration in log.registrations.items() if registration.migrating}
     return len(set(tree.brokers) - entered) == 1

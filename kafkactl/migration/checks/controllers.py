@@ -76,7 +76,7 @@ def _inter_broker_listener(case: CheckCase) -> Said:
                 listener=name,
                 brokers=without,
             )
-        others = {inter_broker_listener(one) for one in case.brokers if one.config is not None}
+        others = {inter_broker_listener(broker) for broker in case.brokers if broker.config is not None}
         if not without and others and name not in others:
             yield warning(
                 "inter-broker-listener-differs",
@@ -100,22 +100,22 @@ def _offered(case: CheckCase) -> dict[int, set[str]]:
     for node in case.brokers:
         listeners = given(node, "advertised.listeners") or given(node, "listeners")
         if listeners is not None and not is_hidden(listeners) and not is_kraft_file(node):
-            found[node.id] = {one.partition("://")[0].strip().upper() for one in listeners.split(",")}
+            found[node.id] = {listener.partition("://")[0].strip().upper() for listener in listeners.split(",")}
     if case.tree is not None:
         for id, broker in case.tree.brokers.items():
             if broker.endpoints:
-                found[id] = {one.partition("://")[0].strip().upper() for one in broker.endpoints}
+                found[id] = {endpoint.partition("://")[0].strip().upper() for endpoint in broker.endpoints}
     return found
 
 
 def _zookeeper_settings(case: CheckCase) -> Iterator[Finding]:
     """C-13. Controllers reach ZooKeeper as brokers do."""
-    keys = sorted({key for one in case.brokers for key in (one.config or {}) if _is_zookeeper_setting(key)})
-    brokers = [one for one in case.brokers if one.config is not None and not is_kraft_file(one)]
+    keys = sorted({key for broker in case.brokers for key in (broker.config or {}) if _is_zookeeper_setting(key)})
+    brokers = [broker for broker in case.brokers if broker.config is not None and not is_kraft_file(broker)]
     for node in case.controllers:
         if node.config is None or flag(node) is False:
             continue
-        missing = [key for key in keys if given(node, key) is None and any(_tells(one, key) for one in brokers)]
+        missing = [key for key in keys if given(node, key) is None and any(_tells(broker, key) for broker in brokers)]
         if not missing:
             continue
         # `ssl.client.enable` missing: plain text against a TLS port never connects.

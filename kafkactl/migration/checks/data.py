@@ -322,7 +322,7 @@ def _tokens(case: CheckCase) -> Iterator[Finding]:
     """C-57. Expired tokens are copied, too."""
     tokens = {} if case.tree is None else case.tree.delegation_tokens
     now_ms = case.observation.time_ms
-    expired = [id for id, one in tokens.items() if one.expiration_timestamp_ms < now_ms]
+    expired = [id for id, token in tokens.items() if token.expiration_timestamp_ms < now_ms]
     if expired:
         yield note(
             "delegation-tokens-expired",

@@ -38,17 +38,17 @@ def decided_differences(
     if rendered:
         known = _carried(known)
     # The authorizer, its super users and the principals have checks of their own (C-14, C-20).
-    return tuple(one for one in differences(known) if not one.setting.elsewhere)
+    return tuple(difference for difference in differences(known) if not difference.setting.elsewhere)
 
 
 def _decided(case: CheckCase) -> Said:
-    unseen = [one.name for one in (*case.brokers, *case.controllers) if one.config is None]
+    unseen = [controller.name for controller in (*case.brokers, *case.controllers) if controller.config is None]
     if unseen:
         yield Unknown(f"the files of {', '.join(unseen)} were not observed")
     found = decided_differences(
         (*case.brokers, *case.controllers), dynamic=cluster_configs(case), rendered=case.stage is Stage.BEFORE
     )
-    yield from difference_findings(one for one in found if not _told_elsewhere(case, one))
+    yield from difference_findings(difference for difference in found if not _told_elsewhere(case, difference))
 
 
 def cluster_configs(case: CheckCase) -> Mapping[str, str]:
@@ -59,10 +59,10 @@ def cluster_configs(case: CheckCase) -> Mapping[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
-def _told_elsewhere(case: CheckCase, one: Difference) -> bool:
+def _told_elsewhere(case: CheckCase, difference: Difference) -> bool:
     """C-20 tells of a policy that controllers lack while ZooKeeper is there."""
-    is_policy = one.setting.type == "class" and one.setting.key.endswith("policy.class.name")
-    return is_policy and case.stage is not Stage.FINAL and "" in one.controllers
+    is_policy = difference.setting.type == "class" and difference.setting.key.endswith("policy.class.name")
+    return is_policy and case.stage is not Stage.FINAL and "" in difference.controllers
 
 
 def _read(node: NodeSeen, dynamic: Mapping[str, str]) -> NodeSettings:
@@ -70,7 +70,7 @@ def _read(node: NodeSeen, dynamic: Mapping[str, str]) -> NodeSettings:
     values = {}
     for row in node_settings():
         value = found.values.get(row.key)
-        key = next((one for one in row.keys if one in dynamic), None)
+        key = next((key for key in row.keys if key in dynamic), None)
         if value is not None and key is not None and not is_hidden(dynamic[key]):
             value = Value(text=row.canonical(dynamic[key]), given=True, in_file=value.text if value.given else None)
         if value is not None:
@@ -80,14 +80,14 @@ def _read(node: NodeSeen, dynamic: Mapping[str, str]) -> NodeSettings:
 
 def _carried(nodes: list[NodeSettings]) -> list[NodeSettings]:
     """The nodes with what all brokers share in the controllers that do not set it."""
-    brokers = [one for one in nodes if one.role is Role.BROKER]
+    brokers = [settings for settings in nodes if settings.role is Role.BROKER]
     shared = {}
     for row in node_settings():
-        held = {one.values[row.key].text for one in brokers if row.key in one.values}
-        told = all(row.key in one.values and one.values[row.key].given for one in brokers)
+        held = {settings.values[row.key].text for settings in brokers if row.key in settings.values}
+        told = all(row.key in settings.values and settings.values[row.key].given for settings in brokers)
         if row.carried_over and brokers and told and len(held) == 1:
             shared[row.key] = Value(text=held.pop(), given=True)
-    return [one if one.role is Role.BROKER else _with(one, shared) for one in nodes]
+    return [settings if settings.role is Role.BROKER else _with(settings, shared) for settings in nodes]
 
 
 def _with(node: NodeSettings, shared: Mapping[str, Value]) -> NodeSettings:

@@ -183,9 +183,9 @@ def _not_yet_mirrored(log: LogFacts | None, done: int) -> set[str]:
     """Ids of topics that were made, grown or removed behind the mirrored offset: those are not late yet."""
     records = () if log is None else log.since_copy
     return {
-        str(one.record.data["TopicId"])
-        for one in records
-        if one.offset > done and one.record.api_key in (_TOPIC, _PARTITION, _REMOVE_TOPIC)
+        str(record.record.data["TopicId"])
+        for record in records
+        if record.offset > done and record.record.api_key in (_TOPIC, _PARTITION, _REMOVE_TOPIC)
     }
 
 
@@ -235,9 +235,11 @@ def _beside_topics(case: CheckCase) -> Iterator[Finding]:
     if _whole(case) is None or case.tree is None:
         return
     found = compare_observation(case.observation, values=case.tree, looks=BESIDE_TOPICS).unexplained
-    odd = [one for one in found if one.entity != CLIENT_QUOTA or one.kraft is not None]  # what is left of one is D5
+    odd = [
+        difference for difference in found if difference.entity != CLIENT_QUOTA or difference.kraft is not None
+    ]  # what is left of one is D5
     if odd:
-        names = some(f"{one.entity} {one.key}" for one in odd)
+        names = some(f"{difference.entity} {difference.key}" for difference in odd)
         yield blocker(
             "zookeeper-and-kraft-differ",
             "metadata",
@@ -259,7 +261,7 @@ def _scram(case: CheckCase) -> Said:
     if not removed:
         return
     lost = lost_on_replay(case.log)
-    users = sorted({one.user for one in removed})
+    users = sorted({removal.user for removal in removed})
     if lost:
         names = sorted({user for _, user in lost})
         yield blocker(
@@ -297,13 +299,15 @@ def lost_on_replay(log: LogFacts) -> tuple[ScramKey, ...]:
 def _scram_changes(log: LogFacts) -> dict[int, dict[str, bool | None]]:
     """By mechanism and user, in the order of the first record: True for a credential, None for a removal."""
     begin = log.snapshot_end_offset or 0
-    records = [one.record for one in log.since_copy if one.offset >= begin]
+    records = [record.record for record in log.since_copy if record.offset >= begin]
     if log.copy_begin is not None and log.copy_begin >= begin:
         records = [*log.copy_records, *records]
     changes: dict[int, dict[str, bool | None]] = {}
-    for one in records:
-        if one.api_key in (_SCRAM, _REMOVE_SCRAM):
-            changes.setdefault(one.data["Mechanism"], {})[one.data["Name"]] = True if one.api_key == _SCRAM else None
+    for record in records:
+        if record.api_key in (_SCRAM, _REMOVE_SCRAM):
+            changes.setdefault(record.data["Mechanism"], {})[record.data["Name"]] = (
+                True if record.api_key == _SCRAM else None
+            )
     for removal in log.scram_removed_since_snapshot:  # those behind the end of the migration
         changes.setdefault(removal.mechanism, {}).setdefault(removal.user, None)
     return changes
@@ -311,7 +315,7 @@ def _scram_changes(log: LogFacts) -> dict[int, dict[str, bool | None]]:
 
 def _held_before(log: LogFacts, mechanism: int, changes: Mapping[str, bool | None], now: set[str]) -> dict[str, bool]:
     """The users of a mechanism where the replay begins: whom nothing changes, and who is removed out of a snapshot."""
-    removed = {one.user for one in log.scram_removed_since_snapshot if one.mechanism == mechanism}
+    removed = {removal.user for removal in log.scram_removed_since_snapshot if removal.mechanism == mechanism}
     from_snapshot = removed if log.snapshot_end_offset is not None else set()
     return dict.fromkeys(sorted((now - set(changes)) | from_snapshot), True)
 

@@ -49,27 +49,27 @@ def _parts(case: CheckCase) -> list[_Part] | None:
         return [
             _Part(
                 f"{topic.name}-{number}",
-                one.replicas,
-                one.isr,
-                one.leader,
-                bool(one.adding_replicas or one.removing_replicas),
+                partition.replicas,
+                partition.isr,
+                partition.leader,
+                bool(partition.adding_replicas or partition.removing_replicas),
             )
             for topic in case.image.topics.values()
-            for number, one in topic.partitions.items()
+            for number, partition in topic.partitions.items()
         ]
     gone = set(case.tree.pending_deletions)
     return [
         _Part(
             f"{name}-{number}",
-            one.replicas,
-            one.state.isr,
-            one.state.leader,
-            bool(one.adding_replicas or one.removing_replicas),
+            partition.replicas,
+            partition.state.isr,
+            partition.state.leader,
+            bool(partition.adding_replicas or partition.removing_replicas),
         )
         for name, topic in case.tree.topics.items()
         if name not in gone
-        for number, one in topic.partitions.items()
-        if one.state is not None
+        for number, partition in topic.partitions.items()
+        if partition.state is not None
     ]
 
 
@@ -84,7 +84,7 @@ def _one_controller(case: CheckCase) -> Said:
             "/controller does not exist: the cluster has no controller, or an election is in progress",
             "Look again in a few seconds; then find out why no broker takes it.",
         )
-    active = [one.name for one in case.observation.nodes if metric(one, "ActiveControllerCount")]
+    active = [node.name for node in case.observation.nodes if metric(node, "ActiveControllerCount")]
     if len(active) > 1 and case.stage in (Stage.BEFORE, Stage.DUAL):
         yield blocker(
             "several-controllers",
@@ -112,7 +112,11 @@ def _split_brain(case: CheckCase) -> Iterator[Finding]:
 
 def _quorum_leads(case: CheckCase) -> Said:
     """C-31, of the quorum: it has a leader, and that is who holds /controller."""
-    unasked = [one.name for one in case.controllers if one.alive is not False and one.quorum is None]
+    unasked = [
+        controller.name
+        for controller in case.controllers
+        if controller.alive is not False and controller.quorum is None
+    ]
     has_majority = case.evidence.controllers not in (Quorum.MINORITY, Quorum.DOWN)
     if case.quorum is None and has_majority and (unasked or not case.controllers):
         yield Unknown(f"who leads the quorum was not observed ({', '.join(unasked) or 'no controller'})")
@@ -145,7 +149,7 @@ def _quorum_leads(case: CheckCase) -> Said:
 
 def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
     """C-31, of the quorum: how many it can lose."""
-    down = [one.name for one in case.controllers if one.alive is False]
+    down = [controller.name for controller in case.controllers if controller.alive is False]
     if down and len(down) < len(case.controllers):
         yield warning(
             "controller-down",
@@ -169,7 +173,7 @@ def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
 
 def _brokers_alive(case: CheckCase) -> Said:
     """C-32. Every broker that should be there is."""
-    down = [one for one in case.brokers if one.alive is False]
+    down = [broker for broker in case.brokers if broker.alive is False]
     for node in down:
         yield blocker(
             "broker-down",
@@ -181,7 +185,7 @@ def _brokers_alive(case: CheckCase) -> Said:
         yield Unknown("/brokers/ids was not observed")
         return
     present = set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)
-    known = {one.id for one in case.brokers}
+    known = {broker.id for broker in case.brokers}
     if case.stage in ON_ZOOKEEPER:
         for node in case.brokers:
             if node.id not in present and node not in down and node.mode is not Mode.KRAFT and not is_kraft_file(node):
@@ -213,9 +217,17 @@ def _partitions(case: CheckCase) -> Said:
         yield Unknown("the states of the partitions were not observed")
         return
     silent = silent_brokers(case.observation)  # still in the ISR for some seconds
-    parts = [one._replace(isr=tuple(id for id in one.isr if id not in silent)) for one in parts] if silent else parts
-    offline = [one.name for one in parts if one.leader < 0]
-    short = [one for one in parts if one.leader >= 0 and set(one.replicas) - set(one.isr) and not one.moving]
+    parts = (
+        [partition._replace(isr=tuple(id for id in partition.isr if id not in silent)) for partition in parts]
+        if silent
+        else parts
+    )
+    offline = [partition.name for partition in parts if partition.leader < 0]
+    short = [
+        partition
+        for partition in parts
+        if partition.leader >= 0 and set(partition.replicas) - set(partition.isr) and not partition.moving
+    ]
     if offline:
         yield blocker(
             "offline-partitions",
@@ -226,7 +238,7 @@ def _partitions(case: CheckCase) -> Said:
         )
     if short:
         yield _short_of_replicas(case, short)
-    single = [one.name for one in parts if len(one.replicas) == 1]
+    single = [partition.name for partition in parts if len(partition.replicas) == 1]
     if single and case.stage is not Stage.FINAL:
         yield note(
             "partitions-with-one-replica",
@@ -239,13 +251,13 @@ def _partitions(case: CheckCase) -> Said:
 
 def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
     """A replica that catches up only has to be waited for; one whose broker is away has to be brought back."""
-    away = {id for one in short for id in set(one.replicas) - set(one.isr)} - _living(case)
+    away = {id for partition in short for id in set(partition.replicas) - set(partition.isr)} - _living(case)
     told = f"; broker {some(map(str, away))} is away" if away else "; their brokers are alive, so they are catching up"
     return Finding(
         id="under-replicated-partitions",
         severity=Severity.BLOCKER if away else Severity.WARNING,
         subject=f"{len(short)} partitions",
-        message=f"not all of their replicas are in sync: {some(one.name for one in short)}{told}",
+        message=f"not all of their replicas are in sync: {some(partition.name for partition in short)}{told}",
         evidence={"count": len(short), "away": sorted(away)},
         next_step="Wait until they are before anything is restarted, or find out which broker is behind.",
     )
@@ -256,7 +268,7 @@ def _living(case: CheckCase) -> set[int]:
     silent = silent_brokers(case.observation)
     present = set() if case.tree is None else set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)
     if case.log is not None and case.stage in (Stage.DUAL, Stage.FINAL):
-        present |= {id for id, one in case.log.registrations.items() if not one.fenced}
+        present |= {id for id, registration in case.log.registrations.items() if not registration.fenced}
     return present - silent
 
 
@@ -267,7 +279,7 @@ def _moves(case: CheckCase) -> Iterator[Finding]:
     after the copy, and can be accepted before it.
     """
     parts = _parts(case) or []
-    moving = [one.name for one in parts if one.moving]
+    moving = [partition.name for partition in parts if partition.moving]
     severity = Severity.BLOCKER if case.last_gate else Severity.WARNING
     if moving:
         yield Finding(
@@ -294,7 +306,7 @@ def _deletions(case: CheckCase) -> Iterator[Finding]:
     tree = case.tree
     if tree is None or not tree.pending_deletions:
         return
-    off = [one.name for one in case.brokers if is_on(one, "delete.topic.enable", True) is False]
+    off = [broker.name for broker in case.brokers if is_on(broker, "delete.topic.enable", True) is False]
     more = f"; delete.topic.enable is false on {', '.join(off)}" if off else ""
     yield Finding(
         id="topic-deletion-before-migration",
@@ -312,8 +324,8 @@ def _absent_replicas(case: CheckCase) -> Iterator[Finding]:
     if case.stage is Stage.DUAL and image is not None and log is not None:
         missing: dict[int, list[str]] = {}
         for topic in image.topics.values():
-            for number, one in topic.partitions.items():
-                for id in one.replicas:
+            for number, partition in topic.partitions.items():
+                for id in partition.replicas:
                     if id not in log.registrations:
                         missing.setdefault(id, []).append(f"{topic.name}-{number}")
         for id, names in sorted(missing.items()):

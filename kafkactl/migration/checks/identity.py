@@ -44,7 +44,7 @@ _OLDEST, _RECOMMENDED = (3, 4, 0), (3, 6, 2)
 def _cluster_id(case: CheckCase) -> Said:
     """C-01. Controllers of another cluster start and answer "ready"; nothing of Kafka compares the two ids in time."""
     expected = None if case.tree is None else case.tree.cluster_id
-    seen = [(one, (one.meta_properties or {}).get("cluster.id")) for one in case.observation.nodes]
+    seen = [(node, (node.meta_properties or {}).get("cluster.id")) for node in case.observation.nodes]
     told = [(node, id) for node, id in seen if id]
     if expected is None:
         if len({id for _, id in told}) > 1:
@@ -77,7 +77,7 @@ def _who_they_are(case: CheckCase) -> Said:
 
 def _chroot(case: CheckCase) -> Said:
     """C-02. Controllers with another chroot see an empty tree, and make Kafka's roots and /migration there."""
-    connects = [(one, given(one, CONNECT)) for one in case.observation.nodes]
+    connects = [(node, given(node, CONNECT)) for node in case.observation.nodes]
     known = [(node, text) for node, text in connects if text is not None and not is_hidden(text)]
     observed = _observed_chroot(case)
     expected = observed if observed is not None else _most_common([chroot_of(text) for _, text in known])
@@ -91,7 +91,7 @@ def _chroot(case: CheckCase) -> Said:
                 chroot=chroot_of(text) or "/",
                 expected=expected or "/",
             )
-    blind = [one.name for one, text in connects if one.config is None or is_hidden(text)]
+    blind = [node.name for node, text in connects if node.config is None or is_hidden(text)]
     if blind:
         yield Unknown(f"{CONNECT} of {', '.join(blind)} was not observed")
 
@@ -134,11 +134,11 @@ def _ensembles(case: CheckCase) -> Iterator[Finding]:
 
 def _versions(case: CheckCase) -> Said:
     """C-03. One release everywhere, new enough; and which known faults it has."""
-    versions = [(one, version_of(one)) for one in case.observation.nodes]
+    versions = [(node, version_of(node)) for node in case.observation.nodes]
     known = [(node, version) for node, version in versions if version is not None]
     # Before its first start nobody can tell which version a controller will run.
     asked = case.brokers if case.stage is Stage.BEFORE else case.observation.nodes
-    silent = [one.name for one in asked if version_of(one) is None]
+    silent = [node.name for node in asked if version_of(node) is None]
     if silent:
         yield Unknown(f"the version of {', '.join(silent)} was not observed")
     told = sorted({version for _, version in known}, key=str)
@@ -154,7 +154,7 @@ def _versions(case: CheckCase) -> Said:
     for version in told:
         # Where the patch is not known, only what every patch lacks is told.
         at = (version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch)
-        nodes = [node.name for node, one in known if one == version]
+        nodes = [node.name for node, running in known if running == version]
         if at < _OLDEST or version.major > 3:
             yield blocker(
                 "release-cannot-migrate",
@@ -212,7 +212,7 @@ def _contents(case: CheckCase) -> frozenset[str]:
         "scram": tree.scram,
         "tokens": tree.delegation_tokens,
         "encrypted-configs": any(
-            "encryptedPassword:" in text for one in tree.broker_configs.values() for text in one.values()
+            "encryptedPassword:" in text for config in tree.broker_configs.values() for text in config.values()
         ),
     }
     return frozenset(name for name, held in kinds.items() if held)
@@ -223,8 +223,8 @@ def _contents(case: CheckCase) -> frozenset[str]:
 
 def _ibp(case: CheckCase) -> Said:
     """C-04. inter.broker.protocol.version is the same everywhere and high enough for what the cluster has."""
-    brokers = [one for one in case.brokers if is_zookeeper_broker(one)]
-    levels = [(one, ibp_level(one)) for one in brokers]
+    brokers = [broker for broker in case.brokers if is_zookeeper_broker(broker)]
+    levels = [(broker, ibp_level(broker)) for broker in brokers]
     known = [(node, level) for node, level in levels if level is not None]
     silent = [node.name for node, level in levels if level is None]
     if silent:
@@ -240,7 +240,7 @@ def _ibp(case: CheckCase) -> Said:
         )
     for node, level in known:
         yield from _floors(case, node, level)
-    message_format = [one.name for one in brokers if given(one, "log.message.format.version")]
+    message_format = [broker.name for broker in brokers if given(broker, "log.message.format.version")]
     if message_format:
         yield warning(
             "message-format-version-set",
@@ -283,7 +283,7 @@ def _metadata_version(case: CheckCase) -> Said:
     """C-05. A migrating broker registers [IBP, IBP] for metadata.version; the finalized level must lie in it."""
     finalized = case.metadata_version
     if finalized is None:
-        if case.stage is not Stage.BEFORE or any(one.meta_properties for one in case.controllers):
+        if case.stage is not Stage.BEFORE or any(controller.meta_properties for controller in case.controllers):
             yield Unknown("the quorum's metadata.version was not observed")
         return
     for node in case.brokers:
@@ -299,8 +299,8 @@ def _metadata_version(case: CheckCase) -> Said:
                 inter_broker_protocol=level,
                 metadata_version=finalized,
             )
-    releases = [release_of(one) for one in case.controllers]
-    asked = any(one is not None and (one.name, one.patch) >= ("3.8", 1) for one in releases)
+    releases = [release_of(controller) for controller in case.controllers]
+    asked = any(release is not None and (release.name, release.patch) >= ("3.8", 1) for release in releases)
     if case.stage is Stage.BEFORE and finalized < (_TRANSACTION_FLOOR if asked else _FLOOR):
         yield blocker(
             "metadata-version-too-old",
@@ -332,11 +332,11 @@ def _features(case: CheckCase) -> Said:
 def _quorum_kind(case: CheckCase) -> Iterator[Finding]:
     """C-07. A dynamic quorum (kraft.version 1) needs metadata.version 3.9-IV0; one style everywhere."""
     level = case.metadata_version
-    planned = [dynamic_quorum(one) for one in case.controllers]
+    planned = [dynamic_quorum(controller) for controller in case.controllers]
     kraft_version = None if case.image is None else case.image.kraft_version
     is_dynamic = bool(kraft_version) or (kraft_version is None and bool(planned) and all(planned))
     if level is None:
-        level = min((one for one in map(ibp_level, case.brokers) if one is not None), default=None)
+        level = min((level for level in map(ibp_level, case.brokers) if level is not None), default=None)
     if is_dynamic and level is not None and level < _DYNAMIC_FLOOR:
         yield blocker(
             "dynamic-quorum-needs-3-9-iv0",
@@ -346,7 +346,7 @@ def _quorum_kind(case: CheckCase) -> Iterator[Finding]:
             f"Use a static quorum ({VOTERS} on every node), or raise inter.broker.protocol.version to 3.9 first.",
             level=level,
         )
-    styles = {one.name: dynamic_quorum(one) for one in case.observation.nodes if dynamic_quorum(one) is not None}
+    styles = {node.name: dynamic_quorum(node) for node in case.observation.nodes if dynamic_quorum(node) is not None}
     if len(set(styles.values())) > 1:
         dynamic = ", ".join(name for name, style in styles.items() if style)
         yield warning(
@@ -372,7 +372,7 @@ def _voters(case: CheckCase) -> Iterator[Finding]:
             f"nodes name different voters: {told}",
             f"Make {VOTERS} the same on all nodes.",
         )
-    known = {one.id for one in case.controllers}
+    known = {controller.id for controller in case.controllers}
     for ids, nodes in named.items():
         if known and len(named) == 1 and not ids & known:
             yield blocker(
@@ -384,7 +384,9 @@ def _voters(case: CheckCase) -> Iterator[Finding]:
 
 
 def _voter_ids(text: str) -> frozenset[int]:
-    return frozenset(int(one.partition("@")[0]) for one in text.split(",") if one.partition("@")[0].strip().isdecimal())
+    return frozenset(
+        int(voter.partition("@")[0]) for voter in text.split(",") if voter.partition("@")[0].strip().isdecimal()
+    )
 
 
 def _used_disks(case: CheckCase) -> Iterator[Finding]:

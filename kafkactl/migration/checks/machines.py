@@ -28,22 +28,23 @@ def _ensemble(case: CheckCase) -> Said:
     servers = case.observation.servers
     if case.observation.tree is None:
         yield Unknown("ZooKeeper could not be read, or was not observed")
-    elif servers is None or all(one.mode is None for one in servers):
+    elif servers is None or all(server.mode is None for server in servers):
         yield Unknown("how the ZooKeeper servers are is not part of the observation, or none of them answers srvr")
     else:
-        for one in servers:
-            if one.mode is None:
+        for server in servers:
+            if server.mode is None:
                 yield warning(
                     "zookeeper-server-silent",
-                    f"ZooKeeper {one.address}",
-                    f"ZooKeeper {one.address} does not answer srvr: it is down, or does not serve requests",
+                    f"ZooKeeper {server.address}",
+                    f"ZooKeeper {server.address} does not answer srvr: it is down, or does not serve requests",
                     "Bring it back first: a migration needs an ensemble that survives the loss of a server.",
                 )
-        if len(servers) > 1 and sum(one.mode == "leader" for one in servers) != 1:
+        if len(servers) > 1 and sum(server.mode == "leader" for server in servers) != 1:
             yield warning(
                 "zookeeper-leader-not-seen",
                 "ZooKeeper",
-                f"of its servers {some(f'{one.address} is {one.mode}' for one in servers)}: there is not one leader",
+                f"of its servers {some(f'{server.address} is {server.mode}' for server in servers)}:"
+                " there is not one leader",
                 "Compare zookeeper.connect with the ensemble; look again when its election is over.",
             )
 
@@ -95,7 +96,7 @@ def _automation(_: CheckCase) -> Iterator[Unknown]:
 def _reach(case: CheckCase) -> Iterator[Unknown]:
     """C-42. Seen where all brokers are registered and followed; before that, only the machines can tell."""
     entered = set() if case.log is None else set(case.log.registrations)
-    apart = [one.name for one in case.brokers if one.id not in entered]
+    apart = [broker.name for broker in case.brokers if broker.id not in entered]
     if apart:
         yield Unknown(f"whether {', '.join(apart)} and the controllers reach each other was not tried")
 

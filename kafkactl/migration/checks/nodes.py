@@ -101,7 +101,7 @@ def _reserved(node: NodeSeen) -> Iterator[Finding]:
 
 def _ids_apart(case: CheckCase) -> Iterator[Finding]:
     """C-11. No controller has the id of a broker, of those that are gone either."""
-    held: dict[int, str] = {one.id: "a broker" for one in case.brokers}
+    held: dict[int, str] = {broker.id: "a broker" for broker in case.brokers}
     tree = case.tree
     if tree is not None:
         if case.stage in FORWARD:  # dynamic configs of a controller are mirrored there later
@@ -233,15 +233,17 @@ def _control_plane(case: CheckCase) -> Iterator[Finding]:
 def _plugins(case: CheckCase) -> Iterator[Finding]:
     """C-20. Policies are asked by the controllers from the copy on."""
     for key in _POLICIES:
-        classes = sorted({text for one in case.brokers if (text := given(one, key))})
-        if classes and any(one.config is not None and given(one, key) is None for one in case.controllers):
+        classes = sorted({text for broker in case.brokers if (text := given(broker, key))})
+        if classes and any(
+            controller.config is not None and given(controller, key) is None for controller in case.controllers
+        ):
             yield warning(
                 "policy-not-on-controllers",
                 key,
                 f"brokers have {', '.join(classes)}, and from the copy on controllers decide, which do not have it",
                 "Set it on the controllers and put the class on their class path; see also KAFKA-19026.",
             )
-    builders = sorted({text for one in case.brokers if (text := given(one, "principal.builder.class"))})
+    builders = sorted({text for broker in case.brokers if (text := given(broker, "principal.builder.class"))})
     if builders and case.stage in ON_ZOOKEEPER:
         yield warning(
             "principal-builder-on-kraft",
@@ -262,14 +264,18 @@ def _files(case: CheckCase) -> Iterator[Finding]:
         try:
             read_node_config(node.config_text.encode("latin-1", "replace"), file=node.name, release=release)
         except ConfigError as error:
-            wrong = [one for one in error.findings if one.severity is Severity.BLOCKER and not _is_unseen(node, one)]
+            wrong = [
+                finding
+                for finding in error.findings
+                if finding.severity is Severity.BLOCKER and not _is_unseen(node, finding)
+            ]
             if wrong:
                 yield blocker(
                     "node-file-refused",
                     node.name,
-                    "Kafka would not start with its file: " + "; ".join(one.message for one in wrong),
+                    "Kafka would not start with its file: " + "; ".join(finding.message for finding in wrong),
                     "Correct the file before the next restart.",
-                    reasons=[one.id for one in wrong],
+                    reasons=[finding.id for finding in wrong],
                 )
 
 

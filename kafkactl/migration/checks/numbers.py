@@ -55,7 +55,7 @@ def number_of_question(title: str) -> str:
 def number_of_finding(id: str, check: str | None = None) -> str | None:
     """The number of a finding, of this check where several checks find it; None for one that has none."""
     numbers = _numbers().get(id, ())
-    return next((one for one in numbers if check_of(one) == check), numbers[0] if numbers else None)
+    return next((number for number in numbers if check_of(number) == check), numbers[0] if numbers else None)
 
 
 def ids_of(word: str) -> tuple[str, ...]:

@@ -59,8 +59,12 @@ def gets_migration_file(controller: NodeSeen | None) -> bool:
 
 def planned_files(observation: Observation) -> PlannedFiles:
     """The files with which the next starts are made, before the quorum is up. Never raises for what was observed."""
-    waiting = [one for one in observation.controllers if one.config is not None and gets_migration_file(one)]
-    files = {(one.role, one.id): made for one in observation.nodes if (made := _file(one)) is not None}
+    waiting = [
+        controller
+        for controller in observation.controllers
+        if controller.config is not None and gets_migration_file(controller)
+    ]
+    files = {(node.role, node.id): made for node in observation.nodes if (made := _file(node)) is not None}
     facts = cluster_facts(files.values())
     hidden = _hidden_secrets(files.values())
     if not waiting:  # the quorum is there; brokers still wait for their files of migration mode
@@ -73,7 +77,9 @@ def planned_files(observation: Observation) -> PlannedFiles:
         findings += _told(node, rendered)
         if rendered.content is not None:
             planned[node.id] = _with_file(node, rendered.content, hidden)
-    nodes = tuple(planned.get(one.id, one) if one.role is NodeRole.CONTROLLER else one for one in observation.nodes)
+    nodes = tuple(
+        planned.get(node.id, node) if node.role is NodeRole.CONTROLLER else node for node in observation.nodes
+    )
     return PlannedFiles(
         observation=changed(observation, nodes=nodes),
         brokers=_brokers(observation, files, facts),
@@ -95,10 +101,10 @@ def _hidden_secrets(files: Iterable[NodeFile]) -> dict[str, str]:
     """Secrets that the brokers have and a saved observation does not show: the real file gets them all the same."""
     return {
         key: value
-        for one in files
-        if one.role is NodeRole.BROKER
+        for file in files
+        if file.role is NodeRole.BROKER
         for key in SHARED_SECRETS
-        if is_withheld(value := one.given.get(key, ""))
+        if is_withheld(value := file.given.get(key, ""))
     }
 
 
@@ -122,12 +128,12 @@ def _brokers(
 
 def _shared(facts: ClusterFacts, observation: Observation) -> Iterator[Finding]:
     """What the files do not say together; not where one of them was not observed, for that one may say it."""
-    if all(one.config is not None for one in observation.nodes):
+    if all(node.config is not None for node in observation.nodes):
         yield from blockers(facts.findings)
 
 
 def _told(node: NodeSeen, made: Rendered) -> Iterator[Finding]:
-    wrong = [one for one in blockers(made.findings) if one.id not in _CHECKED_ELSEWHERE]
+    wrong = [finding for finding in blockers(made.findings) if finding.id not in _CHECKED_ELSEWHERE]
     yield from wrong
     if made.content is None or wrong:
         return

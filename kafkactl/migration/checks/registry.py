@@ -78,13 +78,13 @@ def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tu
     for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
         found.setdefault((finding.id, finding.subject, finding.evidence.get("unknown")), finding)
     told = {id for id, _, _ in found}
-    found |= {(one.id, one.subject, None): one for one in _of_the_state(case) if one.id not in told}
-    return tuple(_accepted(one, accepted) for one in sorted(found.values(), key=_place))
+    found |= {(finding.id, finding.subject, None): finding for finding in _of_the_state(case) if finding.id not in told}
+    return tuple(_accepted(finding, accepted) for finding in sorted(found.values(), key=_place))
 
 
 def open_questions(findings: Iterable[Finding]) -> list[Finding]:
     """What still has to be accepted by name before a step is taken: every warning that is not."""
-    return [one for one in findings if one.severity is Severity.WARNING]
+    return [finding for finding in findings if finding.severity is Severity.WARNING]
 
 
 def check_numbers() -> tuple[str, ...]:
@@ -96,17 +96,17 @@ def _of_the_state(case: CheckCase) -> Iterator[Finding]:
     """The situation as a whole, where no step of the procedure leads to it."""
     situation = situation_of(case.evidence)
     if situation.state.is_broken and situation.state is not State.NOT_ENOUGH_EVIDENCE:
-        for one in blockers(situation.findings):
-            yield _with_number(one, STATE_CHECK)
+        for finding in blockers(situation.findings):
+            yield _with_number(finding, STATE_CHECK)
 
 
 def _of_the_observation(observation: Observation) -> Iterator[Finding]:
     """What could not be read of it, or seen."""
-    for one in observation.findings:
-        yield _with_number(one, NUMBERS.get(one.id, OBSERVED))
+    for finding in observation.findings:
+        yield _with_number(finding, NUMBERS.get(finding.id, OBSERVED))
     for log in observation.logs.values():
-        for one in log.findings:
-            yield _with_number(one, "C-08")
+        for finding in log.findings:
+            yield _with_number(finding, "C-08")
 
 
 def _of_rows(case: CheckCase) -> Iterator[Finding]:

@@ -46,7 +46,7 @@ def _topic_configs(case: CheckCase) -> Iterator[Finding]:
 
 def _reads(kind: str, key: str, value: str) -> bool:
     if kind == "words":
-        return all(one in _words()[key] for one in split_list(value))
+        return all(part in _words()[key] for part in split_list(value))
     readers = {
         "int": parse_int,
         "long": lambda text: parse_int(text, LONG_BITS),

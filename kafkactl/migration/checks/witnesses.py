@@ -18,7 +18,7 @@ from kafkactl.migration.checks.case import ALWAYS, CLAIMED, CheckCase, Row, Said
 from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.observed.settings import flag, is_kraft_file
 
-_NO_DIRECTORY: Final = {str(one) for one in (LOST, MIGRATING, UNASSIGNED)}
+_NO_DIRECTORY: Final = {str(uuid) for uuid in (LOST, MIGRATING, UNASSIGNED)}
 
 
 @frozen
@@ -61,14 +61,14 @@ def witnesses_of(case: CheckCase) -> tuple[Witnesses, ...]:
     """What is seen of every broker that anybody names, by id."""
     tree, log, quorum = case.tree, case.log, case.quorum
     registrations = {} if log is None else log.registrations
-    ids = {one.id for one in case.brokers} | set(() if tree is None else tree.brokers) | set(registrations)
+    ids = {broker.id for broker in case.brokers} | set(() if tree is None else tree.brokers) | set(registrations)
     return tuple(_of(case, id) for id in sorted(ids)) if ids or quorum else ()
 
 
 def _of(case: CheckCase, id: int) -> Witnesses:
-    node = next((one for one in case.brokers if one.id == id), None)
+    node = next((broker for broker in case.brokers if broker.id == id), None)
     held = None if case.log is None else case.log.registrations.get(id)
-    observers = None if case.quorum is None else {one.id for one in case.quorum.observers}
+    observers = None if case.quorum is None else {observer.id for observer in case.quorum.observers}
     return Witnesses(
         id=id,
         node=node,
@@ -93,65 +93,68 @@ def _before_copy(case: CheckCase) -> Said:
     if case.log is None:
         yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
-    for one in witnesses_of(case):
-        yield from _registered_before_copy(one) if one.registered else _unregistered_before_copy(one)
-    silent = [f"broker {one.id}" for one in witnesses_of(case) if one.tag is None and one.registered]
+    for witnesses in witnesses_of(case):
+        yield from _registered_before_copy(witnesses) if witnesses.registered else _unregistered_before_copy(witnesses)
+    silent = [
+        f"broker {witnesses.id}" for witnesses in witnesses_of(case) if witnesses.tag is None and witnesses.registered
+    ]
     if silent:
         yield Unknown(
             f"ApiVersions of {', '.join(silent)} was not observed: whether it still has the flag is not known"
         )
 
 
-def _registered_before_copy(one: Witnesses) -> Iterator[Finding]:
-    if one.runs_without_flag:
-        yield _without_flag(one, "the copy would start without waiting for it, and it would be fenced at once")
-    elif one.znode is False:
+def _registered_before_copy(witnesses: Witnesses) -> Iterator[Finding]:
+    if witnesses.runs_without_flag:
+        yield _without_flag(witnesses, "the copy would start without waiting for it, and it would be fenced at once")
+    elif witnesses.znode is False:
         yield blocker(
             "registered-broker-absent",
-            f"broker {one.id}",
-            f"broker {one.id} is registered for the migration, which never expires, without a znode: the copy "
+            f"broker {witnesses.id}",
+            f"broker {witnesses.id} is registered for the migration, which never expires, without a znode: the copy "
             "would start without"
             " it",
             "Start it in migration mode before the last broker enters, or format the controllers again.",
-            **one.evidence,
+            **witnesses.evidence,
         )
-    elif one.observer is False:
-        yield _disagree(one, f"broker {one.id} is registered, and does not follow the metadata log")
+    elif witnesses.observer is False:
+        yield _disagree(witnesses, f"broker {witnesses.id} is registered, and does not follow the metadata log")
 
 
-def _unregistered_before_copy(one: Witnesses) -> Iterator[Finding]:
-    if one.tag:
+def _unregistered_before_copy(witnesses: Witnesses) -> Iterator[Finding]:
+    if witnesses.tag:
         yield blocker(
             "entered-broker-not-registered",
-            f"broker {one.id}",
-            f"broker {one.id} runs in migration mode but is not registered with the quorum",
+            f"broker {witnesses.id}",
+            f"broker {witnesses.id} runs in migration mode but is not registered with the quorum",
             "Read its log for `Unable to register`; the usual reasons are its inter.broker.protocol.version,"
             " super.users and inter.broker.listener.name.",
-            **one.evidence,
+            **witnesses.evidence,
         )
-    elif one.observer:
+    elif witnesses.observer:
         yield _disagree(
-            one, f"broker {one.id} follows the metadata log, and neither is registered nor runs with the flag"
+            witnesses,
+            f"broker {witnesses.id} follows the metadata log, and neither is registered nor runs with the flag",
         )
 
 
-def _without_flag(one: Witnesses, then: str) -> Finding:
+def _without_flag(witnesses: Witnesses, then: str) -> Finding:
     return blocker(
         "registered-broker-without-flag",
-        f"broker {one.id}",
-        f"broker {one.id} is registered for the migration and was restarted without the flag since. {then}",
+        f"broker {witnesses.id}",
+        f"broker {witnesses.id} is registered for the migration and was restarted without the flag since. {then}",
         "Start it in migration mode again; where it is to stay out, stop the controllers and format them again.",
-        **one.evidence,
+        **witnesses.evidence,
     )
 
 
-def _disagree(one: Witnesses, text: str) -> Finding:
+def _disagree(witnesses: Witnesses, text: str) -> Finding:
     return warning(
         "broker-state-inconsistent",
-        f"broker {one.id}",
+        f"broker {witnesses.id}",
         text,
         "Look again in half a minute; if it stays so, read its log.",
-        **one.evidence,
+        **witnesses.evidence,
     )
 
 
@@ -160,79 +163,83 @@ def _after_copy(case: CheckCase) -> Said:
     if case.log is None:
         yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
-    for one in witnesses_of(case):
-        found = _first_trouble(one)
+    for witnesses in witnesses_of(case):
+        found = _first_trouble(witnesses)
         if found is not None:
             yield found
 
 
-def _first_trouble(one: Witnesses) -> Finding | None:
-    if not one.registered:
-        return _unknown_to_kraft(one)
-    mode = None if one.node is None else one.node.mode
-    moving = mode is Mode.KRAFT or (one.node is not None and is_kraft_file(one.node))
-    if (one.migrating and one.runs_without_flag and not moving) or (not one.migrating and mode is Mode.ZK):
-        return _without_flag(one, "It receives no metadata from the KRaft controller")
-    if one.migrating and one.znode is False:
+def _first_trouble(witnesses: Witnesses) -> Finding | None:
+    if not witnesses.registered:
+        return _unknown_to_kraft(witnesses)
+    mode = None if witnesses.node is None else witnesses.node.mode
+    moving = mode is Mode.KRAFT or (witnesses.node is not None and is_kraft_file(witnesses.node))
+    if (witnesses.migrating and witnesses.runs_without_flag and not moving) or (
+        not witnesses.migrating and mode is Mode.ZK
+    ):
+        return _without_flag(witnesses, "It receives no metadata from the KRaft controller")
+    if witnesses.migrating and witnesses.znode is False:
         return blocker(
             "registered-broker-absent",
-            f"broker {one.id}",
-            f"broker {one.id} is registered as a ZooKeeper broker without a znode there: it is down, or "
+            f"broker {witnesses.id}",
+            f"broker {witnesses.id} is registered as a ZooKeeper broker without a znode there: it is down, or "
             "changes its mode",
             "Start it, and look again when it is registered.",
-            **one.evidence,
+            **witnesses.evidence,
         )
-    if one.fenced:
+    if witnesses.fenced:
         return blocker(
             "broker-fenced",
-            f"broker {one.id}",
+            f"broker {witnesses.id}",
             "the KRaft controller has fenced it: it sends no heartbeats, or has just been started",
             "Look again in half a minute; then read its log.",
-            **one.evidence,
+            **witnesses.evidence,
         )
-    if not one.migrating and one.znode:
-        return _disagree(one, f"broker {one.id} is registered as a KRaft broker, and its znode still exists")
+    if not witnesses.migrating and witnesses.znode:
+        return _disagree(
+            witnesses, f"broker {witnesses.id} is registered as a KRaft broker, and its znode still exists"
+        )
     return (
-        _disagree(one, f"broker {one.id} is registered, and does not follow the metadata log")
-        if one.observer is False
+        _disagree(witnesses, f"broker {witnesses.id} is registered, and does not follow the metadata log")
+        if witnesses.observer is False
         else None
     )
 
 
-def _unknown_to_kraft(one: Witnesses) -> Finding | None:
-    if one.znode:
+def _unknown_to_kraft(witnesses: Witnesses) -> Finding | None:
+    if witnesses.znode:
         return blocker(
             "broker-unknown-to-kraft",
-            f"broker {one.id}",
-            f"broker {one.id} is in ZooKeeper but unknown to KRaft: it receives no metadata, and its clients see"
+            f"broker {witnesses.id}",
+            f"broker {witnesses.id} is in ZooKeeper but unknown to KRaft: it receives no metadata, and its clients see"
             " nothing",
             "Stop it; start it in migration mode, or as a KRaft broker.",
-            **one.evidence,
+            **witnesses.evidence,
         )
-    if one.node is not None and one.node.alive is not False:
+    if witnesses.node is not None and witnesses.node.alive is not False:
         return blocker(
             "broker-on-neither-side",
-            f"broker {one.id}",
-            f"broker {one.id} is neither in ZooKeeper nor registered with KRaft",
+            f"broker {witnesses.id}",
+            f"broker {witnesses.id} is neither in ZooKeeper nor registered with KRaft",
             "Find out why: read its log for `Unable to register`.",
-            **one.evidence,
+            **witnesses.evidence,
         )
     return None
 
 
 def _finalized(case: CheckCase) -> Iterator[Finding]:
     """M10, M11, measured: nothing guards the end, and a broker on ZooKeeper learns nothing from then on."""
-    for one in witnesses_of(case):
-        node = one.node
-        answers = node is not None and (node.mode in (Mode.ZK, Mode.MIGRATING) or bool(one.tag))
-        if one.migrating or one.znode or answers:
+    for witnesses in witnesses_of(case):
+        node = witnesses.node
+        answers = node is not None and (node.mode in (Mode.ZK, Mode.MIGRATING) or bool(witnesses.tag))
+        if witnesses.migrating or witnesses.znode or answers:
             yield blocker(
                 "finalized-with-zookeeper-broker",
-                f"broker {one.id}",
+                f"broker {witnesses.id}",
                 "the migration is finalized, and it still runs on ZooKeeper: it learns nothing new, and writes with"
                 " acks=all to partitions that have it in the ISR time out",
                 "Start it with its KRaft file now; its data is intact.",
-                **one.evidence,
+                **witnesses.evidence,
             )
 
 
@@ -251,9 +258,9 @@ def _burnt(_: CheckCase) -> Iterator[Finding]:
 def _flag_again(case: CheckCase) -> Iterator[Finding]:
     """X-4. After POST_MIGRATION the flag has no effect except log messages."""
     left = [
-        one.name
-        for one in case.controllers
-        if flag(one) or (one.api_versions is not None and one.api_versions.zk_migration_ready)
+        controller.name
+        for controller in case.controllers
+        if flag(controller) or (controller.api_versions is not None and controller.api_versions.zk_migration_ready)
     ]
     if left:
         yield warning(

@@ -29,7 +29,7 @@ _Entry: TypeAlias = tuple[str, str, int, int]  # principal, host, operation, per
 def _words(numbers: Mapping[str, int]) -> dict[int, str]:
     """The name of each number as Kafka's tools write it: CLUSTER_ACTION."""
     named = {number: name for name, number in numbers.items() if not name.isupper()}
-    return {number: "".join(f"_{one}" if one.isupper() else one for one in name).lstrip("_").upper()
+    return {number: "".join(f"_{letter}" if letter.isupper() else letter for letter in name).lstrip("_").upper()
             for number, name in named.items()}  # fmt: skip
 
 
@@ -42,11 +42,11 @@ def acls(case: Case) -> Iterator[Answer]:
     """The entries of each resource that only one side has."""
     zookeeper, kraft = _by_resource(case.tree.acls), _by_resource(case.image.acls.values())
     for pattern, store in _STORES.items():
-        unseen = [one for one in kraft if one[2] == pattern] if not case.is_kept(_top(store)) else []
+        unseen = [resource for resource in kraft if resource[2] == pattern] if not case.is_kept(_top(store)) else []
         if unseen:
             yield Unknown(entity=ACL, key="*", reason=f"{_top(store)} is not in the observation")
-            kraft = {one: entries for one, entries in kraft.items() if one not in unseen}
-    hidden = {path for path in case.hidden if path.startswith(tuple(f"{one}/" for one in _STORES.values()))}
+            kraft = {resource: entries for resource, entries in kraft.items() if resource not in unseen}
+    hidden = {path for path in case.hidden if path.startswith(tuple(f"{path}/" for path in _STORES.values()))}
     for resource in sorted({*zookeeper, *kraft}):
         path = acl_path(resource)
         left, right = zookeeper.get(resource, set()), kraft.get(resource, set())
@@ -69,16 +69,18 @@ def _top(path: str) -> str:
 def _unread(case: Case) -> Iterator[Answer]:
     """ACLs in places that no Kafka looks into."""
     ids = ("acl-of-unknown-resource-type", "acl-of-unknown-pattern-type")
-    for one in case.tree.findings:
-        if one.id in ids:
-            yield Difference(entity=ACL, key=one.subject, znode=one.subject, zookeeper="not read by Kafka", kraft=None)
+    for finding in case.tree.findings:
+        if finding.id in ids:
+            yield Difference(
+                entity=ACL, key=finding.subject, znode=finding.subject, zookeeper="not read by Kafka", kraft=None
+            )
 
 
 def _by_resource(found: Iterable[ZkAcl | Acl]) -> dict[_Resource, set[_Entry]]:
     by: dict[_Resource, set[_Entry]] = {}
-    for one in found:
-        resource = one.resource_type, one.resource_name, one.pattern_type
-        by.setdefault(resource, set()).add((one.principal, one.host, one.operation, one.permission_type))
+    for acl in found:
+        resource = acl.resource_type, acl.resource_name, acl.pattern_type
+        by.setdefault(resource, set()).add((acl.principal, acl.host, acl.operation, acl.permission_type))
     return by
 
 
@@ -122,12 +124,12 @@ def tokens(case: Case) -> Iterator[Answer]:
     )
 
 
-def _token(case: Case, id: str, one: DelegationToken | None, other: DelegationToken | None) -> Iterator[Answer]:
-    left, right = None if one is None else _fields(one), None if other is None else _fields(other)
+def _token(case: Case, id: str, kept: DelegationToken | None, copied: DelegationToken | None) -> Iterator[Answer]:
+    left, right = None if kept is None else _fields(kept), None if copied is None else _fields(copied)
     if left == right:
         return
     rule = text = None
-    ends = [token.expiration_timestamp_ms for token in (one, other) if token is not None]
+    ends = [token.expiration_timestamp_ms for token in (kept, copied) if token is not None]
     if None in (left, right) and case.time_ms is not None and max(ends) < case.time_ms:
         rule, text = EXPIRED, _EXPIRED_TEXT
     if left is not None and right is not None:

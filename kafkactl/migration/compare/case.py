@@ -17,7 +17,7 @@ from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.values import Uuid
 
 REDACTED: Final = Hidden.REDACTED.value
-_HIDDEN_WORDS: Final = frozenset(one.value for one in Hidden)
+_HIDDEN_WORDS: Final = frozenset(reason.value for reason in Hidden)
 
 
 @frozen
@@ -97,7 +97,7 @@ class Case:
         """Whether the data of a znode, or one value in it, is withheld; also where a path above was not readable."""
         if path in self.hidden or (key is not None and f"{path} {key}" in self.hidden):
             return True
-        return any(path.startswith(one) for one in self.closed)
+        return any(path.startswith(closed) for closed in self.closed)
 
     def is_kept(self, path: str) -> bool:
         """Whether the observation holds this part of the tree at all; every broker makes these paths at its start."""

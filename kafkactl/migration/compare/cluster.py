@@ -27,7 +27,7 @@ def brokers(case: Case) -> Iterator[Answer]:
     if not case.is_kept(_IDS):
         yield Unknown(entity=BROKER, key="*", reason=f"{_IDS} is not in the observation")
         return
-    migrating = {id for id, one in case.image.brokers.items() if one.is_migrating_zk_broker}
+    migrating = {id for id, broker in case.image.brokers.items() if broker.is_migrating_zk_broker}
     for id in sorted({*case.tree.brokers, *migrating}):
         if case.is_hidden(f"{_IDS}/{id}"):
             yield Unknown(entity=BROKER, key=str(id), reason="its znode is not shown")
@@ -61,7 +61,7 @@ def _broker(id: int, left: ZkBroker | None, right: Broker | None) -> Iterator[An
 
 
 def _zk_endpoints(broker: ZkBroker) -> dict[str, str]:
-    pairs = (one.partition("://")[::2] for one in broker.endpoints)
+    pairs = (endpoint.partition("://")[::2] for endpoint in broker.endpoints)
     return {f"listener {name}": address for name, address in pairs}
 
 
@@ -70,7 +70,7 @@ def _registration(broker: Broker) -> dict[str, Any]:
         "mode": "migrating" if broker.is_migrating_zk_broker else "kraft",
         "rack": broker.rack,
         "fenced": broker.fenced,
-    } | {f"listener {one.name}": f"{_host(one.host)}:{one.port}" for one in broker.listeners}
+    } | {f"listener {listener.name}": f"{_host(listener.host)}:{listener.port}" for listener in broker.listeners}
 
 
 def _host(host: str) -> str:
@@ -118,7 +118,7 @@ def features(case: Case) -> Iterator[Answer]:
     from kafkactl.features.catalog.index import metadata_versions
 
     level = case.image.metadata_version
-    names = {one.level: one.name for one in metadata_versions()}
+    names = {level.level: level.name for level in metadata_versions()}
     kraft = None if level is None else names.get(level, str(level))
     odd: dict[str, list[int]] = {}
     for id, text in sorted(case.inter_broker_protocol.items()):

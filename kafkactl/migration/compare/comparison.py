@@ -107,14 +107,16 @@ class Comparison:
     @property
     def unexplained(self) -> tuple[Difference, ...]:
         """The differences that nothing explains: each stops the migration."""
-        return tuple(one for one in self.differences if one.explained is None)
+        return tuple(difference for difference in self.differences if difference.explained is None)
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
         """How many differences of each entity, unexplained and explained, and how much is unknown."""
         found: dict[str, Counter[str]] = {}
-        for one in self.differences:
-            found.setdefault(one.entity, Counter())["unexplained" if one.explained is None else "explained"] += 1
+        for difference in self.differences:
+            found.setdefault(difference.entity, Counter())[
+                "unexplained" if difference.explained is None else "explained"
+            ] += 1
         for other in self.unknown:
             found.setdefault(other.entity, Counter())["unknown"] += 1
         words = ("unexplained", "explained", "unknown")
@@ -137,20 +139,20 @@ def compared(
     """The differences, and what could not be compared; `values` are those of the tree, where it was read already."""
     case = _case(tree, image, facts, values)
     answers = list(_answers(case, looks))
-    differences = [one for one in answers if isinstance(one, Difference)]
+    differences = [unknown for unknown in answers if isinstance(unknown, Difference)]
     evidence = Evidence()
     if differences:
         evidence = Evidence(
             at_mirror=_at_mirror(case, facts.mirror, looks),
             behind_ms=0 if facts.mirror is None else facts.mirror.behind_ms,
-            written_ms={path: one.mtime_ms for path, one in tree.znodes.items()},
+            written_ms={path: znode.mtime_ms for path, znode in tree.znodes.items()},
         )
     told = explained(differences, facts.phase, evidence)
-    unknown = tuple(one for one in answers if isinstance(one, Unknown))
+    unknown = tuple(difference for difference in answers if isinstance(difference, Unknown))
     return Comparison(
         phase=phase_of(facts.phase),
         compared=True,
-        differences=tuple(sorted(told, key=lambda one: one.explained is not None)),
+        differences=tuple(sorted(told, key=lambda difference: difference.explained is not None)),
         unknown=unknown,
         findings=(*_findings(facts.phase, told), *_unknown_findings(unknown)),
     )
@@ -160,7 +162,9 @@ def _at_mirror(case: Case, mirror: Mirror | None, looks: tuple[Look, ...]) -> fr
     if mirror is None:
         return None
     earlier = _answers(changed(case, image=mirror.image), looks)
-    return frozenset((one.entity, one.key) for one in earlier if isinstance(one, Difference))
+    return frozenset(
+        (difference.entity, difference.key) for difference in earlier if isinstance(difference, Difference)
+    )
 
 
 def compare_observation(
@@ -183,7 +187,9 @@ def compare_observation(
             time_ms=cluster_time_ms(observation, log),
             copied=_copied(observation),
             inter_broker_protocol={
-                one.id: one.config[_IBP].strip() for one in brokers if one.config and _is_on_zookeeper(one)
+                broker.id: broker.config[_IBP].strip()
+                for broker in brokers
+                if broker.config and _is_on_zookeeper(broker)
             },
             cluster_ids=_cluster_ids(observation.controllers),
             secrets=encoder_secrets(observation.nodes),
@@ -195,7 +201,7 @@ def compare_observation(
 
 def _case(tree: Tree, image: Image, facts: CompareFacts, values: KafkaTree | None = None) -> Case:
     values = parse_tree(tree) if values is None else values
-    closed = (path for path, one in tree.znodes.items() if one.hidden is Hidden.NO_PERMISSION)
+    closed = (path for path, znode in tree.znodes.items() if znode.hidden is Hidden.NO_PERMISSION)
     return Case(
         raw=tree,
         tree=values,
@@ -207,16 +213,16 @@ def _case(tree: Tree, image: Image, facts: CompareFacts, values: KafkaTree | Non
         secrets=facts.secrets,
         hidden=frozenset(values.hidden),
         closed=tuple(sorted(path if path == "/" else f"{path}/" for path in closed)),
-        unreadable={one.subject: one.message for one in values.findings if one.id in _UNREADABLE},
+        unreadable={finding.subject: finding.message for finding in values.findings if finding.id in _UNREADABLE},
     )
 
 
 def _answers(case: Case, looks: tuple[Look, ...]) -> Iterator[Answer]:
     told = set()
     for entity in looks:
-        for one in entity(case):
-            told.add(one.znode if isinstance(one, Difference) else None)
-            yield one
+        for answer in entity(case):
+            told.add(answer.znode if isinstance(answer, Difference) else None)
+            yield answer
     if looks is not _ENTITIES:
         return
     # What neither side has because nobody can read it; somebody once wrote it.
@@ -240,7 +246,7 @@ def phase_facts(observation: Observation) -> PhaseFacts:
         state=None if log is None else log.image.zk_migration_state or log.migration_state,
         kraft_holds=None if holder is None else holder.is_kraft,
         migration_offset=None if values is None or values.migration is None else values.migration.metadata_offset,
-        controllers_gone=bool(controllers) and all(one.alive is False for one in controllers),
+        controllers_gone=bool(controllers) and all(controller.alive is False for controller in controllers),
         last_offset=None if log is None else log.last_offset,
         log_end_ms=None if log is None else log.last_ms,
     )
@@ -255,8 +261,8 @@ def _copied(observation: Observation) -> frozenset[tuple[Uuid, int]] | None:
     log = observation.log
     if log is None or not log.copy_records:
         return None
-    partitions = (one.data for one in log.copy_records if one.type == "PartitionRecord")
-    return frozenset((one["TopicId"], one["PartitionId"]) for one in partitions)
+    partitions = (record.data for record in log.copy_records if record.type == "PartitionRecord")
+    return frozenset((partition["TopicId"], partition["PartitionId"]) for partition in partitions)
 
 
 def _is_on_zookeeper(node: NodeSeen) -> bool:
@@ -265,13 +271,13 @@ def _is_on_zookeeper(node: NodeSeen) -> bool:
 
 
 def _cluster_ids(nodes: Iterable[NodeSeen]) -> dict[str, str]:
-    found = {one.name: (one.meta_properties or {}).get("cluster.id") for one in nodes}
+    found = {node.name: (node.meta_properties or {}).get("cluster.id") for node in nodes}
     return {name: id for name, id in found.items() if id is not None}
 
 
 def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
     """The encoder secrets of all nodes, for whichever encrypted a value; those that are not shown are none."""
-    given = (one.config.get(key) for one in nodes if one.config is not None for key in SECRET_KEYS)
+    given = (node.config.get(key) for node in nodes if node.config is not None for key in SECRET_KEYS)
     return tuple(dict.fromkeys(text for text in given if text and text != REDACTED))
 
 
@@ -296,7 +302,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
     if phase is Phase.UNKNOWN:
         text = "the log does not say where the migration stands, so no phase explains a difference"
         yield warning("comparison-phase-unknown", "comparison", text, state=facts.state)
-    escaped = [one.key for one in copied_escaped(told)]
+    escaped = [difference.key for difference in copied_escaped(told)]
     if escaped:
         text = (
             f"{len(escaped)} names of users and clients are in KRaft as ZooKeeper writes them ({escaped[0]} …): their"
@@ -305,7 +311,9 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
         next_step = "Go back and migrate with a release that has it right: 3.6.2, 3.7.1, or anything later."
         yield blocker("names-copied-escaped", "comparison", text, next_step, count=len(escaped), first=escaped[:_NAMED])
     taken = [
-        one.key for one in told if isinstance(one.kraft, dict) and compare_configs.CIPHER_TEXT in one.kraft.values()
+        difference.key
+        for difference in told
+        if isinstance(difference.kraft, dict) and compare_configs.CIPHER_TEXT in difference.kraft.values()
     ]
     if taken:
         text = (
@@ -320,9 +328,15 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
 
 def copied_escaped(told: Iterable[Difference]) -> list[Difference]:
     """What only KRaft has, and only ZooKeeper has without the escapes (a default: as an empty name; KAFKA-16222)."""
-    named = [one for one in told if one.entity in (CLIENT_QUOTA, SCRAM) and one.znode is not None]
-    lost = {one.znode for one in named if one.kraft is None}
-    return [one for one in named if one.zookeeper is None and _unescaped(one.znode or "") in lost]
+    named = [
+        difference for difference in told if difference.entity in (CLIENT_QUOTA, SCRAM) and difference.znode is not None
+    ]
+    lost = {difference.znode for difference in named if difference.kraft is None}
+    return [
+        difference
+        for difference in named
+        if difference.zookeeper is None and _unescaped(difference.znode or "") in lost
+    ]
 
 
 def _unescaped(path: str) -> str:
@@ -331,7 +345,7 @@ def _unescaped(path: str) -> str:
 
 def _unknown_findings(unknown: tuple[Unknown, ...]) -> Iterator[Finding]:
     if unknown:
-        named = [f"{one.entity} {one.key}: {one.reason}" for one in unknown[:_NAMED]]
+        named = [f"{value.entity} {value.key}: {value.reason}" for value in unknown[:_NAMED]]
         count = "one value was" if len(unknown) == 1 else f"{len(unknown)} values were"
         text = f"{count} not compared, because the observation does not show what they are ({named[0]} …)"
         next_step = "Observe with the brokers' ZooKeeper identity, and with --include-secrets where that is allowed."

@@ -64,27 +64,32 @@ class Configs(NamedTuple):
         return BROKER_CONFIG if self.path.startswith(f"{_BROKERS}/") else TOPIC_CONFIG
 
 
-def config_differences(case: Case, one: Configs) -> Iterator[Answer]:
+def config_differences(case: Case, configs: Configs) -> Iterator[Answer]:
     """At most one difference, with the keys that differ; what is unknown is told for each key."""
-    named = {"entity": one.entity, "key": one.key}
-    if case.is_hidden(one.path):
+    named = {"entity": configs.entity, "key": configs.key}
+    if case.is_hidden(configs.path):
         yield Unknown(**named, reason="its znode is not shown")
         return
-    if one.path in case.unreadable:
-        left = {"unreadable": case.unreadable[one.path]}
-        yield Difference(**named, znode=one.path, zookeeper=left, kraft=_shown(one.kind, one.kraft, one.kraft) or None)
+    if configs.path in case.unreadable:
+        left = {"unreadable": case.unreadable[configs.path]}
+        yield Difference(
+            **named,
+            znode=configs.path,
+            zookeeper=left,
+            kraft=_shown(configs.kind, configs.kraft, configs.kraft) or None,
+        )
         return
     differing = set()
-    for name in sorted({*one.zookeeper, *one.kraft}):
-        verdict = _compared(case, one.path, name, one.zookeeper.get(name), one.kraft.get(name))
+    for name in sorted({*configs.zookeeper, *configs.kraft}):
+        verdict = _compared(case, configs.path, name, configs.zookeeper.get(name), configs.kraft.get(name))
         if isinstance(verdict, str):
-            yield Unknown(entity=one.entity, key=f"{one.key} {name}", reason=verdict)
+            yield Unknown(entity=configs.entity, key=f"{configs.key} {name}", reason=verdict)
         elif verdict:
             differing.add(name)
     if differing:
-        left, right = _shown(one.kind, one.zookeeper, differing), _shown(one.kind, one.kraft, differing)
-        right |= {name: CIPHER_TEXT for name in sorted(differing) if _is_cipher_text(name, one.kraft.get(name))}
-        yield Difference(**named, znode=one.path, zookeeper=left or None, kraft=right or None)
+        left, right = _shown(configs.kind, configs.zookeeper, differing), _shown(configs.kind, configs.kraft, differing)
+        right |= {name: CIPHER_TEXT for name in sorted(differing) if _is_cipher_text(name, configs.kraft.get(name))}
+        yield Difference(**named, znode=configs.path, zookeeper=left or None, kraft=right or None)
 
 
 def _is_cipher_text(name: str, value: str | None) -> bool:
@@ -176,7 +181,9 @@ def scram_credentials(case: Case) -> Iterator[Answer]:
         return
     names = {mechanism.type: name for name, mechanism in MECHANISMS.items()}
     hidden = set(_hidden_credentials(case))
-    for mechanism, user in sorted({*case.tree.scram, *case.image.scram, *hidden}, key=lambda one: (one[1], one[0])):
+    for mechanism, user in sorted(
+        {*case.tree.scram, *case.image.scram, *hidden}, key=lambda entry: (entry[1], entry[0])
+    ):
         path, key = f"{users}/{sanitize(user)}", f"{user} {names.get(mechanism, str(mechanism))}"
         left, right = case.tree.scram.get((mechanism, user)), case.image.scram.get((mechanism, user))
         if case.is_hidden(path):
@@ -202,22 +209,22 @@ def scram_credentials(case: Case) -> Iterator[Answer]:
 def _hidden_credentials(case: Case) -> Iterator[tuple[int, str]]:
     """Credentials that are there and not shown."""
     prefix = _KINDS["user"] + "/"
-    for one in case.hidden:
-        path, _, name = one.rpartition(" ")
+    for hidden in case.hidden:
+        path, _, name = hidden.rpartition(" ")
         if name in MECHANISMS and path.startswith(prefix):
             user = desanitize(path.removeprefix(prefix))
             if user is not None:
                 yield MECHANISMS[name].type, user
 
 
-def _credential(one: ScramCredential | None, other: ScramCredential | None) -> Any:
-    if one is None:
+def _credential(credential: ScramCredential | None, other: ScramCredential | None) -> Any:
+    if credential is None:
         return None
-    fields: dict[str, Any] = {"iterations": one.iterations}
-    fields |= {name: _fingerprint(getattr(one, name)) for name in ("salt", "stored_key", "server_key")}
+    fields: dict[str, Any] = {"iterations": credential.iterations}
+    fields |= {name: _fingerprint(getattr(credential, name)) for name in ("salt", "stored_key", "server_key")}
     if other is None:
         return fields
-    return {name: value for name, value in fields.items() if getattr(one, name) != getattr(other, name)}
+    return {name: value for name, value in fields.items() if getattr(credential, name) != getattr(other, name)}
 
 
 def _fingerprint(data: bytes) -> str:

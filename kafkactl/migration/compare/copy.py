@@ -101,10 +101,10 @@ def _named(type_: str, key: str, topics: Mapping[str, str]) -> str:
 
 def copy_findings(differences: Iterable[Difference]) -> tuple[Finding, ...]:
     """One finding where some of them cannot be explained."""
-    odd = [one for one in differences if one.explained is None]
+    odd = [difference for difference in differences if difference.explained is None]
     if not odd:
         return ()
-    named = [f"{one.entity} {one.key}" for one in odd[:5]]
+    named = [f"{difference.entity} {difference.key}" for difference in odd[:5]]
     text = f"{len(odd)} records of the copy are not those that the tree from before it makes ({named[0]} …)"
     next_step = "See whether ZooKeeper and KRaft agree now: that is what counts."
     return (warning("migration-copy-not-as-predicted", "copy", text, next_step, count=len(odd), first=named),)
@@ -129,12 +129,12 @@ def _through_bytes(record: MetadataRecord) -> MetadataRecord:
 
 def _by_key(records: Iterable[MetadataRecord]) -> dict[tuple[str, str], dict[str, Any]]:
     found = {}
-    for one in records:
-        if one.type in _KEYS:
-            without = _NOT_COMPARED.get(one.type, frozenset())
-            data = {name: _plain(value) for name, value in one.data.items() if name not in without}
-            key = " ".join(_text(data.get(name)) for name in _KEYS[one.type])
-            found[one.type, key] = data
+    for record in records:
+        if record.type in _KEYS:
+            without = _NOT_COMPARED.get(record.type, frozenset())
+            data = {name: _plain(value) for name, value in record.data.items() if name not in without}
+            key = " ".join(_text(data.get(name)) for name in _KEYS[record.type])
+            found[record.type, key] = data
     return found
 
 
@@ -142,8 +142,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Uuid):
         return str(value)
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def _text(value: Any) -> str:
@@ -166,12 +166,14 @@ def _has_withheld(data: Mapping[str, Any] | None) -> bool:
 
 
 def _difference(type_: str, key: str, left: dict[str, Any] | None, right: dict[str, Any] | None) -> Difference:
-    one = Difference(entity=type_, key=key, zookeeper=_shown(type_, left, right), kraft=_shown(type_, right, left))
+    difference = Difference(
+        entity=type_, key=key, zookeeper=_shown(type_, left, right), kraft=_shown(type_, right, left)
+    )
     if left is None or right is None or type_ != "PartitionRecord":
-        return one
+        return difference
     names = {name for name in left if left[name] != right.get(name)}
     is_later = (right["LeaderEpoch"], right["PartitionEpoch"]) >= (left["LeaderEpoch"], left["PartitionEpoch"])
-    return changed(one, rule=MOVED_ON, explained=_MOVED_TEXT) if names <= _MOVES and is_later else one
+    return changed(difference, rule=MOVED_ON, explained=_MOVED_TEXT) if names <= _MOVES and is_later else difference
 
 
 def _shown(type_: str, data: dict[str, Any] | None, other: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -96,37 +96,40 @@ class Evidence:
 def explained(differences: Collection[Difference], facts: PhaseFacts, evidence: Evidence) -> tuple[Difference, ...]:
     """The same differences, with what the phase explains."""
     phase = phase_of(facts)
-    return tuple(one if one.explained else _explained(one, phase, facts, evidence) for one in differences)
+    return tuple(
+        difference if difference.explained else _explained(difference, phase, facts, evidence)
+        for difference in differences
+    )
 
 
-def _explained(one: Difference, phase: Phase, facts: PhaseFacts, evidence: Evidence) -> Difference:
+def _explained(difference: Difference, phase: Phase, facts: PhaseFacts, evidence: Evidence) -> Difference:
     if phase in _NOT_EXPLAINED:
         # Before the copy: a broker that is registered for the migration and not in ZooKeeper.
-        is_gone = phase is Phase.BEFORE_COPY and one.entity == BROKER and one.zookeeper is None
-        spared = one.entity in _NOT_EXPLAINED[phase] or is_gone
-        return one if spared else changed(one, rule=phase.value, explained=_TEXTS[phase])
-    if phase is not Phase.DUAL_WRITE or one.entity in _NOT_MIRRORED or facts.controllers_gone:
-        return one  # a mirror that nobody drives does not come any further
+        is_gone = phase is Phase.BEFORE_COPY and difference.entity == BROKER and difference.zookeeper is None
+        spared = difference.entity in _NOT_EXPLAINED[phase] or is_gone
+        return difference if spared else changed(difference, rule=phase.value, explained=_TEXTS[phase])
+    if phase is not Phase.DUAL_WRITE or difference.entity in _NOT_MIRRORED or facts.controllers_gone:
+        return difference  # a mirror that nobody drives does not come any further
     if evidence.at_mirror is None:
-        return _newer_than_the_log(one, facts, evidence.written_ms)
-    if (one.entity, one.key) in evidence.at_mirror or evidence.behind_ms > LAG_ALLOWED_MS:
-        return one
+        return _newer_than_the_log(difference, facts, evidence.written_ms)
+    if (difference.entity, difference.key) in evidence.at_mirror or evidence.behind_ms > LAG_ALLOWED_MS:
+        return difference
     text = (
         f"ZooKeeper holds what the log said at offset {facts.migration_offset}, which the mirror has come to;"
         f" the log is {evidence.behind_ms} ms ahead"
     )
-    return changed(one, rule=MIRROR_LAG, explained=text)
+    return changed(difference, rule=MIRROR_LAG, explained=text)
 
 
-def _newer_than_the_log(one: Difference, facts: PhaseFacts, written_ms: Mapping[str, int]) -> Difference:
+def _newer_than_the_log(difference: Difference, facts: PhaseFacts, written_ms: Mapping[str, int]) -> Difference:
     offset, last = facts.migration_offset, facts.last_offset
-    written = None if one.znode is None else written_ms.get(one.znode)
+    written = None if difference.znode is None else written_ms.get(difference.znode)
     if offset is None or last is None or offset <= last or written is None or facts.log_end_ms is None:
-        return one
+        return difference
     if written <= facts.log_end_ms:
-        return one
+        return difference
     text = (
         f"the znode was written {written - facts.log_end_ms} ms behind the last record of this log, which ends at"
         f" offset {last}; the mirror has come to {offset}"
     )
-    return changed(one, rule=LOG_BEHIND, explained=text)
+    return changed(difference, rule=LOG_BEHIND, explained=text)

@@ -181,6 +181,6 @@ def topic_configs(case: Case) -> Iterator[Answer]:
             rule, text = PENDING, _PENDING_TEXT
         zookeeper = case.tree.topic_configs.get(name, {})
         configs = Configs(TOPIC_CONFIGS, name, path, zookeeper, kraft.get(name, {}))
-        for one in config_differences(case, configs):
-            explain = isinstance(one, Difference) and rule is not None
-            yield changed(one, rule=rule, explained=text) if explain else one
+        for answer in config_differences(case, configs):
+            explain = isinstance(answer, Difference) and rule is not None
+            yield changed(answer, rule=rule, explained=text) if explain else answer

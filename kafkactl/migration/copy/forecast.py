@@ -130,8 +130,8 @@ def forecast_copy(
     """
     passwords = _Passwords(secrets)
     whole = list(copy_batches(tree, rules, acl_id=_acl_id, decode_password=passwords.decoded))
-    contents = tuple(batch for batch in (_without_markers(one) for one in whole) if batch)
-    by_type: Counter[str] = Counter(one.type for batch in contents for one in batch)
+    contents = tuple(batch for batch in (_without_markers(part) for part in whole) if batch)
+    by_type: Counter[str] = Counter(record.type for batch in contents for record in batch)
     found = (*findings, *tree.findings, *check_tree(tree), *passwords.findings(tree))
     return CopyForecast(
         outcome=_outcome(tree, found),
@@ -154,7 +154,7 @@ def sizes_of(tree: KafkaTree) -> dict[str, int]:
         "brokers": len(tree.brokers),
         "topics": len(tree.topics),
         "partitions": sum(len(topic.partitions) for topic in tree.topics.values()),
-        "configs": sum(len(one) for one in (*tree.topic_configs.values(), *tree.broker_configs.values())),
+        "configs": sum(len(configs) for configs in (*tree.topic_configs.values(), *tree.broker_configs.values())),
         "acls": len(tree.acls),
         "quotas": len(tree.client_quotas),
         "scram_credentials": len(tree.scram) + len(tree.hidden_scram),
@@ -169,21 +169,25 @@ def _acl_id(number: int) -> Uuid:
 
 def _outcome(tree: KafkaTree, findings: Iterable[Finding]) -> CopyOutcome:
     order = list(CopyOutcome)
-    said = [_OUTCOMES[one.id] for one in findings if one.id in _OUTCOMES and one.severity is Severity.BLOCKER]
+    said = [
+        _OUTCOMES[finding.id]
+        for finding in findings
+        if finding.id in _OUTCOMES and finding.severity is Severity.BLOCKER
+    ]
     if any(path.startswith(_COPIED) and not (path.startswith("/config/") and " " in path) for path in tree.hidden):
         said.append(CopyOutcome.NOT_KNOWN)
     return max(said, key=order.index, default=CopyOutcome.COMPLETES)
 
 
 def _without_markers(batch: Batch) -> Batch:
-    return tuple(one for one in batch if one.type not in _MARKERS)
+    return tuple(record for record in batch if record.type not in _MARKERS)
 
 
 def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     kept: list[Finding] = []
-    for one in findings:
-        if one not in kept[-50:]:
-            kept.append(one)
+    for finding in findings:
+        if finding not in kept[-50:]:
+            kept.append(finding)
     return tuple(kept)
 
 
@@ -202,7 +206,7 @@ def _size(batch: Batch) -> int:
     size = 0
     for at in range(0, len(batch), _MOST_IN_A_BATCH):
         part = batch[at : at + _MOST_IN_A_BATCH]
-        size += HEADER_BYTES + sum(record_size(delta, None, _framed(one)) for delta, one in enumerate(part))
+        size += HEADER_BYTES + sum(record_size(delta, None, _framed(record)) for delta, record in enumerate(part))
     return size
 
 

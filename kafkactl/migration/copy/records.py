@@ -84,7 +84,7 @@ def copy_parts(
         yield (_record("ProducerIdsRecord", BrokerId=ids.broker_id, BrokerEpoch=-1, NextProducerId=next_id),)
     yield from _acls(tree.acls, acl_id)
     if rules.tokens and tree.delegation_tokens:
-        yield tuple(_token(one) for one in tree.delegation_tokens.values())
+        yield tuple(_token(token) for token in tree.delegation_tokens.values())
 
 
 # --- topics and configs ---------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def _topic(topic: ZkTopic, topic_id: Uuid, config: Mapping[str, str], decode: Ca
     return (
         _record("TopicRecord", Name=topic.name, TopicId=topic_id),
         *_configs(TOPIC_CONFIG, topic.name, config, decode),
-        *(_partition(topic_id, number, one) for number, one in topic.partitions.items()),
+        *(_partition(topic_id, number, partition) for number, partition in topic.partitions.items()),
     )
 
 
@@ -134,12 +134,14 @@ def _configs(type_: int, name: str, config: Mapping[str, str], decode: Callable[
 
 def _clients(tree: KafkaTree, rules: CopyRules) -> Iterator[Batch]:
     """Users (each one's credentials, then its quotas), clients, clients of users, addresses."""
-    kept = {kinds: [one for one in tree.client_quotas if tuple(kind for kind, _ in one) == kinds] for kinds in _KINDS}
+    kept = {
+        kinds: [quota for quota in tree.client_quotas if tuple(kind for kind, _ in quota) == kinds] for kinds in _KINDS
+    }
     named: dict[str | None, QuotaEntity] = {entity[0][1]: entity for entity in kept["user",]}
     mechanisms: dict[str | None, list[int]] = {user: [] for user in named}
     for mechanism, user in sorted({*tree.scram, *tree.hidden_scram}):
         mechanisms.setdefault(user, []).append(mechanism)
-    for name in sorted(mechanisms, key=lambda one: one or ""):
+    for name in sorted(mechanisms, key=lambda name: name or ""):
         yield from ((_credential(mechanism, name or "", tree, rules),) for mechanism in mechanisms[name])
         if name in named:
             yield _quotas(named[name], tree, rules)
@@ -189,8 +191,8 @@ def sanitize(name: str) -> str:
 
 def _acls(acls: Iterable[ZkAcl], acl_id: Callable[[int], Uuid]) -> Iterator[Batch]:
     numbers = itertools.count()
-    for _, group in itertools.groupby(acls, key=lambda one: (one.pattern_type, one.resource_type, one.resource_name)):
-        records = [_acl(one, acl_id(next(numbers))) for one in group]
+    for _, group in itertools.groupby(acls, key=lambda acl: (acl.pattern_type, acl.resource_type, acl.resource_name)):
+        records = [_acl(acl, acl_id(next(numbers))) for acl in group]
         for at in range(0, len(records), _MAX_ACLS):
             yield tuple(records[at : at + _MAX_ACLS])
 
@@ -229,7 +231,7 @@ def _record(type_: str, **data: Any) -> MetadataRecord:
 @functools.cache
 def _defaults(type_: str) -> Mapping[str, Any]:
     """The fields that a later version has are there as in a record that was read."""
-    return {one.name: default_value(one) for one in message(type_).fields}
+    return {field.name: default_value(field) for field in message(type_).fields}
 
 
 @functools.cache

@@ -109,7 +109,7 @@ def restart(
     of its own znode (measured on 3.9.2). `starting` is called right before it is started.
     """
     parts = (Verb.STOP, Verb.START)
-    if not all(world.has_hook(one, place.node) for one in parts):
+    if not all(world.has_hook(verb, place.node) for verb in parts):
         starting()
         return _one(world, place, Verb.RESTART, f"restart {place.name}")
     stopped = stop(world, place, patience=patience, waits=waits)

@@ -23,7 +23,7 @@ def by_hand(node: InventoryNode, request: Request) -> Iterator[str]:
             target = f"{node.host}:{node.config}"
             yield f"cp {copy} {config}" if node.host in _HERE else f"scp {copy} {shlex.quote(target)}"
         case Verb.FORMAT:
-            flags = " ".join(shlex.quote(one) for one in extra["format_flags"])
+            flags = " ".join(shlex.quote(flag) for flag in extra["format_flags"])
             yield (
                 f"kafka-storage.sh format --config {config} --cluster-id {shlex.quote(str(extra['cluster_id']))}"
                 f" --release-version {shlex.quote(str(extra['release']))} {flags}"

@@ -86,7 +86,7 @@ class RenderedFiles:
         if phase == ConfigPhase.ORIGINAL:
             return own
         try:
-            files = [_file(one, text) for one, text in self._originals(node, own)]
+            files = [_file(owner, text) for owner, text in self._originals(node, own)]
             found = self._made(node, ConfigPhase(phase), files, cluster_facts(files))
         except KafkactlError as error:
             return blocker(error.id, node.name, error.message, error.advice)
@@ -96,7 +96,7 @@ class RenderedFiles:
         self, node: InventoryNode, phase: ConfigPhase, files: Iterable[NodeFile], facts: ClusterFacts
     ) -> FromFolder | Finding | bytes:
         """The file for a phase: rendered, or that of the folder."""
-        mine = next(one for one in files if one.id == node.id)
+        mine = next(file for file in files if file.id == node.id)
         made = render(mine, phase, facts)
         if wrong := blockers(made.findings):
             return wrong[0]
@@ -110,23 +110,25 @@ class RenderedFiles:
 
     def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
         """Files that were edited by hand, and files of the folder that the steps could not use, each node once."""
-        edited = [one for edit in self._seen_edits(seen) if (one := edit_finding(edit, self._edits)) is not None]
-        return (*edited, *(one for one in self._of_the_folder(steps) if isinstance(one, Finding)))
+        edited = [
+            finding for edit in self._seen_edits(seen) if (finding := edit_finding(edit, self._edits)) is not None
+        ]
+        return (*edited, *(finding for finding in self._of_the_folder(steps) if isinstance(finding, Finding)))
 
     def _of_the_folder(self, steps: Iterable[Step]) -> Iterable[FromFolder | Finding | bytes]:
         if self.folder is None:
             return
         wanted = {
-            (one.node, phase_of(one)): one
-            for one in steps
-            if one.action in (Move.PUT_CONFIG, Move.RESTORE_CONFIG) and one.state is Progress.PENDING
+            (step.node, phase_of(step)): step
+            for step in steps
+            if step.action in (Move.PUT_CONFIG, Move.RESTORE_CONFIG) and step.state is Progress.PENDING
         }
-        texts = [(one, text) for one in self._inventory.nodes if (text := self._original(one, None)) is not None]
-        files = [_file(one, text) for one, text in texts]
+        texts = [(node, text) for node in self._inventory.nodes if (text := self._original(node, None)) is not None]
+        files = [_file(node, text) for node, text in texts]
         facts = cluster_facts(files)
         for id, phase in wanted:
             node = None if id is None else self._inventory.node(id)
-            if node is not None and phase != ConfigPhase.ORIGINAL and any(one.id == id for one in files):
+            if node is not None and phase != ConfigPhase.ORIGINAL and any(file.id == id for file in files):
                 yield self._made(node, ConfigPhase(phase), files, facts)
 
     def settle(self, journal: DriverJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
@@ -134,7 +136,7 @@ class RenderedFiles:
         whoever watches: where the files come from, and what of them is not as rendered.
         """
         lines = [_RENDERED if self.folder is None else f"files: those of {self.folder}"]
-        lines += [told_of(one) for one in self._of_the_folder(steps) if isinstance(one, FromFolder) and one.differs]
+        lines += [told_of(file) for file in self._of_the_folder(steps) if isinstance(file, FromFolder) and file.differs]
         if self._rendered is not None and self._rendered != journal.memory.rendered:
             journal.append("rendered", {"folder": self._rendered})
         for edit in self._seen_edits(seen):
@@ -174,10 +176,10 @@ class RenderedFiles:
         return current
 
     def _originals(self, node: InventoryNode, own: bytes) -> Iterable[tuple[InventoryNode, bytes]]:
-        for one in self._inventory.nodes:
-            text = own if one is node else self._original(one, None)
+        for owner in self._inventory.nodes:
+            text = own if owner is node else self._original(owner, None)
             if text is not None:
-                yield one, text
+                yield owner, text
 
     def _original(self, node: InventoryNode, current: bytes | None) -> bytes | None:
         known = self._journal.memory.originals or {}
@@ -198,9 +200,9 @@ def hand_edits_seen(inventory: Inventory, journal: Kept, seen: Observation) -> t
         if there is None or there.config_text is None:
             continue
         edits = [edit_of(inventory, journal, node, text) for text in _as_bytes(there.config_text)]
-        if all(one is not None for one in edits):
+        if all(edit is not None for edit in edits):
             found.append(edits[0])
-    return tuple(one for one in found if one is not None)
+    return tuple(edit for edit in found if edit is not None)
 
 
 def hand_edit_findings(inventory: Inventory, journal: Kept, seen: Observation) -> tuple[Finding, ...]:
@@ -224,7 +226,7 @@ def edit_of(inventory: Inventory, journal: Kept, node: InventoryNode, current: b
     own = (memory.originals or {}).get(node.name)
     if own is None or apply.sha256(current) in (own, *memory.files.get(node.name, ())):
         return None
-    files = [journal.kept(one) for one in memory.files.get(node.name, ())]
+    files = [journal.kept(entry) for entry in memory.files.get(node.name, ())]
     known = [*_renderings(inventory, journal, node), *files]
     return hand_edit(node.name, current, known=known, original=journal.kept(own))
 
@@ -232,9 +234,9 @@ def edit_of(inventory: Inventory, journal: Kept, node: InventoryNode, current: b
 def _renderings(inventory: Inventory, journal: Kept, node: InventoryNode) -> Iterator[bytes]:
     """A node's file for each phase, as far as the journal has what they are made of."""
     kept = journal.memory.originals or {}
-    files = [_file(one, journal.kept(kept[one.name])) for one in inventory.nodes if one.name in kept]
+    files = [_file(node, journal.kept(kept[node.name])) for node in inventory.nodes if node.name in kept]
     facts = cluster_facts(files)
-    mine = next(one for one in files if (one.id, one.role) == (node.id, node.role))
+    mine = next(file for file in files if (file.id, file.role) == (node.id, node.role))
     for phase in PHASES[node.role]:
         made = render(mine, phase, facts)
         if made.content is not None:
@@ -258,7 +260,7 @@ def missing_files(
 
 def is_original(node: InventoryNode, content: bytes) -> bool:
     """Whether a file is one from before the migration: of a broker, nothing of a migration is in it."""
-    return node.role is NodeRole.CONTROLLER or not any(one in content for one in _MARKS)
+    return node.role is NodeRole.CONTROLLER or not any(mark in content for mark in _MARKS)
 
 
 def _file(node: InventoryNode, content: bytes) -> NodeFile:

@@ -27,8 +27,12 @@ def limit_of(step: Step, patience: MigrationWaitPolicy) -> int:
 
 def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation) -> tuple[str, ...]:
     """Why the gate of a step is not open, empty where it is."""
-    same = [one for one in route.steps if (one.action, one.target, one.file) == (step.action, step.target, step.file)]
-    if any(one.state is Progress.PENDING for one in same):
+    same = [
+        other
+        for other in route.steps
+        if (other.action, other.target, other.file) == (step.action, step.target, step.file)
+    ]
+    if any(other.state is Progress.PENDING for other in same):
         return (seen_instead(seen, step),)
     if step.action is Move.FORMAT_DISK:
         return _formatted_for_another(crew, step, seen)

@@ -185,26 +185,30 @@ class ForwardGuard:
         if not is_milestone and step.action in _MENDING:
             return ()
         found = [
-            one
-            for one in check(seen, accepted=self._accepted)
-            if not _is_brought_by(seen, step, one) and not is_cured_by_first_steps(route, one)
+            finding
+            for finding in check(seen, accepted=self._accepted)
+            if not _is_brought_by(seen, step, finding) and not is_cured_by_first_steps(route, finding)
         ]
         if not is_milestone:
-            return tuple(one for one in found if one.severity is Severity.BLOCKER or one.id in _WAITED_FOR)
+            return tuple(
+                finding for finding in found if finding.severity is Severity.BLOCKER or finding.id in _WAITED_FOR
+            )
         name = milestone(route, step)
         # Once brokers have KRaft files, what is said in ZooKeeper's words only is not known any more.
         wanted = blockers(found) if name in _COPIED else self._not_accepted(found)
         if name == "quorum" or name in _COPIED:
             gates = gates_of(State(route.state), seen, earlier)
-            wanted += self._not_accepted(one for one in gates if one.id != _SEEN_ONCE)
+            wanted += self._not_accepted(finding for finding in gates if finding.id != _SEEN_ONCE)
         if name == "kraft":
             wanted += self._not_accepted(self._strays_unseen(seen))
         if name in _COPIED:
             wanted += self._not_accepted(_compared(seen, step))
         if name == _FINALIZE:
             wanted += self._not_accepted(self._too_fresh(seen, earlier))
-        unique = {(one.id, one.subject): one for one in wanted if not _is_brought_by(seen, step, one)}
-        return tuple(sorted(unique.values(), key=lambda one: list(Severity).index(one.severity)))
+        unique = {
+            (finding.id, finding.subject): finding for finding in wanted if not _is_brought_by(seen, step, finding)
+        }
+        return tuple(sorted(unique.values(), key=lambda finding: list(Severity).index(finding.severity)))
 
     def _too_fresh(self, seen: Observation, earlier: Observation | None) -> Iterable[Finding]:
         """M8 has to have lasted as long as the inventory asks, and its quorum to be calm now."""
@@ -214,14 +218,14 @@ class ForwardGuard:
             yield from election_between(evidence_of(earlier), evidence)
 
     def _strays_unseen(self, seen: Observation) -> Iterable[Finding]:
-        for one in seen.brokers:
-            if one.strays is None:
+        for broker in seen.brokers:
+            if broker.strays is None:
                 yield warning(
                     "stray-check-unavailable",
-                    one.name,
-                    f"the log directories of {one.name} were not listed: it has no fs_probe hook, or the hook failed,"
-                    " or neither the inventory nor its own file names them; partitions that it puts aside as *-stray"
-                    " after its restart are not seen",
+                    broker.name,
+                    f"the log directories of {broker.name} were not listed: it has no fs_probe hook, or the hook"
+                    " failed, or neither the inventory nor its own file names them; partitions that it puts aside as"
+                    " *-stray after its restart are not seen",
                     "Give the hook, or look for *-stray directories yourself after each restart.",
                     check=_STRAYS,
                 )
@@ -234,22 +238,26 @@ class ForwardGuard:
             return
         self._passed.add(name)
         if seen.tree is not None and isinstance(self._crew, RunContext):
-            znodes = sorted(seen.tree.znodes.values(), key=lambda one: one.path)
+            znodes = sorted(seen.tree.znodes.values(), key=lambda znode: znode.path)
             self._crew.journal.keep("tree", {"before": name, "state": route.state}, encode_znodes(znodes))
 
     def hopeless(self, seen: Observation) -> Finding | None:
         """A copy that will not begin, or not go on: the cluster has no controller meanwhile."""
-        return next((one for one in check(seen) if one.id in _HOPELESS), None)
+        return next((finding for finding in check(seen) if finding.id in _HOPELESS), None)
 
     def _not_accepted(self, found: Iterable[Finding]) -> list[Finding]:
         """Blockers stop; a warning stops too until it is accepted, and says how."""
         kept = []
-        for one in found:
-            if one.severity is Severity.BLOCKER:
-                kept.append(one)
-            elif one.severity is Severity.WARNING and one.id not in OF_ITS_OWN and not is_accepted(one, self._accepted):
-                known = f"Or go on knowing it: --accept {accept_word(one)}"
-                kept.append(changed(one, next_step=f"{one.advice} {known}"))
+        for finding in found:
+            if finding.severity is Severity.BLOCKER:
+                kept.append(finding)
+            elif (
+                finding.severity is Severity.WARNING
+                and finding.id not in OF_ITS_OWN
+                and not is_accepted(finding, self._accepted)
+            ):
+                known = f"Or go on knowing it: --accept {accept_word(finding)}"
+                kept.append(changed(finding, next_step=f"{finding.advice} {known}"))
         return kept
 
 
@@ -289,10 +297,14 @@ def _compared(seen: Observation, step: Step) -> tuple[Finding, ...]:
     """What differs, but for a broker that an earlier run stopped, which this step starts."""
     comparison = compare_observation(seen)
     own = step.target if step.action is Move.RESTART_NODE else None
-    unexplained = [one for one in comparison.differences if one.explained is None and f"{one.entity} {one.key}" != own]
+    unexplained = [
+        difference
+        for difference in comparison.differences
+        if difference.explained is None and f"{difference.entity} {difference.key}" != own
+    ]
     if not unexplained:
         return comparison.findings
-    first = ", ".join(f"{one.entity} {one.key}" for one in unexplained[:5])
+    first = ", ".join(f"{difference.entity} {difference.key}" for difference in unexplained[:5])
     return (
         *comparison.findings,
         blocker(

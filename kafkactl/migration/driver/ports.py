@@ -194,8 +194,8 @@ class RunResult:
             "state_before": self.state_before,
             "state": self.state_after,
             "state_words": None if self.state_after is None else State(self.state_after).words,
-            "steps": [one.to_dict() for one in self.steps],
-            "findings": [one.to_dict() for one in self.findings],
+            "steps": [step.to_dict() for step in self.steps],
+            "findings": [finding.to_dict() for finding in self.findings],
             "next_action": self.next_action,
             "interrupted": self.interrupted,
         }

@@ -55,11 +55,11 @@ class WayForward:
         found = plan_forward(seen, self._inventory)
         if found.outcome is Outcome.REFUSED:
             return StepPlan(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
-        steps = tuple(one for one in found.steps if self._finalize or one.phase is not State.M10)
-        if not any(one.action is Move.RESTART_NODE and one.state is Progress.PENDING for one in steps):
+        steps = tuple(step for step in found.steps if self._finalize or step.phase is not State.M10)
+        if not any(step.action is Move.RESTART_NODE and step.state is Progress.PENDING for step in steps):
             files = {NodeRole.BROKER: File.KRAFT, NodeRole.CONTROLLER: File.FINAL}
             steps = (*steps, *started_again(self._inventory, seen, remembered_of(memory), files))
-        is_left = any(one.state is Progress.PENDING for one in steps)
+        is_left = any(step.state is Progress.PENDING for step in steps)
         return StepPlan(
             outcome=Outcome.PLANNED if is_left else Outcome.NOTHING_TO_DO,
             state=found.state.value,
@@ -84,7 +84,7 @@ def prepares_quorum(state: str, until: str | None, step: Step | None) -> bool:
 
 def first_due(route: StepPlan, until: str | None) -> Step | None:
     """The step that a run would take first; None where it would take none, for `until` is reached."""
-    step = next((one for one in route.steps if one.state is Progress.PENDING), None)
+    step = next((step for step in route.steps if step.state is Progress.PENDING), None)
     place = State(route.state).place
     is_there = until is not None and place is not None and place >= (State(until).place or 0)
     return None if is_there and not prepares_quorum(route.state, until, step) else step
@@ -100,5 +100,5 @@ def identity_of(inventory: Inventory) -> dict[str, Any]:
     """Which migration this is: what the journal compares."""
     return {
         "zookeeper": inventory.zookeeper.connect,
-        "nodes": [f"{one.name} {one.host} {one.config}" for one in (*inventory.brokers, *inventory.controllers)],
+        "nodes": [f"{node.name} {node.host} {node.config}" for node in (*inventory.brokers, *inventory.controllers)],
     }

@@ -156,7 +156,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         """
         if self.goal != BACK or self.first is None or route.state == State.M0:
             return f"{route.state}: {State(route.state).words}"
-        left = sum(one.state is Progress.PENDING for one in route.steps)
+        left = sum(step.state is Progress.PENDING for step in route.steps)
         return f"rollback, {counted(left, 'step')} left"
 
     def _wait(self, what: str, seen: str) -> None:
@@ -199,7 +199,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
 
     def waits(self, plan: StepPlan) -> None:
         """A line with each observation."""
-        seen = "; ".join(one.message for one in blockers(plan.findings)[:1]) or plan.state
+        seen = "; ".join(finding.message for finding in blockers(plan.findings)[:1]) or plan.state
         self._wait("the cluster to be in a state from which the next step can be taken", seen)
 
     def resume(self, seen: Observed) -> Observed | End:
@@ -380,7 +380,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             if (strays := new_strays(seen, step)) is not None:
                 return strays
             told = found or ([] if stuck is None else [stuck])
-            closed = tuple(one.message for one in told) or why_closed(self.context, step, route, seen)
+            closed = tuple(finding.message for finding in told) or why_closed(self.context, step, route, seen)
             if not closed:
                 opened_ms = clock.now_ms() if opened_ms is None else opened_ms
                 if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in SEEN_TWICE_ALREADY:
@@ -418,18 +418,18 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
 
     def result(self, end: End) -> RunResult:
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""
-        done = [DoneStep(step=one.step, state=one.word) for one in end.taken]
-        taken = {self.key(one.step) for one in end.taken}
+        done = [DoneStep(step=taken.step, state=taken.word) for taken in end.taken]
+        taken = {self.key(taken.step) for taken in end.taken}
         left = [
-            DoneStep(step=one, state=one.state.value)
-            for one in (() if end.plan is None else end.plan.steps)
-            if one.state is Progress.PENDING and self.key(one) not in taken
+            DoneStep(step=step, state=step.state.value)
+            for step in (() if end.plan is None else end.plan.steps)
+            if step.state is Progress.PENDING and self.key(step) not in taken
         ]
         return RunResult(
             outcome=end.outcome,
             state_before=self.first,
             state_after=self.state,
-            steps=tuple(changed(one, number=number) for number, one in enumerate([*done, *left], start=1)),
+            steps=tuple(changed(step, number=number) for number, step in enumerate([*done, *left], start=1)),
             findings=each_once(end.findings),
             next_action="" if end.seen is None else end.seen.route.next_action,
             interrupted=end.interrupted,

@@ -95,8 +95,9 @@ class RunContext:
     def controllers(self, seq: int) -> tuple[Place, ...]:
         """Every controller that the inventory names."""
         return tuple(
-            Place(node=one.id, name=one.name, phase=ORIGINAL, seq=seq) for one in self.inventory.controllers
-        )  # fmt: skip
+            Place(node=controller.id, name=controller.name, phase=ORIGINAL, seq=seq)
+            for controller in self.inventory.controllers
+        )
 
 
 def phase_of(step: Step) -> str:

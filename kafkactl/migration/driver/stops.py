@@ -67,7 +67,7 @@ def disagreement(memory: JournalState, observed: str, seen: Observation) -> Find
     places = [_place(remembered), _place(observed)]
     if None in places:
         return None  # a broken situation is told by the plan
-    before, now = (int(one) for one in places if one is not None)
+    before, now = (int(place) for place in places if place is not None)
     if memory.pending is not None or memory.failed is not None or (now > before and remembered in _BY_ITSELF):
         return None
     rows = list(_rows(memory, remembered, observed, seen))
@@ -95,7 +95,7 @@ def _rows(memory: JournalState, remembered: str, observed: str, seen: Observatio
     if pending is not None:
         yield {"what": "under way", "journal": f"{pending.action} {pending.target}", "observed": None}
     for node in seen.nodes:
-        last = [one for one in memory.done if one[1] == node.name]
+        last = [step for step in memory.done if step[1] == node.name]
         mode = None if node.mode is None else node.mode.value
         yield {"what": node.name, "journal": last[-1][0] if last else None, "observed": mode}
 
@@ -111,7 +111,7 @@ def not_caught_up(seen: Observation, controller: int) -> tuple[str, ...]:
     quorum = seen.quorum
     if quorum is None or quorum.high_watermark is None:
         return ("no controller leads",)
-    end = next((one.log_end_offset for one in quorum.voters if one.id == controller), None)
+    end = next((voter.log_end_offset for voter in quorum.voters if voter.id == controller), None)
     if end is None or end < 0 or quorum.high_watermark - end > _CAUGHT_UP:
         return (f"controller {controller} has {end} of {quorum.high_watermark} records",)
     return ()
@@ -120,11 +120,13 @@ def not_caught_up(seen: Observation, controller: int) -> tuple[str, ...]:
 def _late(seen: Observation, broker: int) -> Iterator[str]:
     log = seen.log
     copied = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
-    in_kraft = any(one.alive for one in seen.controllers) and log is not None and log.migration_state in copied
+    in_kraft = (
+        any(controller.alive for controller in seen.controllers) and log is not None and log.migration_state in copied
+    )
     if in_kraft and log is not None:
         for topic in log.image.topics.values():
-            for number, one in topic.partitions.items():
-                if broker in one.replicas and broker not in one.isr:
+            for number, partition in topic.partitions.items():
+                if broker in partition.replicas and broker not in partition.isr:
                     yield f"{topic.name}-{number}"
     elif seen.tree is not None:
         for name, found in parse_tree(seen.tree).topics.items():

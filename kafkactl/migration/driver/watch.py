@@ -53,7 +53,7 @@ class StepWatch:
         """
         silent: tuple[str, ...] = ()
         if stops_a_living_node(seen, step):
-            silent = tuple(one.name for one in others_alive(seen, step) if not self._crew.world.answers(one.id))
+            silent = tuple(node.name for node in others_alive(seen, step) if not self._crew.world.answers(node.id))
         if not silent:
             self._silent_until = None
             return None

@@ -75,7 +75,7 @@ def parse_template(given: Any, *, where: str) -> tuple[str, ...]:
             words = tuple(shlex.split(given))
         except ValueError as error:
             raise _invalid(where, f"it cannot be split into words: {error}") from None
-    elif isinstance(given, Sequence) and all(isinstance(one, str) for one in given):
+    elif isinstance(given, Sequence) and all(isinstance(word, str) for word in given):
         words = tuple(given)
     else:
         raise _invalid(where, f"it is {type(given).__name__}, expected is a text or a list of texts")
@@ -102,7 +102,7 @@ def check_template(template: Iterable[str], verb: Verb, variables: Iterable[str]
     """Refuse a template that uses what nobody gives. Raises InputError `hook-template-invalid`."""
     known = {*CONTRACT, *EXTRA.get(verb, ()), *variables}
     if unknown := sorted(placeholders(template, where=where) - known):
-        names = ", ".join(f"{{{one}}}" for one in unknown)
+        names = ", ".join(f"{{{field}}}" for field in unknown)
         raise _invalid(where, f"nothing gives {names}; known are {', '.join(sorted(known))}")
 
 

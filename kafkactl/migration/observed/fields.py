@@ -42,7 +42,7 @@ def read_text(value: object) -> str:
 
 def read_texts(value: object) -> tuple[str, ...]:
     """A list of texts."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise ValueError("list of texts")
     return tuple(value)
 
@@ -101,12 +101,12 @@ def read_servers(value: object) -> tuple[ServerSeen, ...]:
     """ZooKeeper's servers."""
     if not isinstance(value, list):
         raise ValueError("list of servers")
-    return tuple(_server(read_table(one)) for one in value)
+    return tuple(_server(read_table(server)) for server in value)
 
 
 def _server(table: Mapping[str, Any]) -> ServerSeen:
     address, mode, version = (table.get(name) for name in ("address", "mode", "version"))
-    if not isinstance(address, str) or not all(one is None or isinstance(one, str) for one in (mode, version)):
+    if not isinstance(address, str) or not all(text is None or isinstance(text, str) for text in (mode, version)):
         raise ValueError("list of servers")
     return ServerSeen(address=address, mode=mode, version=version)
 
@@ -149,18 +149,18 @@ def read_meta_properties(value: object) -> Mapping[str, str]:
         except DecodeError:
             raise ValueError("file of properties") from None
     table = read_table(value)
-    if table and all(isinstance(one, dict) for one in table.values()):
+    if table and all(isinstance(element, dict) for element in table.values()):
         table = next(iter(table.values()))
-    if any(isinstance(one, dict | list) or one is None for one in table.values()):
+    if any(isinstance(element, dict | list) or element is None for element in table.values()):
         raise ValueError("table of texts")
-    return {name: one if isinstance(one, str) else json.dumps(one) for name, one in table.items()}
+    return {name: element if isinstance(element, str) else json.dumps(element) for name, element in table.items()}
 
 
 def read_directories(value: object) -> tuple[DirectorySeen, ...]:
     """The directories of a node that were listed."""
     if not isinstance(value, list):
         raise ValueError("list of directories")
-    return tuple(_directory(read_table(one)) for one in value)
+    return tuple(_directory(read_table(directory)) for directory in value)
 
 
 def _directory(table: Mapping[str, Any]) -> DirectorySeen:

@@ -77,9 +77,11 @@ class LogFolding:
         """The records of a snapshot, before those of the log. It stands for everything below `end_offset`."""
         for run in runs:
             for at in run.positions:
-                for one in _careful(run.data, at, run.base):
-                    if isinstance(one.record, MetadataRecord):
-                        self._apply(LogRecord(end_offset - 1, epoch, one.timestamp_ms, one.record), in_snapshot=True)
+                for entry in _careful(run.data, at, run.base):
+                    if isinstance(entry.record, MetadataRecord):
+                        self._apply(
+                            LogRecord(end_offset - 1, epoch, entry.timestamp_ms, entry.record), in_snapshot=True
+                        )
         self._base = end_offset
         self.note_snapshot(end_offset=end_offset, epoch=epoch)
 
@@ -88,8 +90,8 @@ class LogFolding:
         for at in run.positions:
             offset, _, epoch, _, delta, *_ = BATCH_HEAD.unpack_from(run.data, at)
             if offset + delta >= self._base:
-                for one in _interesting(run.data, at, run.base):
-                    self._take(one)
+                for entry in _interesting(run.data, at, run.base):
+                    self._take(entry)
                 if not _is_no_op(run.data, at):
                     self._changed = offset + delta
             self._first = offset if self._first is None else self._first
@@ -126,76 +128,80 @@ class LogFolding:
             migration_states=tuple(self._states),
             copy_begin=begin,
             copy_end=end,
-            copy_records=tuple(one.record for one in copy),
+            copy_records=tuple(entry.record for entry in copy),
             aborted_copies=tuple(self._aborted),
             registrations=dict(sorted(self._brokers.items())),
             registration_events=tuple(self._events),
             controllers=dict(sorted(self._controllers.items())),
             leader_changes=tuple(self._leaders),
-            scram_removed_since_snapshot=tuple(one for one in self._scram if one.offset >= (snapshot_end or 0)),
+            scram_removed_since_snapshot=tuple(
+                removal for removal in self._scram if removal.offset >= (snapshot_end or 0)
+            ),
             since_copy=tuple(self._since_copy),
             findings=tuple(findings),
         )
 
     # --- records ----------------------------------------------------------------------------------------------------
 
-    def _take(self, one: LogRecord) -> None:
-        record = one.record
+    def _take(self, entry: LogRecord) -> None:
+        record = entry.record
         if isinstance(record, ControlRecord):
             if record.type is ControlType.LEADER_CHANGE:
                 leader_id = record.data["LeaderId"]
                 self._leaders.append(
-                    LeaderChange(offset=one.offset, epoch=one.epoch, leader_id=leader_id, at_ms=one.timestamp_ms)
+                    LeaderChange(offset=entry.offset, epoch=entry.epoch, leader_id=leader_id, at_ms=entry.timestamp_ms)
                 )
         elif record.api_key == _BEGIN:
             if self._transaction is None:  # Kafka has no transaction inside of another
-                self._transaction = _Transaction(one.offset, record.data["Name"])
+                self._transaction = _Transaction(entry.offset, record.data["Name"])
         elif record.api_key in (_END, _ABORT):
-            self._close(one)
+            self._close(entry)
         elif self._transaction is not None:
-            self._transaction.records.append(one)
+            self._transaction.records.append(entry)
         else:
-            self._collect(one)
-            self._apply(one)
+            self._collect(entry)
+            self._apply(entry)
 
-    def _close(self, one: LogRecord) -> None:
+    def _close(self, entry: LogRecord) -> None:
         """EndTransactionRecord or AbortTransactionRecord; a copy that was there before it is gone from the log."""
         closed, self._transaction = self._transaction, None
         if closed is None:
             return
         is_copy = closed.name == TRANSACTION_NAME
-        if one.record.api_key == _ABORT:
+        if entry.record.api_key == _ABORT:
             if is_copy:
-                reason, records = one.record.data["Reason"], len(closed.records)
-                self._aborted.append(AbortedCopy(begin=closed.begin, abort=one.offset, records=records, reason=reason))
+                reason, records = entry.record.data["Reason"], len(closed.records)
+                self._aborted.append(
+                    AbortedCopy(begin=closed.begin, abort=entry.offset, records=records, reason=reason)
+                )
             return
         if is_copy:
-            self._copy_begin, self._copy_end, self._copy = closed.begin, one.offset, closed.records
+            self._copy_begin, self._copy_end, self._copy = closed.begin, entry.offset, closed.records
         for record in closed.records:
             self._apply(record)
 
-    def _collect(self, one: LogRecord) -> None:
+    def _collect(self, entry: LogRecord) -> None:
         """Records outside of a transaction: of a copy without one, or what was changed since the copy."""
-        state, kind = self._states[-1][1] if self._states else None, one.record.api_key
+        state, kind = self._states[-1][1] if self._states else None, entry.record.api_key
         if state == ZkMigrationState.MIGRATION:
             if kind not in _OF_NODES:
-                self._since_copy.append(one)
+                self._since_copy.append(entry)
         elif state == ZkMigrationState.PRE_MIGRATION and kind not in _NOT_COPIED:
-            self._copy_begin = one.offset if self._copy_begin is None else self._copy_begin
-            self._copy.append(one)
-            if kind == _ZK_STATE and one.record.data["ZkMigrationState"] == ZkMigrationState.MIGRATION:
-                self._copy_end = one.offset
+            self._copy_begin = entry.offset if self._copy_begin is None else self._copy_begin
+            self._copy.append(entry)
+            if kind == _ZK_STATE and entry.record.data["ZkMigrationState"] == ZkMigrationState.MIGRATION:
+                self._copy_end = entry.offset
 
-    def _apply(self, one: LogRecord, *, in_snapshot: bool = False) -> None:
-        rule = _RULES.get(one.record.api_key)
+    def _apply(self, entry: LogRecord, *, in_snapshot: bool = False) -> None:
+        rule = _RULES.get(entry.record.api_key)
         if rule is not None:
-            rule(self, one, in_snapshot)
+            rule(self, entry, in_snapshot)
 
-    def _register(self, one: LogRecord, in_snapshot: bool) -> None:
-        data: Message = one.record.data
+    def _register(self, entry: LogRecord, in_snapshot: bool) -> None:
+        data: Message = entry.record.data
         id, epoch, migrating = data["BrokerId"], data["BrokerEpoch"], data["IsMigratingZkBroker"]
         before = self._brokers.get(id)
-        offset = epoch if in_snapshot else one.offset
+        offset = epoch if in_snapshot else entry.offset
         self._brokers[id] = RegistrationSeen(
             id=id,
             offset=offset,
@@ -210,19 +216,19 @@ class LogFolding:
             rack=data["Rack"],
             ever_migrating=migrating or (before is not None and before.ever_migrating),
         )
-        self._tell("register", offset, id, epoch, migrating, at_ms=one.timestamp_ms)
+        self._tell("register", offset, id, epoch, migrating, at_ms=entry.timestamp_ms)
 
-    def _unregister(self, one: LogRecord, _: bool) -> None:
-        id = one.record.data["BrokerId"]
+    def _unregister(self, entry: LogRecord, _: bool) -> None:
+        id = entry.record.data["BrokerId"]
         self._brokers.pop(id, None)
-        self._tell("unregister", one.offset, id, one.record.data["BrokerEpoch"], at_ms=one.timestamp_ms)
+        self._tell("unregister", entry.offset, id, entry.record.data["BrokerEpoch"], at_ms=entry.timestamp_ms)
 
-    def _fence(self, one: LogRecord, _: bool) -> None:
-        self._set_fenced(one, one.record.data["Id"], one.record.data["Epoch"], one.record.api_key == _FENCE)
+    def _fence(self, entry: LogRecord, _: bool) -> None:
+        self._set_fenced(entry, entry.record.data["Id"], entry.record.data["Epoch"], entry.record.api_key == _FENCE)
 
-    def _change(self, one: LogRecord, _: bool) -> None:
+    def _change(self, entry: LogRecord, _: bool) -> None:
         """BrokerRegistrationChangeRecord: 1 fences, -1 unfences; 0, an empty list and null change nothing."""
-        data = one.record.data
+        data = entry.record.data
         id = data["BrokerId"]
         held = self._brokers.get(id)
         if held is not None and held.epoch == data["BrokerEpoch"]:
@@ -230,39 +236,39 @@ class LogFolding:
             directories = tuple(data["LogDirs"]) or held.directories
             self._brokers[id] = changed(held, in_controlled_shutdown=leaving, directories=directories)
         if data["Fenced"]:
-            self._set_fenced(one, id, data["BrokerEpoch"], data["Fenced"] > 0)
+            self._set_fenced(entry, id, data["BrokerEpoch"], data["Fenced"] > 0)
 
-    def _set_fenced(self, one: LogRecord, id: int, epoch: int, fenced: bool) -> None:
+    def _set_fenced(self, entry: LogRecord, id: int, epoch: int, fenced: bool) -> None:
         held = self._brokers.get(id)
         if held is not None and held.epoch == epoch:
             self._brokers[id] = changed(held, fenced=fenced)
-        self._tell("fence" if fenced else "unfence", one.offset, id, epoch, at_ms=one.timestamp_ms)
+        self._tell("fence" if fenced else "unfence", entry.offset, id, epoch, at_ms=entry.timestamp_ms)
 
     def _tell(self, what: str, offset: int, id: int, epoch: int, migrating: bool | None = None, *, at_ms: int) -> None:
         self._events.append(
             RegistrationEvent(offset=offset, id=id, what=what, epoch=epoch, migrating=migrating, at_ms=at_ms)
         )
 
-    def _register_controller(self, one: LogRecord, _: bool) -> None:
-        data = one.record.data
+    def _register_controller(self, entry: LogRecord, _: bool) -> None:
+        data = entry.record.data
         self._controllers[data["ControllerId"]] = ControllerSeen(
             id=data["ControllerId"],
-            offset=one.offset,
+            offset=entry.offset,
             zk_migration_ready=data["ZkMigrationReady"],
             incarnation_id=data["IncarnationId"],
             endpoints=_listeners(data),
             features=_features(data),
         )
 
-    def _unregister_controller(self, one: LogRecord, _: bool) -> None:
-        self._controllers.pop(one.record.data["ControllerId"], None)
+    def _unregister_controller(self, entry: LogRecord, _: bool) -> None:
+        self._controllers.pop(entry.record.data["ControllerId"], None)
 
-    def _set_state(self, one: LogRecord, _: bool) -> None:
-        self._states.append((one.offset, one.record.data["ZkMigrationState"]))
+    def _set_state(self, entry: LogRecord, _: bool) -> None:
+        self._states.append((entry.offset, entry.record.data["ZkMigrationState"]))
 
-    def _remove_scram(self, one: LogRecord, _: bool) -> None:
-        data = one.record.data
-        self._scram.append(ScramRemoval(offset=one.offset, mechanism=data["Mechanism"], user=data["Name"]))
+    def _remove_scram(self, entry: LogRecord, _: bool) -> None:
+        data = entry.record.data
+        self._scram.append(ScramRemoval(offset=entry.offset, mechanism=data["Mechanism"], user=data["Name"]))
 
 
 _RULES: Final[dict[int, Callable[[LogFolding, LogRecord, bool], None]]] = {
@@ -280,14 +286,20 @@ _RULES: Final[dict[int, Callable[[LogFolding, LogRecord, bool], None]]] = {
 
 def _listeners(data: Message) -> tuple[Listener, ...]:
     return tuple(
-        Listener(name=one["Name"], host=one["Host"], port=one["Port"], security_protocol=one["SecurityProtocol"])
-        for one in data["EndPoints"]
+        Listener(
+            name=listener["Name"],
+            host=listener["Host"],
+            port=listener["Port"],
+            security_protocol=listener["SecurityProtocol"],
+        )
+        for listener in data["EndPoints"]
     )
 
 
 def _features(data: Message) -> dict[str, FeatureRange]:
     return {
-        one["Name"]: FeatureRange(one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in data["Features"]
+        feature["Name"]: FeatureRange(feature["MinSupportedVersion"], feature["MaxSupportedVersion"])
+        for feature in data["Features"]
     }
 
 
@@ -325,14 +337,14 @@ def _careful(data: bytes, at: int, base: int) -> Iterator[LogRecord]:
         records = decode_records(data, header, base=base)
     except DecodeError:
         return
-    for one in records:
+    for entry in records:
         found: MetadataRecord | ControlRecord | None
         if header.is_control:
-            found = _control_record(one.key, one.value)
+            found = _control_record(entry.key, entry.value)
         else:
-            found = None if one.key is not None or one.value is None else _data_record(one.value)
+            found = None if entry.key is not None or entry.value is None else _data_record(entry.value)
         if found is not None:
-            yield LogRecord(one.offset, header.partition_leader_epoch, one.timestamp_ms, found)
+            yield LogRecord(entry.offset, header.partition_leader_epoch, entry.timestamp_ms, found)
 
 
 def _data_record(value: bytes) -> MetadataRecord | None:

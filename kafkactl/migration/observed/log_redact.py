@@ -39,13 +39,13 @@ _FRAME_BYTES: Final = 3  # frame, api key and version; without what follows no r
 
 def redact_runs(runs: Iterable[BatchRun | Damage]) -> Iterator[bytes]:
     """The bytes of a file in pieces, in their order, without secrets. Takes what `walk_runs` gives."""
-    for one in runs:
-        if isinstance(one, Damage):
-            yield _blank(one.end - one.position, is_cut=one.error.id == "truncated-batch")
+    for run in runs:
+        if isinstance(run, Damage):
+            yield _blank(run.end - run.position, is_cut=run.error.id == "truncated-batch")
             continue
-        for at in one.positions:
-            length = int.from_bytes(one.data[at + LENGTH_END - 4 : at + LENGTH_END], "big")
-            yield redact_batch(one.data[at : at + LENGTH_END + length])
+        for at in run.positions:
+            length = int.from_bytes(run.data[at + LENGTH_END - 4 : at + LENGTH_END], "big")
+            yield redact_batch(run.data[at : at + LENGTH_END + length])
 
 
 def redact_batch(data: bytes) -> bytes:
@@ -59,8 +59,8 @@ def redact_batch(data: bytes) -> bytes:
         records = decode_records(data, header)
     except DecodeError:
         return _blank(len(data))
-    values = [_value(one) for one in records]
-    if all(one.key is None and one.value is value for one, value in zip(records, values, strict=True)):
+    values = [_value(record) for record in records]
+    if all(record.key is None and record.value is value for record, value in zip(records, values, strict=True)):
         return data
     return _encoded(header, records, values) or _blank(len(data))
 
@@ -107,7 +107,7 @@ def _hidden(record: MetadataRecord) -> dict[str, object] | None:
 
 def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[bytes]) -> bytes | None:
     """The batch with other values; None where it is not of Kafka's making, with gaps in its offsets."""
-    if [one.offset for one in records] != list(range(header.base_offset, header.last_offset + 1)):
+    if [record.offset for record in records] != list(range(header.base_offset, header.last_offset + 1)):
         return None
     return encode_batch(
         [(None, value) for value in values],

@@ -198,24 +198,24 @@ class Observation:
         return self._of(NodeRole.CONTROLLER)
 
     def _of(self, role: NodeRole) -> tuple[NodeSeen, ...]:
-        return tuple(sorted((one for one in self.nodes if one.role is role), key=lambda one: one.id))
+        return tuple(sorted((node for node in self.nodes if node.role is role), key=lambda node: node.id))
 
     def node(self, id: int, role: NodeRole | None = None) -> NodeSeen | None:
         """The node with this id, of this role where one is given; None where it was not observed."""
-        return next((one for one in self.nodes if one.id == id and role in (None, one.role)), None)
+        return next((node for node in self.nodes if node.id == id and role in (None, node.role)), None)
 
     @property
     def log(self) -> LogFacts | None:
         """The log that reaches furthest, as a voter would judge it: by its last epoch, then by its end."""
         found = (self.logs[id] for id in sorted(self.logs))
-        return max(found, key=lambda one: (one.epoch, one.end_offset), default=None)
+        return max(found, key=lambda facts: (facts.epoch, facts.end_offset), default=None)
 
     @property
     def quorum(self) -> QuorumSeen | None:
         """The answer of the leader of the newest epoch, given by itself or through a broker; None where none leads."""
         answers = [
-            one.quorum
-            for one in sorted(self.nodes, key=lambda one: (one.role is not NodeRole.CONTROLLER, one.id))
-            if one.quorum is not None and one.quorum.leader_epoch is not None
+            node.quorum
+            for node in sorted(self.nodes, key=lambda node: (node.role is not NodeRole.CONTROLLER, node.id))
+            if node.quorum is not None and node.quorum.leader_epoch is not None
         ]
-        return max(answers, key=lambda one: one.leader_epoch or 0, default=None)
+        return max(answers, key=lambda quorum: quorum.leader_epoch or 0, default=None)

@@ -101,11 +101,11 @@ def render_observation(raw: RawObservation) -> bytes:
             "chroot": raw.chroot,
             "zxid_before": raw.zxid_before,
             "zxid_after": raw.zxid_after,
-            "members": None if raw.servers is None else [_server_table(one) for one in raw.servers],
+            "members": None if raw.servers is None else [_server_table(server) for server in raw.servers],
             "driver_lock": _lock_table(raw.lock),
         },
-        "nodes": [_node_table(one) for one in raw.nodes],
-        "findings": [one.to_dict() for one in raw.findings],
+        "nodes": [_node_table(node) for node in raw.nodes],
+        "findings": [finding.to_dict() for finding in raw.findings],
     }
     return json.dumps(table, indent=2).encode("ascii") + b"\n"
 
@@ -139,7 +139,9 @@ def _node_table(node: RawNode) -> dict[str, Any]:
         else {"error": node.quorum_error},
         "metrics": None if node.metrics is None else dict(node.metrics),
         "stray_directories": None if node.strays is None else list(node.strays),
-        "directories": None if node.directories is None else [_directory_table(one) for one in node.directories],
+        "directories": None
+        if node.directories is None
+        else [_directory_table(directory) for directory in node.directories],
     }
 
 
@@ -263,9 +265,9 @@ class _Reading:
             self.note("findings", "list")
             return ()
         found = []
-        for number, one in enumerate(value or ()):
+        for number, element in enumerate(value or ()):
             try:
-                found.append(read_finding(one))
+                found.append(read_finding(element))
             except ValueError as error:
                 self.note(f"findings[{number}]", str(error))
         return tuple(found)

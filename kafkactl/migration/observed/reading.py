@@ -64,17 +64,17 @@ def observation_of(
     """
     found = [*raw.findings, *findings]
     nodes = []
-    for one in sorted(raw.nodes, key=lambda one: (one.role.value, one.id)):  # a file may have them in any order
-        node, troubles = node_seen(one)
+    for read in sorted(raw.nodes, key=lambda node: (node.role.value, node.id)):  # a file may have them in any order
+        node, troubles = node_seen(read)
         nodes.append(node)
         found += troubles
     every = None if znodes is None else tuple(znodes)
-    chroot = chroot_seen(raw, () if every is None else (one.path for one in every))
+    chroot = chroot_seen(raw, () if every is None else (znode.path for znode in every))
     tree = None if every is None else _tree(every, chroot, found)
     if tree is not None:
         tree = changed(tree, zxid_before=raw.zxid_before, zxid_after=raw.zxid_after)
     known = dict(sorted((logs or {}).items()))
-    found += (one for log in known.values() for one in blockers(log.findings))
+    found += (finding for log in known.values() for finding in blockers(log.findings))
     observation = Observation(
         time_ms=raw.time_ms,
         cluster_id=raw.cluster_id,
@@ -116,7 +116,7 @@ def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) 
         return None
     findings += tree.findings
     # What is not there tells much (/controller, /migration), and of a place without a Kafka it tells nothing.
-    return None if any(one.id == "no-kafka-tree" for one in tree.findings) else tree
+    return None if any(finding.id == "no-kafka-tree" for finding in tree.findings) else tree
 
 
 # --- nodes ----------------------------------------------------------------------------------------------------------
@@ -216,9 +216,11 @@ def _decoded(answer: RawAnswer | None, request: str, name: str, findings: list[F
 
 def _api_versions(body: Message) -> ApiVersionsSeen:
     return ApiVersionsSeen(
-        supported={one["ApiKey"]: (one["MinVersion"], one["MaxVersion"]) for one in body["ApiKeys"]},
-        supported_features={one["Name"]: (one["MinVersion"], one["MaxVersion"]) for one in body["SupportedFeatures"]},
-        finalized_features={one["Name"]: one["MaxVersionLevel"] for one in body["FinalizedFeatures"]},
+        supported={api["ApiKey"]: (api["MinVersion"], api["MaxVersion"]) for api in body["ApiKeys"]},
+        supported_features={
+            feature["Name"]: (feature["MinVersion"], feature["MaxVersion"]) for feature in body["SupportedFeatures"]
+        },
+        finalized_features={feature["Name"]: feature["MaxVersionLevel"] for feature in body["FinalizedFeatures"]},
         finalized_epoch=body["FinalizedFeaturesEpoch"],
         zk_migration_ready=body["ZkMigrationReady"],
     )
@@ -233,25 +235,25 @@ def _quorum(body: Message) -> QuorumSeen:
         leader_id=partition["LeaderId"],
         leader_epoch=partition["LeaderEpoch"],
         high_watermark=_known(partition["HighWatermark"]),
-        voters=tuple(_replica(one) for one in partition["CurrentVoters"]),
-        observers=tuple(_replica(one) for one in partition["Observers"]),
+        voters=tuple(_replica(voter) for voter in partition["CurrentVoters"]),
+        observers=tuple(_replica(observer) for observer in partition["Observers"]),
     )
 
 
 def _partition(body: Message) -> Mapping[str, Any] | None:
     """That of the metadata log; None where the answer names none."""
-    topics = (one for one in body["Topics"] if one["TopicName"] == METADATA_TOPIC)
+    topics = (topic for topic in body["Topics"] if topic["TopicName"] == METADATA_TOPIC)
     return next((partition for topic in topics for partition in topic["Partitions"]), None)
 
 
-def _replica(one: Mapping[str, Any]) -> ReplicaSeen:
-    directory_id = one["ReplicaDirectoryId"]
+def _replica(replica: Mapping[str, Any]) -> ReplicaSeen:
+    directory_id = replica["ReplicaDirectoryId"]
     return ReplicaSeen(
-        id=one["ReplicaId"],
+        id=replica["ReplicaId"],
         directory_id=None if directory_id == ZERO_UUID else directory_id,
-        log_end_offset=_known(one["LogEndOffset"]),
-        last_fetch_timestamp_ms=_known(one["LastFetchTimestamp"]),
-        last_caught_up_timestamp_ms=_known(one["LastCaughtUpTimestamp"]),
+        log_end_offset=_known(replica["LogEndOffset"]),
+        last_fetch_timestamp_ms=_known(replica["LastFetchTimestamp"]),
+        last_caught_up_timestamp_ms=_known(replica["LastCaughtUpTimestamp"]),
     )
 
 

@@ -34,7 +34,7 @@ _REFUSED: Final = f"{REDACTED}=\\u{REDACTED}\n"
 
 def redact_observation(raw: RawObservation) -> RawObservation:
     """The same observation without passwords."""
-    return changed(raw, nodes=tuple(_node(one) for one in raw.nodes))
+    return changed(raw, nodes=tuple(_node(node) for node in raw.nodes))
 
 
 def _node(node: RawNode) -> RawNode:
@@ -48,7 +48,7 @@ def redact_config(text: str) -> str:
     except DecodeError:
         return _REFUSED
     lines = [(match[1], match[2]) for match in _LINE.finditer(text) if match[0]]
-    return "".join(_lines(lines, {one.line - 1: one for one in entries}))
+    return "".join(_lines(lines, {entry.line - 1: entry for entry in entries}))
 
 
 def _lines(lines: Sequence[tuple[str, str]], entries: dict[int, Entry]) -> Iterator[str]:

@@ -109,7 +109,7 @@ def super_users(node: NodeSeen) -> frozenset[str] | None:
     value = given(node, "super.users")
     if node.config is None or is_hidden(value):
         return None
-    return frozenset(one.strip() for one in (value or "").split(";") if one.strip())
+    return frozenset(user.strip() for user in (value or "").split(";") if user.strip())
 
 
 def principal(node: NodeSeen, listener: str, mechanism_key: str) -> str | None:

@@ -19,40 +19,40 @@ def entering_steps(e: Evidence) -> Iterator[Step]:
     A registration is not enough: a broker that left again would be left out of the copy, so it enters once more.
     """
     order = _order(e)
-    waiting = [one for one in order if not _has_entered(one)]
-    for one in order:
-        is_last = waiting[-1:] == [one]
-        runs = one.mode is Mode.MIGRATING
+    waiting = [broker for broker in order if not _has_entered(broker)]
+    for broker in order:
+        is_last = waiting[-1:] == [broker]
+        runs = broker.mode is Mode.MIGRATING
         shared = {
             "phase": State.M4L if is_last else State.M4,
             "barrier": Barrier.LAST_BROKER if is_last else None,
         }
         yield _step(
-            one,
+            broker,
             Move.PUT_CONFIG,
             File.MIGRATION,
             gate="its file has the flag, the quorum and controller.listener.names, and keeps zookeeper.*",
             why="from now on its next start enters the migration",
-            is_done=one.file_mode is Mode.MIGRATING or (one.file_mode is None and runs),
+            is_done=broker.file_mode is Mode.MIGRATING or (broker.file_mode is None and runs),
             **shared,  # type: ignore[arg-type]
         )
         yield _step(
-            one,
+            broker,
             Move.RESTART_NODE,
             File.MIGRATION,
             gate="back in /brokers/ids, registered as migrating, its own answer says so (tag 3), it follows the"
             " quorum's log, and all its replicas are in the ISR",
             why="restarted is not registered: all four witnesses count",
-            is_done=runs or _has_entered(one),
+            is_done=runs or _has_entered(broker),
             **shared,  # type: ignore[arg-type]
         )
         yield _step(
-            one,
+            broker,
             Move.WAIT_BROKER_REGISTERED,
             File.MIGRATION,
             gate="the broker is registered as migrating",
             why="a broker in migration mode does not wait for its registration, and retries indefinitely",
-            is_done=_has_entered(one),
+            is_done=_has_entered(broker),
             **shared,  # type: ignore[arg-type]
         )
 
@@ -73,42 +73,42 @@ def copy_step(e: Evidence) -> Step:
 
 def kraft_steps(e: Evidence) -> Iterator[Step]:
     """M6 and M7: a KRaft file reaches a broker's disk only now; before the copy it would rename every partition."""
-    for one in roll_order(_order(e), e):
-        held = one.registration
-        runs = one.mode is Mode.KRAFT
+    for broker in roll_order(_order(e), e):
+        held = broker.registration
+        runs = broker.mode is Mode.KRAFT
         registered = held is not None and not held.migrating and not held.fenced
         yield _step(
-            one,
+            broker,
             Move.PUT_CONFIG,
             File.KRAFT,
             gate="its file has process.roles=broker and node.id, and no zookeeper.* setting",
             why="from now on its next start is one on KRaft",
-            is_done=one.file_mode is Mode.KRAFT or (one.file_mode is None and runs),
+            is_done=broker.file_mode is Mode.KRAFT or (broker.file_mode is None and runs),
             phase=State.M7,
         )
         yield _step(
-            one,
+            broker,
             Move.RESTART_NODE,
             File.KRAFT,
-            gate=f"registered without the migrating flag and not fenced, /brokers/ids/{one.id} is gone, no *-stray"
+            gate=f"registered without the migrating flag and not fenced, /brokers/ids/{broker.id} is gone, no *-stray"
             " directory, all its replicas are in the ISR",
             why="ZooKeeper stays up to date, and a rollback remains possible",
             is_done=runs or registered,
             phase=State.M7,
         )
         yield _step(
-            one,
+            broker,
             Move.WAIT_BROKER_REGISTERED,
             File.KRAFT,
             gate="the broker is registered without the migrating flag, and not fenced",
             why="only then KRaft counts it as changed",
-            is_done=registered or (one.registered is None and runs),
+            is_done=registered or (broker.registered is None and runs),
             phase=State.M7,
         )
 
 
-def _has_entered(one: BrokerEvidence) -> bool:
-    return bool(one.entered) and not one.left and one.in_zookeeper is not False
+def _has_entered(broker: BrokerEvidence) -> bool:
+    return bool(broker.entered) and not broker.left and broker.in_zookeeper is not False
 
 
 def _order(e: Evidence) -> list[BrokerEvidence]:
@@ -116,12 +116,12 @@ def _order(e: Evidence) -> list[BrokerEvidence]:
     held_by = None
     if e.holder is Holder.ZOOKEEPER and e.tree is not None and e.tree.controller is not None:
         held_by = e.tree.controller.broker_id
-    known = [one for one in e.brokers if one.node is not None or one.in_zookeeper]
+    known = [broker for broker in e.brokers if broker.node is not None or broker.in_zookeeper]
     return roll_order(known, e, last=held_by)
 
 
 def _step(
-    one: BrokerEvidence,
+    broker: BrokerEvidence,
     action: Move,
     file: File,
     *,
@@ -133,11 +133,11 @@ def _step(
 ) -> Step:
     return Step(
         action=action,
-        target=one.name,
+        target=broker.name,
         gate=gate,
         why=why,
         state=Progress.DONE if is_done else Progress.PENDING,
-        node=one.id,
+        node=broker.id,
         role=NodeRole.BROKER,
         file=file,
         barrier=barrier,

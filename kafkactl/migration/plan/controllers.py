@@ -78,7 +78,7 @@ def final_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     is_final = e.kraft_state == ZkMigrationState.POST_MIGRATION
     # Before the copy a file without the flag is a mistake.
     copied = is_final or e.kraft_state == ZkMigrationState.MIGRATION
-    for id in sorted(ids, key=lambda one: (one == leader, one)):
+    for id in sorted(ids, key=lambda id: (id == leader, id)):
         node = e.observation.node(id, NodeRole.CONTROLLER)
         runs_without = copied and node is not None and has_flag(node) is False
         yield _step(
@@ -113,7 +113,9 @@ def final_steps(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
 
 
 def _all_know(e: Evidence) -> bool:
-    return all(state_metric(one) in (None, ZkMigrationState.POST_MIGRATION) for one in e.observation.controllers)
+    return all(
+        state_metric(controller) in (None, ZkMigrationState.POST_MIGRATION) for controller in e.observation.controllers
+    )
 
 
 def _up(node: NodeSeen | None) -> bool:

@@ -28,8 +28,8 @@ def expected_copy(evidence: Evidence, state: State) -> CopyForecast | None:
     is_before = state is State.COPY_CRASHED or (state.place is not None and state.place <= (State.M5.place or 0))
     if evidence.tree is None or not is_before:
         return None
-    told = {one.kafka_version for one in evidence.observation.nodes if one.kafka_version}
-    version = min((one for text in told for one in _known(text)), default=find_release(_NEWEST).version)
+    told = {node.kafka_version for node in evidence.observation.nodes if node.kafka_version}
+    version = min((version for text in told for version in _known(text)), default=find_release(_NEWEST).version)
     rules, told_of_release = rules_seen(version)
     return forecast_copy(
         evidence.tree, rules, secrets=shown_secrets(evidence.observation.controllers), findings=told_of_release
@@ -49,7 +49,7 @@ def copy_deadline_ms(copy: CopyForecast) -> int:
 
 def shown_secrets(controllers: Iterable[NodeSeen]) -> tuple[str, ...] | None:
     """The controllers' encoder secrets; None where no file of a controller was seen, or it does not show them."""
-    files = [one.config for one in controllers if one.config is not None]
+    files = [controller.config for controller in controllers if controller.config is not None]
     given = [text for config in files for key in SECRET_KEYS if (text := config.get(key, "").strip())]
     hidden = any(text == Hidden.REDACTED.value or "${" in text for text in given)
     return None if not files or hidden else tuple(dict.fromkeys(given))

@@ -58,14 +58,18 @@ def plan_forward(observation: Observation, inventory: Inventory | None = None) -
 def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Way:
     """The same from evidence that was gathered already."""
     findings = (
-        *(_repairable(one, situation, e) for one in situation.findings),
-        *(changed(one, severity=Severity.BLOCKER) for one in situation.leftovers if one.id in _FATAL_LEFTOVERS),
+        *(_repairable(finding, situation, e) for finding in situation.findings),
+        *(
+            changed(finding, severity=Severity.BLOCKER)
+            for finding in situation.leftovers
+            if finding.id in _FATAL_LEFTOVERS
+        ),
         *_unnamed(e, situation, inventory),
     )
     if blockers(findings):
         return Way(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=findings)
-    steps = tuple(changed(one, number=number) for number, one in enumerate(_steps(e, situation, inventory), start=1))
-    if all(one.state is Progress.DONE for one in steps):
+    steps = tuple(changed(step, number=number) for number, step in enumerate(_steps(e, situation, inventory), start=1))
+    if all(step.state is Progress.DONE for step in steps):
         return Way(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
     return Way(
         outcome=Outcome.PLANNED,
@@ -79,7 +83,7 @@ def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = 
 def next_actions(state: State, observation: Observation, inventory: Inventory | None = None) -> tuple[Step, ...]:
     """The steps that are next: pending ones up to the first that belongs to a later state than the first of them."""
     pending = changed_to(state, plan_forward(observation, inventory)).pending
-    return tuple(one for one in pending if one.phase is pending[0].phase)
+    return tuple(step for step in pending if step.phase is pending[0].phase)
 
 
 def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Step | None:
@@ -91,7 +95,7 @@ def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = N
     if situation.state in _BY_THE_WAY_BACK:
         steps: Iterable[Step] = rollback_of(e, situation, inventory).pending
     elif situation.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
-        steps = (one for one in kraft_steps(e) if one.state is Progress.PENDING)
+        steps = (step for step in kraft_steps(e) if step.state is Progress.PENDING)
     elif situation.state is State.M0 and situation.leftovers:
         steps = wipes(e, inventory) or forward_of(e, situation, inventory).pending
     else:
@@ -103,8 +107,8 @@ def changed_to(state: State, plan: Way) -> Way:
     """A plan without what lies behind a state that only a journal knows (M1, M9)."""
     if state.place is None:
         return plan
-    behind = [one for one in plan.steps if one.phase is not None and (one.phase.place or 0) < state.place]
-    kept = tuple(one for one in plan.steps if one not in behind or one.state is Progress.PENDING)
+    behind = [step for step in plan.steps if step.phase is not None and (step.phase.place or 0) < state.place]
+    kept = tuple(step for step in plan.steps if step not in behind or step.state is Progress.PENDING)
     return changed(plan, steps=kept)
 
 
@@ -137,8 +141,8 @@ def _repairable(finding: Finding, situation: Situation, e: Evidence) -> Finding:
 def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Step]:
     ids = tuple(
         sorted(
-            {one.id for one in e.observation.controllers}
-            | (set() if inventory is None else {one.id for one in inventory.controllers})
+            {controller.id for controller in e.observation.controllers}
+            | (set() if inventory is None else {controller.id for controller in inventory.controllers})
         )
     )
     place = situation.state.place
@@ -153,12 +157,12 @@ def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> It
 
 
 def _consequences(steps: tuple[Step, ...]) -> Iterator[str]:
-    pending = [one for one in steps if one.state is Progress.PENDING]
-    files = [one.file for one in pending if one.action is Move.RESTART_NODE]
+    pending = [step for step in steps if step.state is Progress.PENDING]
+    files = [step.file for step in pending if step.action is Move.RESTART_NODE]
     entering, to_kraft, final = (files.count(file) for file in (File.MIGRATION, File.KRAFT, File.FINAL))
     if entering:
         yield f"{_restarts(entering, 'broker')} into migration mode. Clients see what they see of any rolling restart."
-    if any(one.barrier is Barrier.LAST_BROKER for one in pending):
+    if any(step.barrier is Barrier.LAST_BROKER for step in pending):
         yield "With the last of them the copy starts automatically, and KRaft takes /controller: check before it."
     if to_kraft:
         yield f"{_restarts(to_kraft, 'broker')} onto KRaft. A rollback remains possible until the end."

@@ -72,16 +72,16 @@ def gates_seen(
     state: State, evidence: Evidence, *, checked: Iterable[Finding], earlier: Observation | None = None
 ) -> tuple[Finding, ...]:
     """The same from evidence and the findings of the checks, where they are there already."""
-    found = [one for one in checked if one.severity is Severity.BLOCKER or one.id in _CHECKED]
-    found += (one for gate in _GATES.get(state, ()) for one in gate(evidence))
+    found = [finding for finding in checked if finding.severity is Severity.BLOCKER or finding.id in _CHECKED]
+    found += (finding for gate in _GATES.get(state, ()) for finding in gate(evidence))
     if earlier is not None:
         found += _twice(state, evidence, earlier)
-    return tuple(sorted(found, key=lambda one: list(Severity).index(one.severity)))
+    return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
 
 
 def is_open(gates: Iterable[Finding]) -> bool:
     """Whether nothing stands in the way any more."""
-    return all(one.severity is Severity.INFO for one in gates)
+    return all(finding.severity is Severity.INFO for finding in gates)
 
 
 def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[Finding]:

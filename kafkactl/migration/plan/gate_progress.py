@@ -23,24 +23,30 @@ _WAIT = "Wait and look again."
 
 def controllers_formatted(e: Evidence) -> Iterator[Finding]:
     """M2: every controller has its own meta.properties."""
-    for one in e.observation.controllers:
-        if not one.meta_properties and not answers(one):
-            yield warning("controller-disk-not-seen", one.name, "no meta.properties of it was seen", "Format it.")
+    for controller in e.observation.controllers:
+        if not controller.meta_properties and not answers(controller):
+            yield warning(
+                "controller-disk-not-seen", controller.name, "no meta.properties of it was seen", "Format it."
+            )
 
 
 def quorum_ready(e: Evidence) -> Iterator[Finding]:
     """M3, M4: a leader, every controller with the flag and in PRE_MIGRATION, `/migration` made, ZooKeeper in office."""
     if e.quorum is None or e.quorum.leader_id is None:
         yield warning("quorum-not-ready", "controllers", "no controller was seen to lead", _WAIT)
-    for one in e.observation.controllers:
-        if answers(one) is not True:
-            yield warning("quorum-not-ready", one.name, f"{one.name} was not observed to respond", "Start it.")
-        elif has_flag(one) is None:
-            yield warning("quorum-not-ready", one.name, "whether it is ready for the migration was not seen", _WAIT)
-        state = state_metric(one)
+    for controller in e.observation.controllers:
+        if answers(controller) is not True:
+            yield warning(
+                "quorum-not-ready", controller.name, f"{controller.name} was not observed to respond", "Start it."
+            )
+        elif has_flag(controller) is None:
+            yield warning(
+                "quorum-not-ready", controller.name, "whether it is ready for the migration was not seen", _WAIT
+            )
+        state = state_metric(controller)
         if state not in (None, ZkMigrationState.PRE_MIGRATION):
             text = f"its migration state is {STATE_WORDS[state]}" if state is not None else ""
-            yield warning("quorum-not-ready", one.name, text, _WAIT, state=state)
+            yield warning("quorum-not-ready", controller.name, text, _WAIT, state=state)
     if e.memory is not Memory.NOT_COPIED:
         yield warning("quorum-not-ready", "/migration", f"/migration is {e.memory}, not at offset -1", _WAIT)
     if e.holder is not Holder.ZOOKEEPER:
@@ -51,37 +57,37 @@ def quorum_ready(e: Evidence) -> Iterator[Finding]:
 
 def every_broker_entered(e: Evidence) -> Iterator[Finding]:
     """M4, M4L: who is missing, and which of the four witnesses."""
-    for one in e.expected:
-        lacking = _lacking(one)
+    for broker in e.expected:
+        lacking = _lacking(broker)
         if lacking:
             yield warning(
                 "broker-not-entered",
-                one.name,
-                f"{one.name} has not entered the migration: {', '.join(lacking)}",
-                "Start it in migration mode." if one.mode is not None and not one.ready else _WAIT,
-                **witnesses(one),
+                broker.name,
+                f"{broker.name} has not entered the migration: {', '.join(lacking)}",
+                "Start it in migration mode." if broker.mode is not None and not broker.ready else _WAIT,
+                **witnesses(broker),
             )
 
 
-def _lacking(one: BrokerEvidence) -> list[str]:
+def _lacking(broker: BrokerEvidence) -> list[str]:
     """Witnesses that are not there, or were not heard."""
     said = {
-        "no znode": one.in_zookeeper,
-        "not registered as migrating": one.entered,
-        "its own answer does not say so": one.ready,
-        "no observer of the quorum": one.observer,
+        "no znode": broker.in_zookeeper,
+        "not registered as migrating": broker.entered,
+        "its own answer does not say so": broker.ready,
+        "no observer of the quorum": broker.observer,
     }
     lacking = [what for what, there in said.items() if there is False]
     return lacking or [f"{what} (not observed)" for what, there in said.items() if there is None]
 
 
-def witnesses(one: BrokerEvidence) -> dict[str, bool | None]:
+def witnesses(broker: BrokerEvidence) -> dict[str, bool | None]:
     """The four, as evidence: None is what was not heard."""
     return {
-        "znode": one.in_zookeeper,
-        "registered_migrating": None if one.registered is None else bool(one.entered),
-        "tag": one.ready,
-        "observer": one.observer,
+        "znode": broker.in_zookeeper,
+        "registered_migrating": None if broker.registered is None else bool(broker.entered),
+        "tag": broker.ready,
+        "observer": broker.observer,
     }
 
 
@@ -116,21 +122,23 @@ def dual_write_seen(e: Evidence) -> Iterator[Finding]:
 
 def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
     """M7: each broker registered without the migrating flag, not fenced, and gone from ZooKeeper."""
-    for one in e.brokers:
-        held = one.registration
+    for broker in e.brokers:
+        held = broker.registration
         reasons = [
             what
             for what, is_so in (
                 ("registered as migrating", held is not None and held.migrating),
-                ("not registered", one.registered is False),
+                ("not registered", broker.registered is False),
                 ("fenced", held is not None and held.fenced),
-                ("still in /brokers/ids", bool(one.in_zookeeper)),
-                ("not seen to run on KRaft", held is None and one.registered is None and not one.on_kraft),
+                ("still in /brokers/ids", bool(broker.in_zookeeper)),
+                ("not seen to run on KRaft", held is None and broker.registered is None and not broker.on_kraft),
             )
             if is_so
         ]
         if reasons:
-            yield warning("broker-not-on-kraft", one.name, ", ".join(reasons), "Give it its KRaft file and restart it.")
+            yield warning(
+                "broker-not-on-kraft", broker.name, ", ".join(reasons), "Give it its KRaft file and restart it."
+            )
 
 
 def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
@@ -138,28 +146,33 @@ def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
     if e.log is None and e.migrating_count is None:
         text = "no log was observed, so whether a broker is still registered as migrating is not known"
         yield warning("migrating-registration-left", "metadata log", text, "Observe the log of a controller.")
-    for one in e.brokers:
-        if (one.registration is not None and one.registration.migrating) or one.in_zookeeper:
+    for broker in e.brokers:
+        if (broker.registration is not None and broker.registration.migrating) or broker.in_zookeeper:
             text = "still registered as migrating, or in /brokers/ids: if finalized now, this broker is left behind"
             yield warning(
                 "migrating-registration-left",
-                one.name,
+                broker.name,
                 text,
                 "Start it on KRaft; if it is permanently lost, unregister it.",
             )
-    alive = sum(answers(one) is True for one in e.observation.controllers)
+    alive = sum(answers(controller) is True for controller in e.observation.controllers)
     if e.controllers is not Quorum.UP or 2 * alive <= len(e.observation.controllers):
         yield warning("quorum-not-ready", "controllers", "a majority of controllers was not seen to run", _WAIT)
 
 
 def controllers_final(e: Evidence) -> Iterator[Finding]:
     """M10: every controller runs without the flag and knows POST_MIGRATION."""
-    for one in e.observation.controllers:
-        if has_flag(one) or (has_flag(one) is None and file_has_flag(one)):
+    for controller in e.observation.controllers:
+        if has_flag(controller) or (has_flag(controller) is None and file_has_flag(controller)):
             yield warning(
-                "controller-not-final", one.name, f"{one.name} still has the migration flag", "Give it its final file."
+                "controller-not-final",
+                controller.name,
+                f"{controller.name} still has the migration flag",
+                "Give it its final file.",
             )
-        elif state_metric(one) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION):
-            yield warning("controller-not-final", one.name, f"{one.name} does not report POST_MIGRATION yet", _WAIT)
-        elif answers(one) is False:
-            yield warning("controller-not-final", one.name, f"{one.name} does not respond", "Start it.")
+        elif state_metric(controller) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION):
+            yield warning(
+                "controller-not-final", controller.name, f"{controller.name} does not report POST_MIGRATION yet", _WAIT
+            )
+        elif answers(controller) is False:
+            yield warning("controller-not-final", controller.name, f"{controller.name} does not respond", "Start it.")

@@ -34,7 +34,7 @@ def _running(seen: Observation, step: Step, node: NodeSeen) -> str:
         return f"{node.name} answers"
     mode = "in a mode that is not known" if node.mode is None else _MODES[node.mode]
     words = f"{node.name} answers and runs {mode}"
-    held = next((one.registration for one in evidence_of(seen).brokers if one.id == node.id), None)
+    held = next((broker.registration for broker in evidence_of(seen).brokers if broker.id == node.id), None)
     if node.mode in (Mode.MIGRATING, Mode.KRAFT):
         fenced = ", fenced" if held is not None and held.fenced else ""
         as_what = (
@@ -50,7 +50,7 @@ def _of_the_cluster(seen: Observation, step: Step) -> str:
         return f"/controller is held by {e.holder}, /migration is {e.memory}"
     if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER:
         return f"/controller is held by {e.holder}"
-    silent = [one.name for one in seen.controllers if answers(one) is not True]
+    silent = [controller.name for controller in seen.controllers if answers(controller) is not True]
     if silent:
         return f"{', '.join(silent)} {'does' if len(silent) == 1 else 'do'} not answer yet"
     if seen.quorum is None or seen.quorum.leader_id is None:

@@ -31,7 +31,7 @@ def stops_a_living_node(observation: Observation, step: Step) -> bool:
 def others_alive(observation: Observation, step: Step) -> tuple[NodeSeen, ...]:
     """The nodes that answered in this look, but for the one that the step is about."""
     return tuple(
-        one for one in observation.nodes if one.alive is True and (one.id, one.role) != (step.node, step.role)
+        node for node in observation.nodes if node.alive is True and (node.id, node.role) != (step.node, step.role)
     )  # fmt: skip
 
 
@@ -40,11 +40,17 @@ def majority_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...
     if step.role is not NodeRole.CONTROLLER or not stops_a_living_node(observation, step):
         return ()
     quorum = observation.quorum
-    voters = {one.id for one in observation.controllers} if quorum is None else {one.id for one in quorum.voters}
+    voters = (
+        {controller.id for controller in observation.controllers}
+        if quorum is None
+        else {voter.id for voter in quorum.voters}
+    )
     if len(voters) < _VOTERS_THAT_STAND_A_LOSS:
         return ()
     behind = _behind(observation)
-    alive = {one.id for one in observation.controllers if one.alive is True and one.id in voters} - {step.node}
+    alive = {
+        controller.id for controller in observation.controllers if controller.alive is True and controller.id in voters
+    } - {step.node}
     counted = sorted(alive - behind)
     if 2 * len(counted) > len(voters):
         return ()
@@ -66,7 +72,7 @@ def _behind(observation: Observation) -> set[int]:
     quorum = observation.quorum
     if quorum is None or quorum.high_watermark is None:
         return set()
-    ends = {one.id: one.log_end_offset for one in quorum.voters if one.log_end_offset is not None}
+    ends = {voter.id: voter.log_end_offset for voter in quorum.voters if voter.log_end_offset is not None}
     return {id for id, end in ends.items() if quorum.high_watermark - end > _CAUGHT_UP}
 
 
@@ -98,14 +104,14 @@ def replicas_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...
 
 def _partitions(e: Evidence) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
     """Name, replicas and ISR of each, by the side that decides."""
-    in_kraft = any(one.alive for one in e.observation.controllers) and e.kraft_state in (
+    in_kraft = any(controller.alive for controller in e.observation.controllers) and e.kraft_state in (
         ZkMigrationState.MIGRATION,
         ZkMigrationState.POST_MIGRATION,
     )
     if in_kraft and e.log is not None:
         for topic in e.log.image.topics.values():
-            for number, one in topic.partitions.items():
-                yield f"{topic.name}-{number}", one.replicas, one.isr
+            for number, partition in topic.partitions.items():
+                yield f"{topic.name}-{number}", partition.replicas, partition.isr
     elif e.tree is not None:
         for name, found in e.tree.topics.items():
             for number, part in found.partitions.items():

@@ -20,31 +20,31 @@ def roll_order(
     """The brokers as they are restarted; `last` and `first` are ids that their racks go with."""
     every = list(brokers)
     racks: dict[str | None, list[int]] = {}
-    for one in every:
-        racks.setdefault(rack_of(one, e), []).append(one.id)
+    for broker in every:
+        racks.setdefault(rack_of(broker, e), []).append(broker.id)
 
-    def place(one: BrokerEvidence) -> tuple[bool, bool, bool, int, bool, bool, int]:
-        ids = racks[rack_of(one, e)]
+    def place(broker: BrokerEvidence) -> tuple[bool, bool, bool, int, bool, bool, int]:
+        ids = racks[rack_of(broker, e)]
         return (
-            one.answers is not False,
+            broker.answers is not False,
             first not in ids,
             last in ids,
             min(ids),
-            one.id != first,
-            one.id == last,
-            one.id,
+            broker.id != first,
+            broker.id == last,
+            broker.id,
         )
 
     return sorted(every, key=place)
 
 
-def rack_of(one: BrokerEvidence, e: Evidence) -> str | None:
+def rack_of(broker: BrokerEvidence, e: Evidence) -> str | None:
     """A broker's rack by its file, its registration or its znode; None for none, or one that nobody shows."""
-    config = None if one.node is None else one.node.config
-    znode = None if e.tree is None else e.tree.brokers.get(one.id)
+    config = None if broker.node is None else broker.node.config
+    znode = None if e.tree is None else e.tree.brokers.get(broker.id)
     named = (
         None if config is None else config.get(_RACK, "").strip(),
-        None if one.registration is None else one.registration.rack,
+        None if broker.registration is None else broker.registration.rack,
         None if znode is None else znode.rack,
     )
     return next((rack for rack in named if rack), None)

@@ -65,7 +65,7 @@ def rollback_of(
         return Way(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=found)
     findings = (*found, *situation.leftovers)
     steps = _numbered(_steps(e, situation, inventory, remembered))
-    is_pending = any(one.state is Progress.PENDING for one in steps)
+    is_pending = any(step.state is Progress.PENDING for step in steps)
     if not is_pending:
         return Way(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
     return Way(
@@ -99,7 +99,9 @@ def _steps(e: Evidence, situation: Situation, inventory: Inventory | None, remem
             revived = frozenset(step.node for step in down)
             yield from down
         yield from changing
-    was_started = situation.state is not State.M2 or any(answers(one) for one in e.observation.controllers)
+    was_started = situation.state is not State.M2 or any(
+        answers(controller) for controller in e.observation.controllers
+    )
     if was_started:
         yield _stop_controllers(e, controllers)
     yield from _znodes(e)
@@ -122,7 +124,7 @@ def _from_m0(e: Evidence, situation: Situation, inventory: Inventory | None, rem
     else:
         yield from _started_again(e, inventory, remembered)
     if inventory is not None and goes_on:
-        left = (one.id for one in inventory.controllers if one.name not in remembered.wiped)
+        left = (controller.id for controller in inventory.controllers if controller.name not in remembered.wiped)
         yield from _wiped(e, tuple(left), disks_unseen(inventory, e.observation))
 
 
@@ -132,8 +134,8 @@ def _brokers_back(
     """A broker that is down comes up before another one is stopped; `revived` are those that did so earlier on."""
     first = first_to_start(e, is_overdue=remembered.waited, revived=revived)
     rest = tuple(rolled(e, first)), tuple(back_to_zookeeper(e, without=first, revived=revived))
-    own = {one.target for steps in rest for one in steps if one.action is Move.RESTART_NODE}
-    yield from (one for one in _started_again(e, inventory, remembered) if one.target not in own)
+    own = {step.target for steps in rest for step in steps if step.action is Move.RESTART_NODE}
+    yield from (step for step in _started_again(e, inventory, remembered) if step.target not in own)
     yield from rest[0]
     yield _elected(e)
     yield from rest[1]
@@ -147,14 +149,14 @@ def _started_again(
 
 
 def _numbered(steps: Iterable[Step]) -> tuple[Step, ...]:
-    return tuple(changed(one, number=number) for number, one in enumerate(steps, start=1))
+    return tuple(changed(step, number=number) for number, step in enumerate(steps, start=1))
 
 
 def _controller_ids(e: Evidence, inventory: Inventory | None) -> tuple[int, ...]:
     """Every controller that anybody names."""
-    ids = {one.id for one in e.observation.controllers} | set(e.observation.logs)
-    ids |= set() if e.quorum is None else {one.id for one in e.quorum.voters}
-    ids |= set() if inventory is None else {one.id for one in inventory.controllers}
+    ids = {controller.id for controller in e.observation.controllers} | set(e.observation.logs)
+    ids |= set() if e.quorum is None else {voter.id for voter in e.quorum.voters}
+    ids |= set() if inventory is None else {controller.id for controller in inventory.controllers}
     return tuple(sorted(ids))
 
 
@@ -165,10 +167,10 @@ def _flags_back(e: Evidence) -> Iterator[Step]:
     """A controller without the flag finalizes the migration if it is elected, be it by the stop of the others."""
     if e.kraft_state != ZkMigrationState.MIGRATION:
         return
-    for one in e.observation.controllers:
-        if has_flag(one) is not False:
+    for controller in e.observation.controllers:
+        if has_flag(controller) is not False:
             continue
-        shared = {"target": one.name, "node": one.id, "role": NodeRole.CONTROLLER, "file": File.MIGRATION}
+        shared = {"target": controller.name, "node": controller.id, "role": NodeRole.CONTROLLER, "file": File.MIGRATION}
         yield Step(
             action=Move.RESTORE_CONFIG,
             gate=f"its file has {MIGRATION_ENABLE}=true",
@@ -185,9 +187,9 @@ def _flags_back(e: Evidence) -> Iterator[Step]:
 
 def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> Step:
     """Done only where each was seen to be gone: one that hangs or is cut off answers nothing, and goes on later."""
-    every = {one.id: answers(one) for one in e.observation.controllers}
-    unmet = (one for one in e.observation.findings if one.id == "node-not-observed")
-    silent = {one.subject for one in unmet if one.evidence.get("reason") != "connection-refused"}
+    every = {controller.id: answers(controller) for controller in e.observation.controllers}
+    unmet = (finding for finding in e.observation.findings if finding.id == "node-not-observed")
+    silent = {finding.subject for finding in unmet if finding.evidence.get("reason") != "connection-refused"}
     is_gone = all(every.get(id) is False and f"controller {id}" not in silent for id in ids)
     is_done = e.controllers is Quorum.DOWN and is_gone
     return Step(
@@ -271,7 +273,7 @@ def _elected(e: Evidence) -> Step:
 
 
 def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
-    actions = [one.action for one in steps if one.state is Progress.PENDING]
+    actions = [step.action for step in steps if step.state is Progress.PENDING]
     if Move.DELETE_CONTROLLER_ZNODE in actions:
         yield (
             "From stop-controllers until a ZooKeeper broker is elected there is no controller: no leader is "
@@ -281,7 +283,7 @@ def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
     rolls = actions.count(Move.RESTART_NODE)
     if rolls:
         yield "1 restart." if rolls == 1 else f"{rolls} restarts, one node at a time."
-    if any(one.runs_as is Mode.KRAFT for one in e.brokers):
+    if any(broker.runs_as is Mode.KRAFT for broker in e.brokers):
         yield "Brokers on KRaft are restarted twice: into migration mode, and out of it."
     if e.memory is Memory.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
         yield "What was changed while ZooKeeper was written is kept. The epochs are looked at again before the raise."

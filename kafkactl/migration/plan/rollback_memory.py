@@ -38,31 +38,31 @@ def started_again(
     inventory: Inventory, seen: Observation, remembered: Remembered, files: dict[NodeRole, File]
 ) -> Iterator[Step]:
     """Starts of nodes that an earlier run stopped: the plan of what is seen may not know that they are ours."""
-    for one in inventory.nodes:
-        node = seen.node(one.id, one.role)
-        if one.name in remembered.begun and one.role in files and node is not None and node.alive is False:
+    for listed in inventory.nodes:
+        node = seen.node(listed.id, listed.role)
+        if listed.name in remembered.begun and listed.role in files and node is not None and node.alive is False:
             yield Step(
                 action=Move.RESTART_NODE,
-                target=one.name,
+                target=listed.name,
                 gate="the broker responds, and all its replicas are in the ISR",
                 why="an earlier run stopped it and ended before it was seen to run again",
-                node=one.id,
-                role=one.role,
-                file=files[one.role],
+                node=listed.id,
+                role=listed.role,
+                file=files[listed.role],
             )
 
 
 def files_back(inventory: Inventory, found: Iterable[Finding]) -> Iterator[Step]:
     """Files of brokers that were changed and never started with: the next restart would enter the migration."""
-    names = {one.subject for one in found if one.id == _FILE_LEFT}
-    for one in inventory.brokers:
-        if one.name in names:
+    names = {finding.subject for finding in found if finding.id == _FILE_LEFT}
+    for broker in inventory.brokers:
+        if broker.name in names:
             yield Step(
                 action=Move.RESTORE_CONFIG,
-                target=one.name,
+                target=broker.name,
                 gate="its file is the one from before the migration",
                 why="with the migration's file its next start would look for controllers that are gone",
-                node=one.id,
+                node=broker.id,
                 role=NodeRole.BROKER,
                 file=File.ORIGINAL,
             )
@@ -71,7 +71,9 @@ def files_back(inventory: Inventory, found: Iterable[Finding]) -> Iterator[Step]
 def disks_unseen(inventory: Inventory, seen: Observation) -> frozenset[int]:
     """The controllers of the inventory whose disks nobody can see to be empty."""
     return frozenset(
-        one.id
-        for one in inventory.controllers
-        if (node := seen.node(one.id, NodeRole.CONTROLLER)) is None or node.meta_properties is not None or not one.log
+        controller.id
+        for controller in inventory.controllers
+        if (node := seen.node(controller.id, NodeRole.CONTROLLER)) is None
+        or node.meta_properties is not None
+        or not controller.log
     )

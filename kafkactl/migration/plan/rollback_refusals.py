@@ -51,8 +51,8 @@ _KEPT_BY_BOTH: Final = frozenset(
 def objections(e: Evidence, situation: Situation, accepted: frozenset[str]) -> tuple[Finding, ...]:
     """What speaks against a way back from here, blockers first; accepted ones are warnings."""
     final = [*_mixed_up(e), *_finalized(e), *_no_way(situation)]
-    found = final or [_accepted(one, accepted) for rule in _RULES for one in rule(e, situation)]
-    return tuple(sorted(found, key=lambda one: list(Severity).index(one.severity)))
+    found = final or [_accepted(finding, accepted) for rule in _RULES for finding in rule(e, situation)]
+    return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
 
 
 def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
@@ -61,7 +61,7 @@ def _accepted(finding: Finding, accepted: frozenset[str]) -> Finding:
 
 
 def _mixed_up(e: Evidence) -> list[Finding]:
-    return [one for one in several_clusters(e) if one.id not in ACCEPTABLE]
+    return [finding for finding in several_clusters(e) if finding.id not in ACCEPTABLE]
 
 
 def _finalized(e: Evidence) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def _finalized(e: Evidence) -> Iterator[Finding]:
 
 def _no_way(situation: Situation) -> Iterator[Finding]:
     if situation.state in _NO_WAY:
-        yield from (one for one in situation.findings if one.id == situation.state.value)
+        yield from (finding for finding in situation.findings if finding.id == situation.state.value)
 
 
 def _no_tree(e: Evidence, _: Situation) -> Iterator[Finding]:
@@ -105,8 +105,10 @@ def _perhaps_final(e: Evidence, _: Situation) -> Iterator[Finding]:
     """Behind the point of no return ZooKeeper is out of date, and looks as it did before it."""
     if e.kraft_state is not None or e.holder is not Holder.KRAFT or e.controllers in (Quorum.DOWN, Quorum.MINORITY):
         return
-    flagged = any(has_flag(one) for one in e.observation.controllers)
-    on_zookeeper = [one.in_zookeeper if one.runs_as is None else one.runs_as is not Mode.KRAFT for one in e.brokers]
+    flagged = any(has_flag(controller) for controller in e.observation.controllers)
+    on_zookeeper = [
+        broker.in_zookeeper if broker.runs_as is None else broker.runs_as is not Mode.KRAFT for broker in e.brokers
+    ]
     if flagged or (on_zookeeper and all(on_zookeeper)):
         return
     yield blocker(
@@ -137,39 +139,38 @@ def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
     """A broker on ZooKeeper reads meta.properties of version 0 only (core `KafkaServer`)."""
     if situation.state is State.M0:
         return
-    for one in e.brokers:
-        meta = None if one.node is None else one.node.meta_properties
+    for broker in e.brokers:
+        meta = None if broker.node is None else broker.node.meta_properties
         version = None if meta is None else meta.get("version", "").strip()
         if version not in (None, "", "0"):
             yield blocker(
                 "broker-disk-of-kraft",
-                one.name,
-                f"the meta.properties of {one.name} has version {version}: the broker was formatted for KRaft, and does"
-                " not start in ZooKeeper mode",
+                broker.name,
+                f"the meta.properties of {broker.name} has version {version}: the broker was formatted for KRaft, and"
+                " does not start in ZooKeeper mode",
                 "Move its replicas to other brokers and take it out of the cluster before the rollback.",
                 version=version,
             )
-        elif version in (None, "") and one.on_kraft:
+        elif version in (None, "") and broker.on_kraft:
             yield warning(
                 "broker-disk-unknown",
-                one.name,
-                f"{one.name} runs on KRaft and its meta.properties was not observed; with version 1 it does "
-                "not start in"
-                " ZooKeeper mode",
+                broker.name,
+                f"{broker.name} runs on KRaft and its meta.properties was not observed; with version 1 it does not"
+                " start in ZooKeeper mode",
                 "Look at meta.properties in its log directories: version has to be 0.",
             )
 
 
 def _kraft_brokers_alone(e: Evidence, _: Situation) -> Iterator[Finding]:
-    on_kraft = [one for one in e.brokers if one.runs_as is Mode.KRAFT]
+    on_kraft = [broker for broker in e.brokers if broker.runs_as is Mode.KRAFT]
     if on_kraft and e.holder is Holder.KRAFT and e.controllers in (Quorum.DOWN, Quorum.MINORITY):
-        names = ", ".join(one.name for one in on_kraft)
+        names = ", ".join(broker.name for broker in on_kraft)
         yield blocker(
             "kraft-brokers-without-quorum",
             "controllers",
             f"{names}: on KRaft, and can only enter migration mode again while a majority of controllers runs",
             "Start the controllers, then begin the rollback again.",
-            brokers=[one.id for one in on_kraft],
+            brokers=[broker.id for broker in on_kraft],
         )
 
 
@@ -273,8 +274,9 @@ def _partitions(e: Evidence, situation: Situation) -> Iterator[Finding]:
     behind = [
         f"{name}-{number}"
         for name, topic in e.tree.topics.items()
-        for number, one in topic.partitions.items()
-        if one.state is not None and (len(one.state.isr) < len(one.replicas) or one.state.leader < 0)
+        for number, partition in topic.partitions.items()
+        if partition.state is not None
+        and (len(partition.state.isr) < len(partition.replicas) or partition.state.leader < 0)
     ]
     if behind:
         yield warning(
@@ -290,11 +292,21 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
     """What KRaft has and ZooKeeper has not is lost by a way back (measured: a topic re-created while it was away)."""
     if e.holder is not Holder.KRAFT or situation.state not in _MIRRORED or e.tree is None or e.log is None:
         return
-    seen = [one for one in compare_observation(e.observation).unexplained if one.entity in _KEPT_BY_BOTH]
-    misspelt = {(one.entity, one.key) for one in copied_escaped(seen)}  # by their right names they are in ZooKeeper
-    missing = [one for one in seen if one.zookeeper is None and (one.entity, one.key) not in misspelt]
+    seen = [
+        difference
+        for difference in compare_observation(e.observation).unexplained
+        if difference.entity in _KEPT_BY_BOTH
+    ]
+    misspelt = {
+        (difference.entity, difference.key) for difference in copied_escaped(seen)
+    }  # by their right names they are in ZooKeeper
+    missing = [
+        difference
+        for difference in seen
+        if difference.zookeeper is None and (difference.entity, difference.key) not in misspelt
+    ]
     if missing:
-        names = some(f"{one.entity} {one.key}" for one in missing)
+        names = some(f"{difference.entity} {difference.key}" for difference in missing)
         yield blocker(
             "zookeeper-misses-metadata",
             "zookeeper",
@@ -303,11 +315,15 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
             count=len(missing),
         )
     if len(seen) > len(missing):
-        other = [one for one in seen if one.zookeeper is not None or (one.entity, one.key) in misspelt]
-        names = some(f"{one.entity} {one.key}" for one in other)
+        other = [
+            difference
+            for difference in seen
+            if difference.zookeeper is not None or (difference.entity, difference.key) in misspelt
+        ]
+        names = some(f"{difference.entity} {difference.key}" for difference in other)
         # With an old ISR a replica that lacks acked messages may lead. Once the controllers are gone nothing mends it.
         may_be_mended = situation.state in (State.M6, State.M7, State.M8)
-        tell = blocker if may_be_mended and any(one.entity == "partition" for one in other) else warning
+        tell = blocker if may_be_mended and any(difference.entity == "partition" for difference in other) else warning
         yield tell(
             "zookeeper-differs-from-kraft",
             "zookeeper",
@@ -324,12 +340,12 @@ def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
         or e.kraft_state == ZkMigrationState.MIGRATION
     ):
         return
-    for one in e.brokers:
-        if one.runs_as is Mode.KRAFT:
+    for broker in e.brokers:
+        if broker.runs_as is Mode.KRAFT:
             yield warning(
                 "kraft-file-before-copy",
-                one.name,
-                f"{one.name} has its KRaft file before the copy is done: at startup it renames its partitions "
+                broker.name,
+                f"{broker.name} has its KRaft file before the copy is done: at startup it renames its partitions "
                 "to *-stray",
                 "While it is stopped look for *-stray in its log directories, and rename them back before a start.",
             )

@@ -14,10 +14,10 @@ from kafkactl.migration.state.evidence import Evidence, Holder
 
 def back_to_migration_mode(e: Evidence) -> Iterator[Step]:
     """Each broker on KRaft, one by one, while the quorum lives."""
-    for one in roll_order((one for one in e.brokers if one.runs_as is Mode.KRAFT), e):
-        is_there = one.file_mode is Mode.MIGRATING
+    for broker in roll_order((broker for broker in e.brokers if broker.runs_as is Mode.KRAFT), e):
+        is_there = broker.file_mode is Mode.MIGRATING
         yield _step(
-            one,
+            broker,
             Move.RESTORE_CONFIG,
             File.MIGRATION,
             gate="its file is that of migration mode: with the flag, zookeeper.* and the inter.broker.protocol.version",
@@ -25,10 +25,10 @@ def back_to_migration_mode(e: Evidence) -> Iterator[Step]:
             state=Progress.DONE if is_there else Progress.PENDING,
         )
         yield _step(
-            one,
+            broker,
             Move.RESTART_NODE,
             File.MIGRATION,
-            gate=f"registered as migrating again, /brokers/ids/{one.id} is back, all its replicas are in the ISR",
+            gate=f"registered as migrating again, /brokers/ids/{broker.id} is back, all its replicas are in the ISR",
             why="a quorum without controllers takes no broker back",
         )
 
@@ -40,59 +40,61 @@ def first_to_start(e: Evidence, *, is_overdue: bool = False, revived: Collection
     `is_overdue`: those who live were waited for, and none of them was elected. `revived` are started before that.
     """
     nobody = e.holder in (Holder.NOBODY, Holder.KRAFT) and bool(e.brokers)
-    lives = any(one.id in revived or (one.answers is not False and _lives_in_zookeeper(one, e)) for one in e.brokers)
+    lives = any(
+        broker.id in revived or (broker.answers is not False and _lives_in_zookeeper(broker, e)) for broker in e.brokers
+    )
     if not nobody or (lives and not (is_overdue and e.holder is Holder.NOBODY)):
         return ()
-    if any(_returns_first(one, e) for one in e.brokers):
+    if any(_returns_first(broker, e) for broker in e.brokers):
         return ()
-    due = [one.id for one in _in_order(e) if _is_pending(one)]
+    due = [broker.id for broker in _in_order(e) if _is_pending(broker)]
     return tuple(due[:1])
 
 
 def rolled(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     """The file and the restart of some brokers."""
-    for one in _in_order(e):
-        if one.id in ids:
-            yield from _roll(one, e)
+    for broker in _in_order(e):
+        if broker.id in ids:
+            yield from _roll(broker, e)
 
 
 def back_to_zookeeper(
     e: Evidence, without: tuple[int, ...] = (), revived: Collection[int | None] = ()
 ) -> Iterator[Step]:
     """All brokers that entered, one by one, once each of them follows the ZooKeeper controller."""
-    left = [one for one in _in_order(e) if one.id not in without]
-    for one in left:
-        if _is_pending(one) and (one.id in revived or _lives_in_zookeeper(one, e)):
+    left = [broker for broker in _in_order(e) if broker.id not in without]
+    for broker in left:
+        if _is_pending(broker) and (broker.id in revived or _lives_in_zookeeper(broker, e)):
             yield _step(
-                one,
+                broker,
                 Move.WAIT_BROKER_FOLLOWS_CONTROLLER,
                 None,
                 gate="its Metadata answer names the broker that holds /controller",
                 why="one that still looks for the KRaft controllers cannot be stopped cleanly",
             )
-    for one in left:
-        yield from _roll(one, e)
+    for broker in left:
+        yield from _roll(broker, e)
 
 
-def _roll(one: BrokerEvidence, e: Evidence) -> Iterator[Step]:
-    file_is_there = one.file_is_plain is True and not _returns_first(one, e)
+def _roll(broker: BrokerEvidence, e: Evidence) -> Iterator[Step]:
+    file_is_there = broker.file_is_plain is True and not _returns_first(broker, e)
     yield _step(
-        one,
+        broker,
         Move.RESTORE_CONFIG,
         File.ORIGINAL,
         gate="its file is the one from before the migration",
         why="no migration setting may remain: with the flag the broker enters again, with some of them it exits",
         state=Progress.DONE if file_is_there else Progress.PENDING,
     )
-    is_due = _is_pending(one) or _is_to_be_elected_again(one, e)
-    if is_due or _was_in(one):
+    is_due = _is_pending(broker) or _is_to_be_elected_again(broker, e)
+    if is_due or _was_in(broker):
         yield _step(
-            one,
+            broker,
             Move.RESTART_NODE,
             File.ORIGINAL,
-            gate=f"/brokers/ids/{one.id} is a new one (after a forced kill the old one has to vanish before the"
+            gate=f"/brokers/ids/{broker.id} is a new one (after a forced kill the old one has to vanish before the"
             " start), all its replicas are in the ISR, every partition has a leader",
-            why=_why(one, e),
+            why=_why(broker, e),
             state=Progress.PENDING if is_due else Progress.DONE,
         )
 
@@ -100,51 +102,55 @@ def _roll(one: BrokerEvidence, e: Evidence) -> Iterator[Step]:
 def _in_order(e: Evidence) -> list[BrokerEvidence]:
     """The one that holds `/controller` last; first where it has to be elected again with a higher epoch."""
     held_by = e.tree.controller.broker_id if e.tree is not None and e.tree.controller is not None else None
-    chosen = [one for one in e.brokers if _has_to_change(one) or _is_to_be_elected_again(one, e) or _was_in(one)]
+    chosen = [
+        broker
+        for broker in e.brokers
+        if _has_to_change(broker) or _is_to_be_elected_again(broker, e) or _was_in(broker)
+    ]
     return roll_order(chosen, e, **{"first" if epoch_gate(e).after_election else "last": held_by})
 
 
-def _was_in(one: BrokerEvidence) -> bool:
+def _was_in(broker: BrokerEvidence) -> bool:
     """It has entered once, so that what it looks like now is somebody's doing."""
-    return one.registration is not None and one.node is not None
+    return broker.registration is not None and broker.node is not None
 
 
-def _is_pending(one: BrokerEvidence) -> bool:
+def _is_pending(broker: BrokerEvidence) -> bool:
     """It runs, or would be started, with the migration's configuration; or it was stopped and not started again."""
-    if one.runs_as in (Mode.MIGRATING, Mode.KRAFT):
+    if broker.runs_as in (Mode.MIGRATING, Mode.KRAFT):
         return True
-    if one.mode is None and one.file_mode is None:
-        return bool(one.ready or one.registration is not None)
-    return one.answers is False and one.registration is not None
+    if broker.mode is None and broker.file_mode is None:
+        return bool(broker.ready or broker.registration is not None)
+    return broker.answers is False and broker.registration is not None
 
 
-def _has_to_change(one: BrokerEvidence) -> bool:
+def _has_to_change(broker: BrokerEvidence) -> bool:
     """Its file or its process is not that of plain ZooKeeper mode."""
-    return _is_pending(one) or one.file_is_plain is False
+    return _is_pending(broker) or broker.file_is_plain is False
 
 
-def _is_to_be_elected_again(one: BrokerEvidence, e: Evidence) -> bool:
+def _is_to_be_elected_again(broker: BrokerEvidence, e: Evidence) -> bool:
     if e.tree is None or e.tree.controller is None or not epoch_gate(e).after_election:
         return False
-    return one.id == e.tree.controller.broker_id
+    return broker.id == e.tree.controller.broker_id
 
 
-def _returns_first(one: BrokerEvidence, e: Evidence) -> bool:
+def _returns_first(broker: BrokerEvidence, e: Evidence) -> bool:
     """Whether it gets the file of migration mode before its own."""
-    return e.holder is Holder.KRAFT and one.runs_as is Mode.KRAFT
+    return e.holder is Holder.KRAFT and broker.runs_as is Mode.KRAFT
 
 
-def _lives_in_zookeeper(one: BrokerEvidence, e: Evidence) -> bool:
+def _lives_in_zookeeper(broker: BrokerEvidence, e: Evidence) -> bool:
     """Whether it will be alive in ZooKeeper mode before the roll; one straight from KRaft has no such controller."""
-    if one.answers is False:
-        return _returns_first(one, e)
-    return one.runs_as is not Mode.KRAFT or _returns_first(one, e)
+    if broker.answers is False:
+        return _returns_first(broker, e)
+    return broker.runs_as is not Mode.KRAFT or _returns_first(broker, e)
 
 
-def _why(one: BrokerEvidence, e: Evidence) -> str:
-    if _is_to_be_elected_again(one, e):
+def _why(broker: BrokerEvidence, e: Evidence) -> str:
+    if _is_to_be_elected_again(broker, e):
         return "this controller was elected with the low epoch: only a new election uses the raised one"
-    if one.runs_as is Mode.KRAFT and not _returns_first(one, e):
+    if broker.runs_as is Mode.KRAFT and not _returns_first(broker, e):
         return (
             "this broker is on KRaft without a quorum to return through; it may have to be killed, its data is intact"
         )
@@ -152,7 +158,7 @@ def _why(one: BrokerEvidence, e: Evidence) -> str:
 
 
 def _step(
-    one: BrokerEvidence,
+    broker: BrokerEvidence,
     action: Move,
     file: File | None,
     *,
@@ -162,11 +168,11 @@ def _step(
 ) -> Step:
     return Step(
         action=action,
-        target=one.name,
+        target=broker.name,
         gate=gate,
         why=why,
         state=state,
-        node=one.id,
+        node=broker.id,
         role=NodeRole.BROKER,
         file=file,
     )

@@ -116,12 +116,13 @@ class Way:
     @property
     def pending(self) -> tuple[Step, ...]:
         """What is left to do."""
-        return tuple(one for one in self.steps if one.state is Progress.PENDING)
+        return tuple(step for step in self.steps if step.state is Progress.PENDING)
 
     def beside(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """What else there is to say: of a way that is not refused nothing stops it, so what blocks elsewhere warns."""
         if self.outcome is Outcome.REFUSED:
             return tuple(findings)
         return tuple(
-            changed(one, severity=Severity.WARNING) if one.severity is Severity.BLOCKER else one for one in findings
+            changed(finding, severity=Severity.WARNING) if finding.severity is Severity.BLOCKER else finding
+            for finding in findings
         )

@@ -96,7 +96,9 @@ def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dic
     wanted: dict[str, str] = {}
     if facts.controller_names:
         wanted[CONTROLLER_NAMES] = ",".join(facts.controller_names)
-        served = {one.partition(":")[0].strip().upper() for one in split_list(node.given.get("listeners") or "")}
+        served = {
+            listener.partition(":")[0].strip().upper() for listener in split_list(node.given.get("listeners") or "")
+        }
         clash = sorted(served & {name.upper() for name in facts.controller_names})
         if clash:
             text = f"its own listener {clash[0]} has the name of the controller listener"
@@ -109,7 +111,7 @@ def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dic
         theirs = {name: facts.protocols.get(name.upper()) for name in facts.controller_names}
         findings += credentials(node, theirs, "controllers'")
         secured = {facts.protocols.get(name.upper(), "") for name in facts.controller_names}
-        if facts.controller_sasl is not None and any(one.startswith("SASL") for one in secured):
+        if facts.controller_sasl is not None and any(protocol.startswith("SASL") for protocol in secured):
             wanted[CONTROLLER_SASL] = facts.controller_sasl
     if facts.quorum is not None:
         wanted[facts.quorum[0]] = facts.quorum[1]
@@ -123,7 +125,11 @@ def protocol_map(node: NodeFile, needed: Mapping[str, str | None]) -> str | None
     those as well.
     """
     written = node.given.get(PROTOCOL_MAP)
-    items = [item for item in split_list(written) if item] if written else [f"{one}:{one}" for one in PROTOCOLS]
+    items = (
+        [item for item in split_list(written) if item]
+        if written
+        else [f"{protocol}:{protocol}" for protocol in PROTOCOLS]
+    )
     wanted = {name: protocol for name, protocol in needed.items() if protocol is not None}
     kept = []
     for item in items:

@@ -118,8 +118,8 @@ class ClusterFacts:
 def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
     """What the files of all nodes say together."""
     every = tuple(nodes)
-    brokers = [one for one in every if one.role is NodeRole.BROKER]
-    controllers = [one for one in every if one.role is NodeRole.CONTROLLER]
+    brokers = [file for file in every if file.role is NodeRole.BROKER]
+    controllers = [file for file in every if file.role is NodeRole.CONTROLLER]
     reading = _Reading()
     quorum = reading.quorum(controllers)
     names = reading.same(controllers, CONTROLLER_NAMES) or ""
@@ -140,8 +140,8 @@ def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
         zookeeper=reading.zookeeper(brokers),
         secrets=reading.secrets(brokers),
         decided=reading.decided(brokers),
-        brokers_have_authorizer=any(one.given.get(AUTHORIZER) for one in brokers),
-        broker_ids=frozenset(one.id for one in brokers),
+        brokers_have_authorizer=any(broker.given.get(AUTHORIZER) for broker in brokers),
+        broker_ids=frozenset(broker.id for broker in brokers),
         findings=tuple(reading.findings),
     )
 
@@ -155,9 +155,9 @@ class _Reading:
     def same(self, nodes: Collection[NodeFile], key: str, *, needed: bool = True) -> str | None:
         """The one value that those nodes have which have any."""
         values: dict[str, list[str]] = {}
-        for one in nodes:
-            if one.given.get(key):
-                values.setdefault(one.given[key], []).append(one.name)
+        for node in nodes:
+            if node.given.get(key):
+                values.setdefault(node.given[key], []).append(node.name)
         if len(values) > 1:
             text = f"{key} is not the same in the files of {', '.join(names[0] for names in values.values())}"
             next_step = "Make it the same on all of them, then render again."
@@ -172,7 +172,7 @@ class _Reading:
 
     def quorum(self, controllers: Collection[NodeFile]) -> tuple[str, str] | None:
         """The quorum as all controllers write it: voters, or servers to ask for them."""
-        keys = [key for key in (BOOTSTRAP, VOTERS) if any(one.given.get(key) for one in controllers)]
+        keys = [key for key in (BOOTSTRAP, VOTERS) if any(controller.given.get(key) for controller in controllers)]
         if not keys:
             self.same(controllers, BOOTSTRAP)
             return None
@@ -183,18 +183,18 @@ class _Reading:
     def between(self, brokers: Collection[NodeFile]) -> tuple[str, str] | None:
         """How brokers reach brokers; the default is PLAINTEXT."""
         listener = self.same(brokers, LISTENER_BETWEEN, needed=False)
-        if any(one.given.get(LISTENER_BETWEEN) for one in brokers):
+        if any(broker.given.get(LISTENER_BETWEEN) for broker in brokers):
             return None if listener is None else (LISTENER_BETWEEN, listener)
         protocol = self.same(brokers, PROTOCOL_BETWEEN, needed=False)
-        if any(one.given.get(PROTOCOL_BETWEEN) for one in brokers):
+        if any(broker.given.get(PROTOCOL_BETWEEN) for broker in brokers):
             return None if protocol is None else (PROTOCOL_BETWEEN, protocol)
         return (PROTOCOL_BETWEEN, "PLAINTEXT") if brokers else None
 
     def protocols(self, nodes: Collection[NodeFile], listeners: Collection[str]) -> dict[str, str]:
         """The security protocol of each of these listeners, as those nodes have it that serve it."""
         found: dict[str, str] = {}
-        for listener in (one.upper() for one in listeners):
-            told = {spoken for one in nodes if (spoken := protocol_of(one, listener)) is not None}
+        for listener in (listener.upper() for listener in listeners):
+            told = {spoken for node in nodes if (spoken := protocol_of(node, listener)) is not None}
             if len(told) > 1:
                 text = f"listener {listener} does not have the same protocol in all files"
                 self.findings.append(
@@ -211,25 +211,25 @@ class _Reading:
     def mechanisms(self, brokers: Collection[NodeFile], listener: str) -> str | None:
         """The SASL mechanisms of the listener between brokers: its own setting, else the one of all listeners."""
         own = mechanisms_key(listener)
-        key = own if any(one.given.get(own) for one in brokers) else MECHANISMS
+        key = own if any(broker.given.get(own) for broker in brokers) else MECHANISMS
         return self.same(brokers, key, needed=False)
 
     def zookeeper(self, brokers: Collection[NodeFile]) -> dict[str, str]:
         """`zookeeper.*` as every broker on ZooKeeper has it; zookeeper.connect by its chroot."""
-        still = [one for one in brokers if one.given.get(CONNECT)]
+        still = [broker for broker in brokers if broker.given.get(CONNECT)]
         keys = sorted(
-            {key for one in still for key in one.given if key.startswith(ZOOKEEPER) and key != MIGRATION_ENABLE}
+            {key for file in still for key in file.given if key.startswith(ZOOKEEPER) and key != MIGRATION_ENABLE}
         )
-        chroots = {one.given[CONNECT].partition("/")[2].strip("/") for one in still}
+        chroots = {file.given[CONNECT].partition("/")[2].strip("/") for file in still}
         if len(chroots) > 1:
-            named = ", ".join(f"/{one}" for one in sorted(chroots))
+            named = ", ".join(f"/{chroot}" for chroot in sorted(chroots))
             text = f"the brokers do not have the same chroot in {CONNECT}: {named}"
             next_step = "One of these files is that of another cluster; correct it or the inventory."
             self.findings.append(blocker("render-nodes-disagree", CONNECT, text, next_step))
             return {}
         found = {}
         for key in keys:
-            values = {one.given.get(key) for one in still}
+            values = {file.given.get(key) for file in still}
             value = still[0].given.get(key)
             if value is not None and (len(values) == 1 or key == CONNECT):
                 found[key] = value
@@ -239,15 +239,15 @@ class _Reading:
         """Settings that the controllers decide from the copy on, where every broker sets them to the same value."""
         found: dict[str, str] = {}
         for row in node_settings():
-            told = [key for key in row.keys if any(one.given.get(key) for one in brokers)]
+            told = [key for key in row.keys if any(broker.given.get(key) for broker in brokers)]
             if not row.carried_over or not told:
                 continue
-            if any(_is_unseen(one.given.get(key, "")) for one in brokers for key in told):
+            if any(_is_unseen(broker.given.get(key, "")) for broker in brokers for key in told):
                 text = f"the brokers' value of {row.key} is kept outside their files, or was taken out of them"
                 next_step = f"Write {row.key} into the controllers' files by hand: they decide {row.controller}."
                 self.findings.append(warning("render-setting-not-shown", row.key, text, next_step))
                 continue
-            nodes = [of_file(one.given, id=one.id, role=Role.BROKER) for one in brokers]
+            nodes = [of_file(broker.given, id=broker.id, role=Role.BROKER) for broker in brokers]
             values = values_by_node(nodes, row.key)
             if len(values) > 1:
                 named = ", ".join(
@@ -286,7 +286,7 @@ def mechanisms_key(listener: str) -> str:
 
 
 def _first(nodes: Iterable[NodeFile], key: str) -> str | None:
-    return next((one.given[key] for one in nodes if one.given.get(key)), None)
+    return next((node.given[key] for node in nodes if node.given.get(key)), None)
 
 
 def is_withheld(value: str) -> bool:
@@ -305,8 +305,8 @@ def protocol_of(node: NodeFile, listener: str) -> str | None:
         if listener in PROTOCOLS:
             return listener
         names = [name.upper() for name in split_list(node.given.get(CONTROLLER_NAMES) or "")]
-        others = [one.partition(":")[0].upper() for one in split_list(node.given.get("listeners") or "")]
-        plain = not any(one in PROTOCOLS[1:] for one in (*names, *others))
+        others = [listener.partition(":")[0].upper() for listener in split_list(node.given.get("listeners") or "")]
+        plain = not any(protocol in PROTOCOLS[1:] for protocol in (*names, *others))
         return PROTOCOLS[0] if listener in names and node.given.get("process.roles") and plain else None
     try:
         pairs = {name.upper(): value.upper() for name, value in csv_map(text, PROTOCOL_MAP).items()}

@@ -57,7 +57,7 @@ def hand_edit(node: str, current: bytes, *, known: Iterable[bytes], original: by
     candidates = [original, *known]
     if current in candidates:
         return None
-    base = min(reversed(candidates), key=lambda one: len(changed_keys(one, current)))
+    base = min(reversed(candidates), key=lambda candidate: len(changed_keys(candidate, current)))
     keys = changed_keys(base, current)
     is_own = base == original
     touched = set(_OF_THE_PHASES) if is_own else {*changed_keys(original, base), *_OF_THE_PHASES}
@@ -76,7 +76,9 @@ def hand_edit(node: str, current: bytes, *, known: Iterable[bytes], original: by
 
 def changed_keys(before: bytes, after: bytes) -> dict[str, str | None]:
     """What Java reads differently in the second file: the new value, None for a key that is gone."""
-    old, new = ({key: text.strip() for key, text in parse_properties(one).mapping.items()} for one in (before, after))
+    old, new = (
+        {key: text.strip() for key, text in parse_properties(content).mapping.items()} for content in (before, after)
+    )
     return {key: new.get(key) for key in sorted({*old, *new}) if old.get(key) != new.get(key)}
 
 

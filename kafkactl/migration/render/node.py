@@ -84,8 +84,8 @@ def _original(node: NodeFile) -> Rendered:
 
 def render_cluster(nodes: Iterable[NodeFile], facts: ClusterFacts) -> tuple[Rendered, ...]:
     """Every file of every node: brokers first, each in the order of its phases."""
-    ordered = sorted(nodes, key=lambda one: (one.role is not NodeRole.BROKER, one.id))
-    return tuple(render(one, phase, facts) for one in ordered for phase in PHASES[one.role])
+    ordered = sorted(nodes, key=lambda file: (file.role is not NodeRole.BROKER, file.id))
+    return tuple(render(file, phase, facts) for file in ordered for phase in PHASES[file.role])
 
 
 def phase_diff(before: bytes, after: bytes, *, name: str, phases: tuple[ConfigPhase, ConfigPhase]) -> str:
@@ -116,15 +116,15 @@ def refused_by_kafka(node: NodeFile, phase: ConfigPhase, content: bytes) -> Iter
     try:
         read_node_config(content, file=f"{node.name}, {phase}", release=release)
     except ConfigError as error:
-        for one in error.findings:
-            if one.severity is Severity.BLOCKER:
-                yield _as_ours(node, phase, one)
+        for finding in error.findings:
+            if finding.severity is Severity.BLOCKER:
+                yield _as_ours(node, phase, finding)
 
 
-def _as_ours(node: NodeFile, phase: ConfigPhase, one: Finding) -> Finding:
-    evidence: Mapping[str, Any] = {**one.evidence, "reason": one.id, "phase": phase.value}
-    text = f"Kafka would not start with its file for {phase}: {one.message}"
+def _as_ours(node: NodeFile, phase: ConfigPhase, finding: Finding) -> Finding:
+    evidence: Mapping[str, Any] = {**finding.evidence, "reason": finding.id, "phase": phase.value}
+    text = f"Kafka would not start with its file for {phase}: {finding.message}"
     # What stands elsewhere (`${file:…}`) can only be read where the node is.
-    severity = Severity.WARNING if one.id == "unresolved-config-provider" else Severity.BLOCKER
-    found = blocker("rendered-file-refused", node.name, text, one.next_step)
+    severity = Severity.WARNING if finding.id == "unresolved-config-provider" else Severity.BLOCKER
+    found = blocker("rendered-file-refused", node.name, text, finding.next_step)
     return changed(found, severity=severity, evidence=evidence)

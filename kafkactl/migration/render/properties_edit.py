@@ -98,10 +98,10 @@ def _rewritten(piece: _Piece, key: str, value: str) -> _Piece:
     """Another value behind the key as it was written: `key = value` stays so."""
     text = _value(value)
     head = _HEAD.match(piece.raw)
-    last = next((one for one in _ENDS if piece.raw.endswith(one)), "")
+    last = next((ending for ending in _ENDS if piece.raw.endswith(ending)), "")
     for raw in (f"{head[0]}{text}{last}" if head and key == piece.key else "", _line(key, value, last)):
         read = parse_properties(raw.encode("latin-1")).entries
-        if [(one.key, one.value) for one in read] == [(key, value)]:
+        if [(entry.key, entry.value) for entry in read] == [(key, value)]:
             return _Piece(raw=raw, key=key, value=value)
     raise AssertionError(key)  # a written property reads as itself
 
@@ -124,7 +124,7 @@ def _renamed(pieces: list[_Piece], old: str, new: str) -> list[_Piece]:
         return [piece for piece in pieces if piece.key != old]
     counting = places[-1]
     value = pieces[counting].value
-    last = next((one for one in _ENDS if pieces[counting].raw.endswith(one)), "")
+    last = next((ending for ending in _ENDS if pieces[counting].raw.endswith(ending)), "")
     named = _Piece(raw=_line(new, value, last), key=new, value=value)
     return [named if at == counting else piece for at, piece in enumerate(pieces) if piece.key != old or at == counting]
 
@@ -141,7 +141,7 @@ def _added(pieces: list[_Piece], key: str, value: str, beside: Sequence[str], en
 
 def _closed(piece: _Piece, end: str) -> _Piece:
     """Lines behind which others may stand: ended, and without a backslash at the end that had nothing to join."""
-    last = next((one for one in _ENDS if piece.raw.endswith(one)), "")
+    last = next((ending for ending in _ENDS if piece.raw.endswith(ending)), "")
     text = piece.raw[: len(piece.raw) - len(last)]
     if piece.key is not None and text.endswith("\\") and _goes_on(text):
         text = text[:-1]

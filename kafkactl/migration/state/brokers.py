@@ -104,9 +104,9 @@ def brokers_of(
     """Every broker that anybody names, by id."""
     replicas = _replica_ids(tree)
     live = None if tree is None else _live_ids(tree)
-    ids = {one.id for one in observation.brokers} | replicas | (live or set())
+    ids = {broker.id for broker in observation.brokers} | replicas | (live or set())
     ids |= set() if log is None else set(log.registrations)
-    observers = None if quorum is None else {one.id for one in quorum.observers}
+    observers = None if quorum is None else {observer.id for observer in quorum.observers}
     sights = _Sights(live=live, replicas=replicas, log=log, observers=observers)
     return tuple(_broker(id, observation.node(id, NodeRole.BROKER), sights) for id in sorted(ids))
 

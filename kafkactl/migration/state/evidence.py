@@ -120,39 +120,43 @@ class Evidence:
             return self.quorum.leader_id is not None and self.quorum.high_watermark is not None
         if self.controllers in (Quorum.DOWN, Quorum.MINORITY):
             return False
-        asked = [one for one in self.observation.controllers if answers(one)]
-        return False if asked and all(one.quorum is not None for one in asked) else None
+        asked = [controller for controller in self.observation.controllers if answers(controller)]
+        return False if asked and all(node.quorum is not None for node in asked) else None
 
     @property
     def expected(self) -> tuple[BrokerEvidence, ...]:
         """The brokers that have to register before the copy: in ZooKeeper, or with replicas; else those observed."""
-        found = tuple(one for one in self.brokers if one.in_zookeeper or one.has_replicas)
-        return found or tuple(one for one in self.brokers if one.node is not None)
+        found = tuple(broker for broker in self.brokers if broker.in_zookeeper or broker.has_replicas)
+        return found or tuple(broker for broker in self.brokers if broker.node is not None)
 
     @property
     def entered(self) -> tuple[BrokerEvidence, ...]:
         """The brokers that count as entered."""
-        return tuple(one for one in self.brokers if one.entered)
+        return tuple(broker for broker in self.brokers if broker.entered)
 
     @property
     def missing(self) -> tuple[BrokerEvidence, ...]:
         """The expected brokers that do not count as entered."""
-        return tuple(one for one in self.expected if not one.entered)
+        return tuple(broker for broker in self.expected if not broker.entered)
 
     @property
     def on_kraft(self) -> tuple[BrokerEvidence, ...]:
         """The brokers that have changed to KRaft."""
-        return tuple(one for one in self.brokers if one.on_kraft)
+        return tuple(broker for broker in self.brokers if broker.on_kraft)
 
     @property
     def flagged(self) -> tuple[BrokerEvidence, ...]:
         """The brokers that run, or would run, with the migration's configuration or on KRaft."""
-        return tuple(one for one in self.brokers if one.runs_as in (Mode.MIGRATING, Mode.KRAFT))
+        return tuple(broker for broker in self.brokers if broker.runs_as in (Mode.MIGRATING, Mode.KRAFT))
 
     @property
     def migrating_count(self) -> int | None:
         """`MigratingZkBrokerCount` of the controllers: how many ever registered as migrating and still count."""
-        counts = [value for one in self.observation.controllers if (value := metric(one, _COUNT_METRIC)) is not None]
+        counts = [
+            value
+            for controller in self.observation.controllers
+            if (value := metric(controller, _COUNT_METRIC)) is not None
+        ]
         return max(counts, default=None)
 
     @property
@@ -166,7 +170,7 @@ class Evidence:
         known = [self.quorum.leader_epoch] if self.quorum is not None else []
         if self.log is not None and self.log.epoch >= 0:
             known.append(self.log.epoch)
-        return max((one for one in known if one is not None), default=None)
+        return max((epoch for epoch in known if epoch is not None), default=None)
 
     @property
     def has_dual_written(self) -> bool:
@@ -246,11 +250,11 @@ def _log(observation: Observation, memory: Memory) -> LogFacts | None:
     """The newest log of the controllers that answer; of all where none does. An empty log tells nothing, nor does one
     that is not of now (`is_old`).
     """
-    live = {one.id for one in observation.controllers if answers(one)}
+    live = {controller.id for controller in observation.controllers if answers(controller)}
     told = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
     every = {id: log for id, log in told.items() if not is_old(log, observation, memory)}
     chosen = [log for id, log in sorted(every.items()) if id in live] or [every[id] for id in sorted(every)]
-    return max(chosen, key=lambda one: (one.epoch, one.end_offset), default=None)
+    return max(chosen, key=lambda facts: (facts.epoch, facts.end_offset), default=None)
 
 
 def is_old(log: LogFacts, observation: Observation, memory: Memory) -> bool:
@@ -270,12 +274,12 @@ def _kraft_state(observation: Observation, log: LogFacts | None, memory: Memory)
     Kafka 4 neither migrates nor keeps the record in its snapshots: a cluster that runs it, or has a metadata.version of
     it, has no migration before it any more.
     """
-    told = [state_metric(one) for one in observation.controllers]
+    told = [state_metric(controller) for controller in observation.controllers]
     told.append(_state_in_log(observation, log, memory))
-    in_logs = {one.migration_state for one in observation.logs.values()}
+    in_logs = {facts.migration_state for facts in observation.logs.values()}
     if ZkMigrationState.POST_MIGRATION in in_logs:  # also in an old one
         return ZkMigrationState.POST_MIGRATION
-    found = max((one for one in told if one is not None), key=lambda one: _ADVANCE.get(one, 0), default=None)
+    found = max((state for state in told if state is not None), key=lambda state: _ADVANCE.get(state, 0), default=None)
     if found is None and _is_of_kafka_4(observation, log):
         return ZkMigrationState.POST_MIGRATION
     return _by_brokers_on_kraft(observation) if found is None else found
@@ -291,7 +295,7 @@ def _state_in_log(observation: Observation, log: LogFacts | None, memory: Memory
         or memory not in (Memory.NOT_COPIED, Memory.BROKEN)
     ):
         return None if log is None else log.migration_state
-    is_of_3_4 = any(version.startswith("3.4") for one in observation.nodes if (version := one.kafka_version))
+    is_of_3_4 = any(version.startswith("3.4") for node in observation.nodes if (version := node.kafka_version))
     return ZkMigrationState.PRE_MIGRATION if is_of_3_4 else ZkMigrationState.MIGRATION
 
 
@@ -306,19 +310,19 @@ def _by_brokers_on_kraft(observation: Observation) -> int | None:
 
 
 def _runs_on_kraft(observation: Observation) -> bool:
-    return any(one.mode is Mode.KRAFT and answers(one) for one in observation.brokers)
+    return any(broker.mode is Mode.KRAFT and answers(broker) for broker in observation.brokers)
 
 
 def _flag_of_leader(observation: Observation) -> bool | None:
     """Whether who leads has the flag; where nobody is known to lead, what all that answer have in common."""
     leader = None if observation.quorum is None else observation.quorum.leader_id
-    flags = {has_flag(one) for one in observation.controllers if leader in (None, one.id)}
+    flags = {has_flag(controller) for controller in observation.controllers if leader in (None, controller.id)}
     return flags.pop() if len(flags) == 1 else None
 
 
 def _is_of_kafka_4(observation: Observation, log: LogFacts | None) -> bool:
     level = None if log is None else log.image.metadata_version
-    majors = [(one.kafka_version or "").partition(".")[0] for one in observation.nodes if answers(one)]
+    majors = [(node.kafka_version or "").partition(".")[0] for node in observation.nodes if answers(node)]
     return (level or 0) > LAST_LEVEL_BEFORE_4_0 or "4" in majors  # 7.8.0-ccs is a vendor's
 
 
@@ -347,13 +351,13 @@ def _memory(observation: Observation, tree: KafkaTree | None) -> Memory:
 
 def _controllers(observation: Observation) -> Quorum:
     """By the voters where they are known, else by the controllers that were observed."""
-    seen = {one.id: answers(one) for one in observation.controllers}
+    seen = {controller.id: answers(controller) for controller in observation.controllers}
     if not seen:
         return Quorum.UNKNOWN
     voters = _voters(observation) or set(seen)
     dead = {id for id in voters if seen.get(id) is False}
     alive = {id for id in voters if seen.get(id)}
-    if len(dead) == len(voters) or all(one is False for one in seen.values()):
+    if len(dead) == len(voters) or all(answer is False for answer in seen.values()):
         return Quorum.DOWN
     if len(voters) - len(dead) <= len(voters) // 2:
         return Quorum.MINORITY
@@ -362,7 +366,7 @@ def _controllers(observation: Observation) -> Quorum:
 
 def _voters(observation: Observation) -> set[int]:
     quorum = observation.quorum
-    return set() if quorum is None else {one.id for one in quorum.voters}
+    return set() if quorum is None else {voter.id for voter in quorum.voters}
 
 
 def _dual_write(observation: Observation, tree: KafkaTree | None, log: LogFacts | None) -> DualWrite:
@@ -384,10 +388,10 @@ def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
     told = (
         []
         if quorum is None
-        else [one.last_caught_up_timestamp_ms for one in quorum.voters if one.id == quorum.leader_id]
+        else [voter.last_caught_up_timestamp_ms for voter in quorum.voters if voter.id == quorum.leader_id]
     )
     told.append(None if log is None else log.last_ms)
-    return next((one for one in told if one is not None and one > 0), observation.time_ms)
+    return next((time_ms for time_ms in told if time_ms is not None and time_ms > 0), observation.time_ms)
 
 
 def _age_ms(since_ms: int, now_ms: int) -> int | None:
@@ -403,4 +407,4 @@ def _last(observation: Observation, log: LogFacts | None) -> int | None:
         None if log is None else log.end_offset,
         None if observation.quorum is None else observation.quorum.high_watermark,
     )
-    return min((one - 1 for one in ends if one is not None), default=None)
+    return min((end - 1 for end in ends if end is not None), default=None)

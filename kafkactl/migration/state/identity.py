@@ -29,7 +29,7 @@ _INVENTORY: Final = (
     " with it. Nothing was done to the node."
 )
 _CONNECT: Final = " Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
-_NO_ID: Final = {str(one) for one in (LOST, MIGRATING, UNASSIGNED)}
+_NO_ID: Final = {str(uuid) for uuid in (LOST, MIGRATING, UNASSIGNED)}
 _TOLD_BY_OBSERVER: Final = frozenset({"node-of-another-cluster", "node-of-another-role"})
 
 
@@ -52,14 +52,14 @@ class Identities:
 def identities_of(observation: Observation, tree: KafkaTree | None) -> Identities:
     """Who the observed nodes are. `tree` is ZooKeeper's, None where it was not seen. Never raises."""
     expected = expected_cluster(observation, tree)
-    told = tuple(one for one in observation.findings if one.id in _TOLD_BY_OBSERVER)
-    strangers = {one.subject: one for one in told}
+    told = tuple(finding for finding in observation.findings if finding.id in _TOLD_BY_OBSERVER)
+    strangers = {finding.subject: finding for finding in told}
     for node in observation.nodes:
         found = _stranger(node, expected)
         if found is not None:
             strangers.setdefault(node.name, found)
     if expected is None:
-        strangers |= {one.subject: one for one in _several(observation)}
+        strangers |= {finding.subject: finding for finding in _several(observation)}
     kept = without_strangers(observation, frozenset(strangers))
     doubts = (
         *_disks(kept, expected),
@@ -81,8 +81,10 @@ def without_strangers(observation: Observation, names: frozenset[str]) -> Observ
     if not names:
         return observation
     nodes = tuple(
-        changed(one, alive=None, mode=None, api_versions=None, quorum=None, metrics=None) if one.name in names else one
-        for one in observation.nodes
+        changed(node, alive=None, mode=None, api_versions=None, quorum=None, metrics=None)
+        if node.name in names
+        else node
+        for node in observation.nodes
     )
     logs = {id: log for id, log in observation.logs.items() if f"{NodeRole.CONTROLLER} {id}" not in names}
     return changed(observation, nodes=nodes, logs=logs)
@@ -232,7 +234,11 @@ def cluster_id_mismatch(subject: str, message: str) -> Finding:
 def _directory_ids(observation: Observation) -> Iterator[Finding]:
     """A dynamic quorum names each voter's directory (KIP-853): the disk of the inventory has to be that one."""
     quorum = observation.quorum
-    held = {} if quorum is None else {one.id: one.directory_id for one in quorum.voters if one.directory_id is not None}
+    held = (
+        {}
+        if quorum is None
+        else {voter.id: voter.directory_id for voter in quorum.voters if voter.directory_id is not None}
+    )
     for node in observation.controllers:
         on_disk = _on_disk(node, "directory.id")
         if on_disk and node.alive is True and node.id in held and str(held[node.id]) != on_disk:
@@ -255,10 +261,13 @@ def _broker_directories(observation: Observation) -> Iterator[Finding]:
     log = observation.log
     if log is None:
         return
-    held = {id: {str(directory) for directory in one.directories} - _NO_ID for id, one in log.registrations.items()}
+    held = {
+        id: {str(directory) for directory in registration.directories} - _NO_ID
+        for id, registration in log.registrations.items()
+    }
     disks = {node.id: node.directory_ids for node in observation.brokers}
     for node in observation.brokers:
-        listed = {one.directory_id for one in node.directories or () if one.directory_id}
+        listed = {directory.directory_id for directory in node.directories or () if directory.directory_id}
         own = held.get(node.id, set())
         for other, theirs in held.items():
             swapped = node.directory_ids & (theirs - own) - disks.get(other, frozenset())
@@ -294,7 +303,7 @@ def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Fin
     voters = voters_in_files(observation)
     places = {NodeRole.BROKER: {} if tree is None else _endpoints(tree), NodeRole.CONTROLLER: voters}
     for node in observation.nodes:
-        others = [id for id, held in places[node.role].items() if any(_same(one, node.address) for one in held)]
+        others = [id for id, held in places[node.role].items() if any(_same(address, node.address) for address in held)]
         if others and node.id not in others:
             where = f"/brokers/ids/{others[0]}" if node.role is NodeRole.BROKER else VOTERS
             yield blocker(
@@ -310,12 +319,12 @@ def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Fin
 
 def _voters(observation: Observation) -> Iterator[Finding]:
     """Every voter has to be in the inventory, and every controller of it a voter."""
-    known = {one.id for one in observation.controllers}
+    known = {controller.id for controller in observation.controllers}
     if not known:
         return
     files = voters_in_files(observation)
     quorum = observation.quorum
-    leading = set() if quorum is None else {one.id for one in quorum.voters}
+    leading = set() if quorum is None else {voter.id for voter in quorum.voters}
     for id in sorted((set(files) | leading) - known):
         where = VOTERS if id in files else "the quorum"
         yield blocker(
@@ -347,20 +356,22 @@ def voters_in_files(observation: Observation) -> Mapping[int, tuple[str, ...]]:
 
 def _parsed(text: str) -> Iterable[tuple[int, str]]:
     try:
-        voters = parse_static_voters([one.strip() for one in text.split(",") if one.strip()], anything_before_host=True)
+        voters = parse_static_voters(
+            [part.strip() for part in text.split(",") if part.strip()], anything_before_host=True
+        )
     except InputError:
         return ()
-    return [(one.node_id, f"{one.host}:{one.port}") for one in voters]
+    return [(voter.node_id, f"{voter.host}:{voter.port}") for voter in voters]
 
 
 def _endpoints(tree: KafkaTree) -> Mapping[int, tuple[str, ...]]:
-    return {id: tuple(one.partition("://")[2] for one in held.endpoints) for id, held in tree.brokers.items()}
+    return {id: tuple(endpoint.partition("://")[2] for endpoint in held.endpoints) for id, held in tree.brokers.items()}
 
 
-def _same(one: str | None, other: str | None) -> bool:
-    if one is None or other is None:
+def _same(value: str | None, other: str | None) -> bool:
+    if value is None or other is None:
         return False
-    return _plain(one) == _plain(other)
+    return _plain(value) == _plain(other)
 
 
 def _plain(address: str) -> tuple[str, str]:

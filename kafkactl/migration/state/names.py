@@ -87,4 +87,4 @@ _WORDS: Final = {
     State.NOT_ENOUGH_EVIDENCE: "neither ZooKeeper nor a controller was seen",
     State.UNIDENTIFIED_NODES: "nodes of the inventory are not who it says: where the migration is, is unknown",
 }
-_PROCEDURE: Final = tuple(one for one in State if one.value.startswith("M"))
+_PROCEDURE: Final = tuple(state for state in State if state.value.startswith("M"))

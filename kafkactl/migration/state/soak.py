@@ -49,16 +49,16 @@ def soak_of(e: Evidence) -> Soak | None:
         log is None
         or e.kraft_state != ZkMigrationState.MIGRATION
         or not e.brokers
-        or any(not one.on_kraft for one in e.brokers)
+        or any(not broker.on_kraft for broker in e.brokers)
     ):
         return None
-    arrivals = [_arrival(log, one.id) for one in e.brokers]
-    known = [one for one in arrivals if one is not None]
+    arrivals = [_arrival(log, broker.id) for broker in e.brokers]
+    known = [arrival for arrival in arrivals if arrival is not None]
     if len(known) < len(arrivals):
         return None
     offset, since_ms = max(known)
     now_ms = cluster_time_ms(e.observation, log)
-    elections = [one.at_ms for one in log.leader_changes if one.offset > offset and one.at_ms is not None]
+    elections = [change.at_ms for change in log.leader_changes if change.offset > offset and change.at_ms is not None]
     return Soak(
         since_ms=since_ms,
         lasted_ms=max(now_ms - since_ms, 0),
@@ -95,13 +95,13 @@ def election_between(earlier: Evidence, now: Evidence) -> Iterator[Finding]:
 def _arrival(log: LogFacts, broker_id: int) -> tuple[int, int] | None:
     """Offset and time of a broker's first registration on KRaft behind its last one in migration mode."""
     found: tuple[int, int] | None = None
-    for one in log.registration_events:
-        if one.id != broker_id or one.what != "register" or one.at_ms is None:
+    for event in log.registration_events:
+        if event.id != broker_id or event.what != "register" or event.at_ms is None:
             continue
-        if one.migrating:
+        if event.migrating:
             found = None
         elif found is None:
-            found = (one.offset, one.at_ms)
+            found = (event.offset, event.at_ms)
     return found
 
 

@@ -74,20 +74,20 @@ def _post(e: Evidence) -> bool:
 def _runs_on_zookeeper(e: Evidence) -> bool:
     """A broker that is alive in ZooKeeper mode: by its znode, its answers, or a registration that is not fenced."""
     return any(
-        one.in_zookeeper
-        or one.mode in (Mode.ZK, Mode.MIGRATING)
-        or (one.registration is not None and one.registration.migrating and not one.registration.fenced)
-        for one in e.brokers
+        broker.in_zookeeper
+        or broker.mode in (Mode.ZK, Mode.MIGRATING)
+        or (broker.registration is not None and broker.registration.migrating and not broker.registration.fenced)
+        for broker in e.brokers
     )
 
 
 def _all_controllers_final(e: Evidence) -> bool:
     """No controller is seen to run with the flag, or to be about to."""
     return not any(
-        has_flag(one)
-        or state_metric(one) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION)
-        or (has_flag(one) is None and _may_have(one, e))
-        for one in e.observation.controllers
+        has_flag(controller)
+        or state_metric(controller) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION)
+        or (has_flag(controller) is None and _may_have(controller, e))
+        for controller in e.observation.controllers
     )
 
 
@@ -224,11 +224,11 @@ def _waits(e: Evidence) -> bool:
 
 def _not_led(e: Evidence) -> bool:
     """Some controllers run, and no majority of them has a leader that has committed."""
-    return any(answers(one) for one in e.observation.controllers)
+    return any(answers(controller) for controller in e.observation.controllers)
 
 
 def _formatted(e: Evidence) -> bool:
-    return any(one.meta_properties for one in e.observation.controllers)
+    return any(controller.meta_properties for controller in e.observation.controllers)
 
 
 def _nothing_seen(e: Evidence) -> bool:
@@ -254,19 +254,20 @@ def _some_left(e: Evidence) -> bool:
     """Brokers that are still registered as migrating, or where no log tells, that run so."""
     if e.log is None and e.migrating_count is not None:
         return e.migrating_count > 0
-    if any(one.on_kraft is False for one in e.brokers):
+    if any(broker.on_kraft is False for broker in e.brokers):
         return True
-    return e.log is None and not e.on_kraft and (not _by_tree_alone(e) or any(one.in_zookeeper for one in e.brokers))
+    unseen = e.log is None and not e.on_kraft
+    return unseen and (not _by_tree_alone(e) or any(broker.in_zookeeper for broker in e.brokers))
 
 
 def _some_on_kraft(e: Evidence) -> bool:
-    return bool(e.on_kraft) or (_by_tree_alone(e) and not all(one.in_zookeeper for one in e.brokers))
+    return bool(e.on_kraft) or (_by_tree_alone(e) and not all(broker.in_zookeeper for broker in e.brokers))
 
 
 def _by_tree_alone(e: Evidence) -> bool:
     """Only ZooKeeper tells of the brokers: one that is not in it any more, and not seen to be down, is on KRaft."""
-    tells = e.tree is not None and e.tree.knows_brokers
-    return tells and e.log is None and all(one.on_kraft is None and one.answers is not False for one in e.brokers)
+    tells = e.tree is not None and e.tree.knows_brokers and e.log is None
+    return tells and all(broker.on_kraft is None and broker.answers is not False for broker in e.brokers)
 
 
 # --- the table ------------------------------------------------------------------------------------------------------

@@ -57,7 +57,9 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         "the state is that of znodes and brokers alone",
     ),
     (
-        lambda e: e.log is None and any(is_old(one, e.observation, e.memory) for one in e.observation.logs.values()),
+        lambda e: (
+            e.log is None and any(is_old(facts, e.observation, e.memory) for facts in e.observation.logs.values())
+        ),
         "metadata log",
         "every log that was observed ends long before what the quorum has committed",
         "it is an old copy or that of another quorum, and does not show the present state",
@@ -76,7 +78,7 @@ _OF_THE_OBSERVER: Final = frozenset({"zookeeper-of-another-cluster"})
 
 def several_clusters(e: Evidence) -> tuple[Finding, ...]:
     """What says that the observation is not of one cluster and all of its nodes: then nothing follows from it."""
-    told = (one for one in e.observation.findings if one.id in _OF_THE_OBSERVER)
+    told = (finding for finding in e.observation.findings if finding.id in _OF_THE_OBSERVER)
     return (*told, *e.identities.findings, *different_clusters(e))
 
 
@@ -89,7 +91,7 @@ def different_clusters(e: Evidence) -> Iterator[Finding]:
     is_of_now = e.holder is Holder.KRAFT or e.controllers in (Quorum.UP, Quorum.MINORITY)
     if e.tree is None or e.log is None or e.kraft_state != ZkMigrationState.MIGRATION or not is_of_now:
         return
-    in_zookeeper = {one.id for one in e.tree.topics.values() if one.id is not None}
+    in_zookeeper = {topic.id for topic in e.tree.topics.values() if topic.id is not None}
     if not in_zookeeper or not e.log.image.topics or not in_zookeeper.isdisjoint(e.log.image.topics):
         return
     yield blocker(
@@ -129,18 +131,18 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
             "Delete it while no controller runs.",
             metadata_offset=offset,
         )
-    for one in e.brokers:
-        if one.file_is_plain is False:
+    for broker in e.brokers:
+        if broker.file_is_plain is False:
             yield warning(
                 "broker-file-left-over",
-                one.name,
+                broker.name,
                 "its file still has the configuration of the migration",
                 "Put back the file from before the migration.",
             )
-        if one.registration is not None:
+        if broker.registration is not None:
             yield note(
                 "broker-metadata-left-over",
-                one.name,
-                f"{one.name} was registered with the quorum, so its disk may still have __cluster_metadata-0",
+                broker.name,
+                f"{broker.name} was registered with the quorum, so its disk may still have __cluster_metadata-0",
                 "Before another try with Kafka older than 3.7.1 remove that directory while the broker is stopped.",
             )

@@ -26,8 +26,8 @@ def observed_view(e: Evidence) -> dict[str, Any]:
             "follows": e.dual_write.follows,
         },
         "soak": _soak(e),
-        "brokers": [_broker(one) for one in e.brokers],
-        "controllers": [_controller(one, e) for one in e.observation.controllers],
+        "brokers": [_broker(broker) for broker in e.brokers],
+        "controllers": [_controller(controller, e) for controller in e.observation.controllers],
     }
 
 
@@ -76,28 +76,28 @@ def _soak(e: Evidence) -> dict[str, Any] | None:
     }
 
 
-def _broker(one: BrokerEvidence) -> dict[str, Any]:
-    held = one.registration
+def _broker(broker: BrokerEvidence) -> dict[str, Any]:
+    held = broker.registration
     return {
-        "id": one.id,
-        "alive": one.answers,
-        "mode": None if one.mode is None else one.mode.value,
-        "file": None if one.file_mode is None else one.file_mode.value,
-        "znode": one.in_zookeeper,
-        "registered": one.registered,
+        "id": broker.id,
+        "alive": broker.answers,
+        "mode": None if broker.mode is None else broker.mode.value,
+        "file": None if broker.file_mode is None else broker.file_mode.value,
+        "znode": broker.in_zookeeper,
+        "registered": broker.registered,
         "migrating": None if held is None else held.migrating,
         "fenced": None if held is None else held.fenced,
-        "tag": one.ready,
-        "observer": one.observer,
+        "tag": broker.ready,
+        "observer": broker.observer,
     }
 
 
-def _controller(one: NodeSeen, e: Evidence) -> dict[str, Any]:
-    state = state_metric(one)
+def _controller(node: NodeSeen, e: Evidence) -> dict[str, Any]:
+    state = state_metric(node)
     return {
-        "id": one.id,
-        "alive": answers(one),
-        "leader": None if e.quorum is None else e.quorum.leader_id == one.id,
-        "ready": has_flag(one),
+        "id": node.id,
+        "alive": answers(node),
+        "leader": None if e.quorum is None else e.quorum.leader_id == node.id,
+        "ready": has_flag(node),
         "zk_migration_state": None if state is None else STATE_WORDS[state],
     }

@@ -120,7 +120,7 @@ def _entries(znode: Znode) -> tuple[tuple[str, str, int, int], ...]:
     if version != 1:
         raise BrokenError(f"its version is {version}; only 1 is known")
     listed = needed(fields, "acls", as_list)
-    return tuple(dict.fromkeys(_entry(as_object(one, "an entry of acls")) for one in listed))
+    return tuple(dict.fromkeys(_entry(as_object(entry, "an entry of acls")) for entry in listed))
 
 
 def _entry(fields: Mapping[str, object]) -> tuple[str, str, int, int]:
@@ -185,7 +185,9 @@ def _token(znode: Znode) -> DelegationToken | None:
         token_id=needed(fields, "tokenId", as_text),
         owner=owner,
         requester=owner if named is None else _sanitized_principal(named, "tokenRequester"),
-        renewers=tuple(_sanitized_principal(as_text(one, "an entry of renewers"), "a renewer") for one in renewers),
+        renewers=tuple(
+            _sanitized_principal(as_text(renewer, "an entry of renewers"), "a renewer") for renewer in renewers
+        ),
         issue_timestamp_ms=needed(fields, "issueTimestamp", as_long),
         max_timestamp_ms=needed(fields, "maxTimestamp", as_long),
         expiration_timestamp_ms=needed(fields, "expiryTimestamp", as_long),

@@ -80,11 +80,11 @@ def read_reassignments(reading: Reading) -> tuple[ZkReassignment, ...]:
 def _reassignments(znode: Znode) -> tuple[ZkReassignment, ...]:
     return tuple(
         ZkReassignment(
-            topic=needed(one, "topic", as_text),
-            partition=needed(one, "partition", as_int),
-            replicas=needed(one, "replicas", as_ints),
+            topic=needed(partition, "topic", as_text),
+            partition=needed(partition, "partition", as_int),
+            replicas=needed(partition, "replicas", as_ints),
         )
-        for one in _partitions(znode)
+        for partition in _partitions(znode)
     )
 
 
@@ -93,7 +93,8 @@ def read_preferred_elections(reading: Reading) -> tuple[tuple[str, int], ...]:
     found = reading.read(
         "/admin/preferred_replica_election",
         lambda znode: tuple(
-            (needed(one, "topic", as_text), needed(one, "partition", as_int)) for one in _partitions(znode)
+            (needed(partition, "topic", as_text), needed(partition, "partition", as_int))
+            for partition in _partitions(znode)
         ),
         id="broken-admin-znode",
         then="the ZooKeeper controller fails at it",
@@ -103,7 +104,7 @@ def read_preferred_elections(reading: Reading) -> tuple[tuple[str, int], ...]:
 
 def _partitions(znode: Znode) -> list[dict[str, object]]:
     listed = needed(as_object(parse_json(znode.data)), "partitions", as_list)
-    return [dict(as_object(one, "an entry of partitions")) for one in listed]
+    return [dict(as_object(partition, "an entry of partitions")) for partition in listed]
 
 
 def read_notifications(reading: Reading) -> dict[str, int]:

@@ -27,7 +27,7 @@ def highest_controller_epoch(tree: KafkaTree) -> int:
 
     `/controller_epoch` has to be at least so high before a ZooKeeper controller is elected again (KAFKA-20488).
     """
-    epochs = [one.state.controller_epoch for _, _, one in _partitions(tree) if one.state is not None]
+    epochs = [partition.state.controller_epoch for _, _, partition in _partitions(tree) if partition.state is not None]
     if tree.controller is not None and tree.controller.kraft_epoch is not None:
         epochs.append(tree.controller.kraft_epoch)
     return max(epochs, default=-1)
@@ -106,9 +106,9 @@ def _newer_states(tree: KafkaTree) -> Iterator[Finding]:
 
 def _states(tree: KafkaTree) -> Iterator[Finding]:
     odd = []
-    for name, number, one in _partitions(tree):
-        state = one.state
-        if state is not None and not (set(state.isr) <= set(one.replicas) and state.leader in (-1, *state.isr)):
+    for name, number, partition in _partitions(tree):
+        state = partition.state
+        if state is not None and not (set(state.isr) <= set(partition.replicas) and state.leader in (-1, *state.isr)):
             odd.append(f"{name}-{number}")
     if odd:
         text = f"the leader is not in the ISR, or the ISR not in the replicas, of {some(odd)}"
@@ -117,7 +117,9 @@ def _states(tree: KafkaTree) -> Iterator[Finding]:
 
 def _work(tree: KafkaTree) -> Iterator[Finding]:
     moving = [
-        f"{name}-{number}" for name, number, one in _partitions(tree) if one.adding_replicas or one.removing_replicas
+        f"{name}-{number}"
+        for name, number, partition in _partitions(tree)
+        if partition.adding_replicas or partition.removing_replicas
     ]
     if moving:
         text = f"{some(moving)} are being reassigned; the copy carries that over, but it is better done before"

@@ -149,7 +149,7 @@ def _broker(id: int, znode: Znode) -> ZkBroker:
         endpoints: tuple[str, ...] = (f"PLAINTEXT://{needed(fields, 'host', as_text)}:{port}",)
     else:
         listed = needed(fields, "endpoints", as_list)
-        endpoints = tuple(as_text(one, "an entry of endpoints") for one in listed)
+        endpoints = tuple(as_text(endpoint, "an entry of endpoints") for endpoint in listed)
     rack = fields.get("rack")
     return ZkBroker(
         id=id,
@@ -163,15 +163,15 @@ def _broker(id: int, znode: Znode) -> ZkBroker:
 
 
 def _texts(value: object, what: str) -> dict[str, str]:
-    return {name: as_text(one, f"{what}.{name}") for name, one in as_object(value, what).items()}
+    return {name: as_text(text, f"{what}.{name}") for name, text in as_object(value, what).items()}
 
 
 def _ranges(value: object) -> dict[str, tuple[int, int]]:
     if value is None:
         return {}
     found = {}
-    for name, one in as_object(value, "features").items():
-        levels = as_object(one, f"features.{name}")
+    for name, feature in as_object(value, "features").items():
+        levels = as_object(feature, f"features.{name}")
         found[name] = needed(levels, "min_version", as_int), needed(levels, "max_version", as_int)
     return found
 
@@ -204,7 +204,7 @@ def _features(znode: Znode) -> ZkFeatures:
     return ZkFeatures(
         version=version,
         enabled=status == 1,
-        levels={name: _level(version, name, as_object(one, f"features.{name}")) for name, one in levels.items()},
+        levels={name: _level(version, name, as_object(level, f"features.{name}")) for name, level in levels.items()},
     )
 
 

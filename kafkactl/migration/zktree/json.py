@@ -62,7 +62,7 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 def _depth_over(value: object) -> bool:
     level = [value]
     for _ in range(_MAX_DEPTH):
-        level = [child for one in level for child in _inside(one)]
+        level = [child for value in level for child in _inside(value)]
         if not level:
             return False
     return True
@@ -110,7 +110,7 @@ def as_long(value: object, what: str) -> int:
 
 def as_ints(value: object, what: str) -> tuple[int, ...]:
     """An array of whole numbers of 32 bits, else BrokenError."""
-    return tuple(as_int(one, f"an entry of {what}") for one in as_list(value, what))
+    return tuple(as_int(number, f"an entry of {what}") for number in as_list(value, what))
 
 
 def _whole(value: object, what: str, bits: int) -> int:

@@ -167,7 +167,7 @@ def _round_keys(key: bytes) -> list[bytes]:
             constant = _doubled(constant)
         elif size > 6 and len(words) % size == 4:
             word = bytes(box[byte] for byte in word)
-        words.append(bytes(one ^ other for one, other in zip(words[-size], word, strict=True)))
+        words.append(bytes(left ^ right for left, right in zip(words[-size], word, strict=True)))
     return [b"".join(words[at : at + 4]) for at in range(0, len(words), 4)]
 
 
@@ -197,7 +197,7 @@ def _decrypted(block: bytes, keys: list[bytes]) -> bytes:
 
 
 def _xor(left: bytes, right: bytes) -> bytes:
-    return bytes(one ^ other for one, other in zip(left, right, strict=True))
+    return bytes(byte ^ other for byte, other in zip(left, right, strict=True))
 
 
 def decrypt_cbc(key: bytes, vector: bytes, data: bytes) -> bytes:

@@ -34,15 +34,15 @@ _NO_NUMBER: Final = f"{REDACTED} text"
 def redact_znodes(znodes: Iterable[Znode]) -> Iterator[Znode]:
     """The same znodes, of every Kafka tree among them, without passwords, keys and the hashes in their access lists."""
     every = list(znodes)
-    roots = sorted({"", *find_chroots(one.path for one in every)}, key=len, reverse=True)
-    for one in every:
-        root = next((root for root in roots if one.path.startswith(root + "/")), "")
-        yield redact_znode(one, one.path.removeprefix(root))
+    roots = sorted({"", *find_chroots(znode.path for znode in every)}, key=len, reverse=True)
+    for znode in every:
+        root = next((root for root in roots if znode.path.startswith(root + "/")), "")
+        yield redact_znode(znode, znode.path.removeprefix(root))
 
 
 def redact_znode(znode: Znode, path: str) -> Znode:
     """One znode; `path` is relative to the chroot."""
-    acl = tuple(_entry(one) for one in znode.acl)
+    acl = tuple(_entry(acl) for acl in znode.acl)
     data = znode.data
     if data is not None and path.startswith(_CLIENTS + _OTHERS):
         kind = None if path.startswith(_CLIENTS) else BROKER if path.startswith(_BROKERS) else TOPIC

@@ -63,21 +63,21 @@ def tree_of(znodes: Iterable[Znode], chroot: str | None = None) -> Tree:
     none is given and there are several, `invalid-chroot` for one that is no path.
     """
     every = list(znodes)
-    roots = find_chroots(one.path for one in every)
+    roots = find_chroots(znode.path for znode in every)
     root = _root(roots, chroot)
     prefix = root + "/"
-    if root and roots == ("",) and not any(one.path == root or one.path.startswith(prefix) for one in every):
+    if root and roots == ("",) and not any(znode.path == root or znode.path.startswith(prefix) for znode in every):
         prefix = "/"
     kept: dict[str, Znode] = {}
     twice = []
-    for one in every:
-        path = _relative(one.path, prefix)
+    for znode in every:
+        path = _relative(znode.path, prefix)
         if path is None:
             continue
         if path in kept:
             twice.append(path)
-        if path not in kept or one.mzxid >= kept[path].mzxid:
-            kept[path] = one
+        if path not in kept or znode.mzxid >= kept[path].mzxid:
+            kept[path] = znode
     findings = [*_nothing(kept, root), *_told_twice(twice)]
     return Tree(chroot=root, znodes=kept, names=_names(kept), findings=tuple(findings))
 
@@ -86,7 +86,7 @@ def _root(roots: tuple[str, ...], chroot: str | None) -> str:
     if chroot is None:
         if len(roots) > 1:
             raise InputError(
-                f"there are {len(roots)} Kafka clusters in this ZooKeeper: {', '.join(one or '/' for one in roots)}",
+                f"there are {len(roots)} Kafka clusters in this ZooKeeper: {', '.join(root or '/' for root in roots)}",
                 id="several-kafka-trees",
                 next_step="Name the chroot as at the end of zookeeper.connect.",
             )

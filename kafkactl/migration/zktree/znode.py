@@ -112,7 +112,7 @@ class SavedZnodes:
 def encode_znodes(znodes: Iterable[Znode]) -> bytes:
     """The bytes of `zk.jsonl.gz`; the same znodes always give the same bytes."""
     packer = zlib.compressobj(wbits=_GZIP_WBITS)
-    return b"".join([*(packer.compress(render_znode(one).encode() + b"\n") for one in znodes), packer.flush()])
+    return b"".join([*(packer.compress(render_znode(znode).encode() + b"\n") for znode in znodes), packer.flush()])
 
 
 def render_znode(znode: Znode) -> str:
@@ -121,7 +121,7 @@ def render_znode(znode: Znode) -> str:
         "path": znode.path,
         "data": _data_text(znode),
         **{name: None if name in znode.untold else getattr(znode, name) for name in _NUMBERS},
-        "acl": [[one.perms, one.scheme, one.id] for one in znode.acl],
+        "acl": [[acl.perms, acl.scheme, acl.id] for acl in znode.acl],
     }
     return json.dumps(line, separators=(",", ":"))
 
@@ -250,10 +250,10 @@ def _read_acl(value: object) -> tuple[ZnodeAcl, ...]:
     if not isinstance(value, list):
         raise ValueError("acl is not a list")
     entries = []
-    for one in value:
-        if not (isinstance(one, list) and [type(part) for part in one] == [int, str, str]):
+    for entry in value:
+        if not (isinstance(entry, list) and [type(part) for part in entry] == [int, str, str]):
             raise ValueError("an entry of acl is not [perms, scheme, id]")
-        entries.append((one[0], one[1], one[2]))
+        entries.append((entry[0], entry[1], entry[2]))
     return _acl(tuple(entries))
 
 
