@@ -25,7 +25,7 @@ def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:
     gone = {**facts.departed, **{id: held for id, held in image.brokers.items() if id not in changed.brokers}}
     return changed, replace(
         facts,
-        next_offset=facts.next_offset + sum(len(one.items) for one in operations),
+        next_offset=facts.next_offset + sum(len(operation.items) for operation in operations),
         rules=rules,
         departed={id: held for id, held in gone.items() if id not in changed.brokers},
         starting=frozenset(id for id in facts.starting if changed.brokers.get(id) == image.brokers.get(id)),

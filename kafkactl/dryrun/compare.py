@@ -58,7 +58,7 @@ def change_of(
         last_known_elr_after=new.last_known_elr,
         leader_epoch_after=new.leader_epoch,
         recovering_after=new.leader_recovery_state == RECOVERING,
-        elected_uncleanly=key in controller.unclean or any(_recovers(old, one) for one in several),
+        elected_uncleanly=key in controller.unclean or any(_recovers(old, end) for end in several),
         min_isr=min(controller.min_isr(topic), len(new.replicas)),
         replicas_after=new.replicas,
         alternatives=tuple(ends.values()) if len(ends) > 1 else (),
@@ -94,7 +94,7 @@ def _is_less(change: Change) -> bool:
     if change.elected_uncleanly:
         return True
     least = min(len(change.isr_before), len(change.replicas_after))  # fewer replicas may be what was asked for
-    return any(len(one.isr) < least for one in change.outcomes)
+    return any(len(outcome.isr) < least for outcome in change.outcomes)
 
 
 def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[Finding]:

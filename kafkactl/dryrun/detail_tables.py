@@ -77,18 +77,18 @@ _PARTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
 def changes_table(changes: Sequence[Change]) -> Table:
     """Every partition that changes, by topic and number."""
 
-    def row(one: Change) -> tuple[Any, ...]:
-        outcomes = [tuple(other.to_dict().values()) for other in one.alternatives]
-        return (*(getattr(one, name) for name, _ in CHANGES[:-1]), outcomes)
+    def row(change: Change) -> tuple[Any, ...]:
+        outcomes = [tuple(other.to_dict().values()) for other in change.alternatives]
+        return (*(getattr(change, name) for name, _ in CHANGES[:-1]), outcomes)
 
-    ordered = sorted(changes, key=lambda one: (one.topic, one.partition))
+    ordered = sorted(changes, key=lambda change: (change.topic, change.partition))
     return Table("changes", CHANGES, map(row, ordered))
 
 
 def records_table(records: Iterable[Mapping[str, Any]]) -> Table:
     """Records that would be appended, as `log dump` writes them, in their order."""
     names = [name for name, _ in RECORDS[:-1]]
-    rows = ((*(one[name] for name in names), _json(one["data"])) for one in records)
+    rows = ((*(record[name] for name in names), _json(record["data"])) for record in records)
     return Table("records", RECORDS, rows)
 
 
@@ -101,7 +101,7 @@ def state_tables(image: Image, counts: Mapping[str, int], sha256: str) -> Iterat
     yield Table(
         "topics",
         (("name", TEXT), ("topic_id", TEXT), ("partitions", INT)),
-        ((one.name, str(one.id), len(one.partitions)) for one in topics),
+        ((topic.name, str(topic.id), len(topic.partitions)) for topic in topics),
     )
     yield Table("partitions", PARTITIONS, _partitions(topics))
     yield Table("features", (("name", TEXT), ("level", INT)), sorted(image.features.items()))
@@ -128,9 +128,9 @@ _CONFIGS: Final = (("resource_type", INT), ("resource_name", TEXT), ("name", TEX
 
 
 def _configs(held: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
-    for one in held:
-        for name, value in one["configs"].items():
-            yield one["resourceType"], one["resourceName"], name, value
+    for resource in held:
+        for name, value in resource["configs"].items():
+            yield resource["resourceType"], resource["resourceName"], name, value
 
 
 def _quotas(image: Image) -> list[tuple[Any, ...]]:
@@ -143,9 +143,9 @@ def _quotas(image: Image) -> list[tuple[Any, ...]]:
 
 
 def _rows(held: Iterable[Mapping[str, Any]], columns: Sequence[tuple[str, str, str]]) -> Iterator[tuple[Any, ...]]:
-    for one in held:
+    for entry in held:
         yield tuple(
-            _json(one[field]) if kind == TEXT and isinstance(one[field], list | dict) else one[field]
+            _json(entry[field]) if kind == TEXT and isinstance(entry[field], list | dict) else entry[field]
             for _, kind, field in columns
         )
 

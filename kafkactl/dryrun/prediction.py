@@ -144,7 +144,7 @@ class Change:
     @property
     def loses_leader(self) -> bool:
         """Whether it has a leader before and may have none after."""
-        return self.leader_before >= 0 and any(one.leader < 0 for one in self.outcomes)
+        return self.leader_before >= 0 and any(outcome.leader < 0 for outcome in self.outcomes)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -155,7 +155,7 @@ class Change:
     @property
     def under_min_isr(self) -> bool:
         """Whether it may end with too few in sync."""
-        return any(one.leader < 0 or len(one.isr) < self.min_isr for one in self.outcomes)
+        return any(outcome.leader < 0 or len(outcome.isr) < self.min_isr for outcome in self.outcomes)
 
     @property
     def rank(self) -> tuple[Any, ...]:
@@ -185,7 +185,7 @@ class Change:
             "recovering_after": self.recovering_after,
             "replicas_after": list(self.replicas_after),
             "certain": self.certain,
-            "alternatives": [one.to_dict() for one in self.alternatives],
+            "alternatives": [outcome.to_dict() for outcome in self.alternatives],
         }
 
 
@@ -232,15 +232,15 @@ class Prediction:
             "scenario": self.scenario,
             "input": dict(self.input),
             "verdict": self.verdict.value,
-            "findings": [one.to_dict() for one in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
             "effects": {
                 **_NO_EFFECTS,
                 "partitions": None if self.counts is None else self.counts.to_dict(),
-                "changes": [one.to_dict() for one in self.changes[:SHOWN_CHANGES]],
+                "changes": [change.to_dict() for change in self.changes[:SHOWN_CHANGES]],
                 "changes_total": len(self.changes),
                 "records_appended": None if appended is None else appended.to_dict(),
                 **self.effects,
-                "results": [{**one, "message": one.get("message")} for one in self.effects.get("results", ())],
+                "results": [{**result, "message": result.get("message")} for result in self.effects.get("results", ())],
                 "steps": [{**_NO_STEP, **step} for step in self.effects.get("steps", ())],
             },
             "assumptions": [*self.facts.assumptions, *self.assumptions],
@@ -291,4 +291,4 @@ _NO_STEP: Final[Step] = {
 
 def heaviest(verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict that stands for several; OK for none."""
-    return max(verdicts, key=lambda one: one.weight, default=Verdict.OK)
+    return max(verdicts, key=lambda verdict: verdict.weight, default=Verdict.OK)

@@ -76,8 +76,11 @@ def node_versions(version: int, body: Mapping[str, Any]) -> NodeVersions:
     return NodeVersions(
         version=version,
         requests=_requests(body),
-        supported={one["Name"]: Versions(one["MinVersion"], one["MaxVersion"]) for one in body["SupportedFeatures"]},
-        finalized={one["Name"]: one["MaxVersionLevel"] for one in body["FinalizedFeatures"]},
+        supported={
+            feature["Name"]: Versions(feature["MinVersion"], feature["MaxVersion"])
+            for feature in body["SupportedFeatures"]
+        },
+        finalized={feature["Name"]: feature["MaxVersionLevel"] for feature in body["FinalizedFeatures"]},
         finalized_epoch=body["FinalizedFeaturesEpoch"],
         zookeeper_migration_ready=body["ZkMigrationReady"],
     )
@@ -108,4 +111,4 @@ def usable_version(spec: MessageSpec, node: NodeVersions, *, peer: str) -> int:
 
 
 def _requests(body: Mapping[str, Any]) -> dict[int, Versions]:
-    return {one["ApiKey"]: Versions(one["MinVersion"], one["MaxVersion"]) for one in body["ApiKeys"]}
+    return {api["ApiKey"]: Versions(api["MinVersion"], api["MaxVersion"]) for api in body["ApiKeys"]}

@@ -85,9 +85,9 @@ def uuids(data: bytes, position: int, count: int) -> list[Uuid]:
     """An array of uuids, all inside `data`."""
     made = []
     for at in range(position, position + 16 * count, 16):
-        one = new_uuid(Uuid)
-        set_raw(one, data[at : at + 16])
-        made.append(one)
+        uuid = new_uuid(Uuid)
+        set_raw(uuid, data[at : at + 16])
+        made.append(uuid)
     return made
 
 

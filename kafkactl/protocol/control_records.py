@@ -104,7 +104,7 @@ def _decode_type(key: bytes | None, *, file: str | None, base: int) -> ControlTy
     try:
         return ControlType(number)
     except ValueError:
-        known = ", ".join(f"{one.value} {one.name}" for one in ControlType)
+        known = ", ".join(f"{control_type.value} {control_type.name}" for control_type in ControlType)
         message = f"the type {number} is not known; there are {known}"
         raise reader.error(message, id="unknown-control-record", position=2) from None
 

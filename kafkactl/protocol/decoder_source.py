@@ -83,7 +83,7 @@ def _default(out: SourceLines, field: FieldSpec) -> str:
 
 def _default_expression(out: SourceLines, field: FieldSpec) -> str:
     if field.default == () and not field.is_array:
-        inner = ", ".join(f"{one.name!r}: {_default_expression(out, one)}" for one in field.fields)
+        inner = ", ".join(f"{part.name!r}: {_default_expression(out, part)}" for part in field.fields)
         return f"{{{inner}}}"
     value = default_value(field)
     if value is None or type(value) in {bool, int, str, bytes, list}:
@@ -231,7 +231,7 @@ def _elements(out: SourceLines, field: FieldSpec, form: Form, value: str, count:
         out.add(f"{value} = []")
         with out.block(f"for _ in range({count}):"):
             if kind == "struct":
-                one = _struct(out, field.fields, form)
+                element = _struct(out, field.fields, form)
             else:
-                one = _sized(out, kind, compact=form.compact(field), nullable=False)
-            out.add(f"{value}.append({one})")
+                element = _sized(out, kind, compact=form.compact(field), nullable=False)
+            out.add(f"{value}.append({element})")

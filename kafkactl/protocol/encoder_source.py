@@ -218,11 +218,11 @@ def _elements(out: SourceLines, field: FieldSpec, form: Form, held: str, *, whol
     if field.kind in CODES and field.kind not in {"bool", "uuid"}:
         out.add(f"out += packed_numbers({CODES[field.kind]!r}, {held})")
         return
-    one = out.name()
-    with out.block(f"for {one} in {held}:"):
+    element = out.name()
+    with out.block(f"for {element} in {held}:"):
         if field.kind == "struct":
-            _struct(out, field.fields, form, one, whole=whole)
+            _struct(out, field.fields, form, element, whole=whole)
         elif field.kind in CODES:
-            _fixed_value(out, field, one)
+            _fixed_value(out, field, element)
         else:
-            _sized(out, field.kind, one, compact=form.compact(field), nullable=False)
+            _sized(out, field.kind, element, compact=form.compact(field), nullable=False)

@@ -53,7 +53,7 @@ def least_size_of_one(field: FieldSpec, form: Form) -> int:
     if kind in FIXED:
         return FIXED[kind].size
     if kind == "struct":
-        inner = sum(least_size(one, form) for one in field.fields if form.has(one) and not form.tags(one))
+        inner = sum(least_size(part, form) for part in field.fields if form.has(part) and not form.tags(part))
         return inner + form.flexible
     if kind == "bool":
         return 1

@@ -27,8 +27,8 @@ def to_json(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> dict[s
 def json_named(value: Any) -> Any:
     """A value of a message with the keys of its structs as in JSON, everything else as it is."""
     if isinstance(value, Mapping):
-        return {json_name(name): json_named(one) for name, one in value.items()}
-    return [json_named(one) for one in value] if isinstance(value, list | tuple) else value
+        return {json_name(name): json_named(part) for name, part in value.items()}
+    return [json_named(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _struct(fields: Sequence[FieldSpec], form: Form, value: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ FIXED = {
 
 def render_path(segments: list[PathSegment]) -> str:
     """`VotersRecord.Voters[2].Endpoints` from its segments; numbers are positions in arrays."""
-    text = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in segments)
+    text = "".join(f"[{segment}]" if isinstance(segment, int) else f".{segment}" for segment in segments)
     return text.removeprefix(".")
 
 

@@ -70,7 +70,7 @@ def _weaker(voters: Collection[int], lost: Collection[int]) -> Iterator[Finding]
 
 def _named(voters: Collection[int], lost: Collection[int]) -> str:
     gone = sorted(set(voters) & set(lost))
-    return f"without {plural('voter', len(gone))} {', '.join(str(one) for one in gone)}"
+    return f"without {plural('voter', len(gone))} {', '.join(str(voter) for voter in gone)}"
 
 
 def _sum(voters: Collection[int], lost: Collection[int]) -> str:

@@ -50,7 +50,7 @@ def _played(
             isr=without(partition.isr, broker_id),
             election=Election.UNCLEAN if unclean else Election.ONLINE,
         )
-        change = change_partition(partition, target, lambda one: one not in gone and acceptable(one), rules)
+        change = change_partition(partition, target, lambda replica: replica not in gone and acceptable(replica), rules)
         if change is not None:
             partition = merge(partition, change)
     return partition

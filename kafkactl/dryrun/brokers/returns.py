@@ -220,4 +220,4 @@ def _bare(partition: Partition) -> Partition:
 
 def _apart(partition: Partition) -> tuple[object, ...]:
     """What tells two ends apart."""
-    return tuple(frozenset(one) if isinstance(one, tuple) else one for one in partition)
+    return tuple(frozenset(part) if isinstance(part, tuple) else part for part in partition)

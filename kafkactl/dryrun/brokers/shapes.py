@@ -76,8 +76,10 @@ class ShapedController(ActiveController):
             self.members.setdefault(key, []).append(len(self.all_members))
             self.all_members.append(Member(topic, number, _leader_epoch(state)))
             self.owners.append(key)
-        topics = [Topic(name=str(ids[one]), id=ids[one], partitions=Partitions(held)) for one, held in states.items()]
-        return topics, {str(ids[one]): one for one in states}
+        topics = [
+            Topic(name=str(ids[shape]), id=ids[shape], partitions=Partitions(held)) for shape, held in states.items()
+        ]
+        return topics, {str(ids[shape]): shape for shape in states}
 
     def weight(self, key: Key) -> int:
         """How many partitions one stands for."""
@@ -104,10 +106,12 @@ class ShapedController(ActiveController):
 
     def _done(self, name: str, *items: MetadataRecord | Changed) -> Operation:
         runs = [size for size in self._runs if size]
-        assert sum(runs) == sum(isinstance(one, Changed) for one in items), name
+        assert sum(runs) == sum(isinstance(item, Changed) for item in items), name
         self._runs_of.append(runs)
         self._runs = []
-        self._written += sum(1 if isinstance(one, MetadataRecord) else self.weight((one[0], one[1])) for one in items)
+        self._written += sum(
+            1 if isinstance(item, MetadataRecord) else self.weight((item[0], item[1])) for item in items
+        )
         return super()._done(name, *items)
 
     # --- spread over all ----------------------------------------------------------------------------------------
@@ -123,19 +127,19 @@ class ShapedController(ActiveController):
             items: list[MetadataRecord | Changed] = []
             run: list[Changed] = []
             sizes, size = iter(runs), 0
-            for one in operation.items:
-                if isinstance(one, MetadataRecord):
-                    items.append(one)
+            for item in operation.items:
+                if isinstance(item, MetadataRecord):
+                    items.append(item)
                     continue
                 size = size or next(sizes)
-                run.append(one)
+                run.append(item)
                 if len(run) == size:
                     items += self._spread(run)
                     run, size = [], 0
             yield Operation(operation.name, tuple(items))
 
     def _spread(self, run: Sequence[Changed]) -> Iterator[Changed]:
-        changes = {(one.topic_id, one.partition): one.change for one in run}
+        changes = {(item.topic_id, item.partition): item.change for item in run}
         members, owners = self.all_members, self.owners
         for at in sorted(at for key in changes for at in self.members[key]):
             yield Changed(members[at].topic.id, members[at].number, changes[owners[at]])
@@ -148,15 +152,15 @@ class Spread:
         self._controller = controller
         self.changes = changes_of(controller, since_mark=since_mark)
         names = {topic.name: topic.id for topic in controller.image.topics.values()}
-        self._keys: list[Key] = [(names[one.topic], one.partition) for one in self.changes]
+        self._keys: list[Key] = [(names[change.topic], change.partition) for change in self.changes]
 
     def counts(self) -> Counts:
         """As `compare.counts_of`."""
         total, offline, under, at = self._controller.tally()
         moved = sum(
             self._controller.weight(key)
-            for key, one in zip(self._keys, self.changes, strict=True)
-            if one.leader_before != one.leader_after
+            for key, change in zip(self._keys, self.changes, strict=True)
+            if change.leader_before != change.leader_after
         )
         return Counts(total=total, leader_changes=moved, offline=offline, under_min_isr=under, at_min_isr=at)
 
@@ -172,7 +176,7 @@ class Spread:
 
     def first(self, most: int) -> list[Change]:
         """The first changes, the worst first."""
-        return [self._of(at, one) for at, one in self._first(self._by_rank(lambda _: True), most)]
+        return [self._of(at, change) for at, change in self._first(self._by_rank(lambda _: True), most)]
 
     def all(self) -> Iterator[Change]:
         """All of them, the worst first."""
@@ -184,9 +188,9 @@ class Spread:
     def _by_rank(self, chosen: Callable[[Change], bool]) -> list[list[tuple[Key, Change]]]:
         """Those that were chosen, by what their rank says before the names."""
         groups: dict[tuple[Any, ...], list[tuple[Key, Change]]] = {}
-        for key, one in zip(self._keys, self.changes, strict=True):
-            if chosen(one):
-                groups.setdefault(one.rank[:-2], []).append((key, one))
+        for key, change in zip(self._keys, self.changes, strict=True):
+            if chosen(change):
+                groups.setdefault(change.rank[:-2], []).append((key, change))
         return [groups[rank] for rank in sorted(groups)]
 
     def _first(self, groups: Iterable[list[tuple[Key, Change]]], most: int) -> list[tuple[int, Change]]:
@@ -196,16 +200,16 @@ class Spread:
             if not left:
                 break
             members = self._controller.members
-            pairs = ((at, one) for key, one in keys for at in members[key][:left])
+            pairs = ((at, change) for key, change in keys for at in members[key][:left])
             found += nsmallest(left, pairs, key=lambda pair: pair[0])
         return found
 
-    def _of(self, at: int, one: Change) -> Change:
+    def _of(self, at: int, change: Change) -> Change:
         """The change of one of the partitions that are alike."""
         controller, member = self._controller, self._controller.all_members[at]
-        raised = one.leader_epoch_after - _leader_epoch(controller.state(controller.owners[at]))
+        raised = change.leader_epoch_after - _leader_epoch(controller.state(controller.owners[at]))
         return changed(
-            one, topic=member.topic.name, partition=member.number, leader_epoch_after=member.leader_epoch + raised
+            change, topic=member.topic.name, partition=member.number, leader_epoch_after=member.leader_epoch + raised
         )
 
 

@@ -74,7 +74,7 @@ def worst_losses(image: Image, facts: Facts, size: int, *, most: int = 10) -> tu
 
     Raises InputError `too-many-sets` where they are too many, `too-few-brokers` where there are none.
     """
-    live = [one for one in sorted(image.brokers) if not image.brokers[one].fenced]
+    live = [broker for broker in sorted(image.brokers) if not image.brokers[broker].fenced]
     count = comb(len(live), size) if size > 0 else 0
     if not count:
         raise InputError(
@@ -92,15 +92,15 @@ def worst_losses(image: Image, facts: Facts, size: int, *, most: int = 10) -> tu
     losses = (Loss(brokers=chosen, harm=_sum(parts, chosen)) for chosen in combinations(live, size))
     import heapq
 
-    worst = heapq.nsmallest(most, losses, key=lambda one: ([-part for part in one.sort_key], one.brokers))
+    worst = heapq.nsmallest(most, losses, key=lambda loss: ([-part for part in loss.sort_key], loss.brokers))
     return worst, count
 
 
 def losses_of_one(image: Image, facts: Facts) -> dict[int, Loss]:
     """The harm that the loss of each live broker does alone."""
     parts = _parts(image, facts, 1)
-    live = (one for one in sorted(image.brokers) if not image.brokers[one].fenced)
-    return {one: Loss(brokers=(one,), harm=_sum(parts, (one,))) for one in live}
+    live = (broker for broker in sorted(image.brokers) if not image.brokers[broker].fenced)
+    return {broker: Loss(brokers=(broker,), harm=_sum(parts, (broker,))) for broker in live}
 
 
 def _sum(parts: Mapping[Group, Sequence[int]], chosen: Group) -> Harm:
@@ -155,7 +155,7 @@ class _Shapes:
 
     def _of_shape(self, partition: Partition, settings: tuple[int, bool]) -> list[tuple[Group, Harm]]:
         may_lead = self._controller.acceptor(partition, self._controller.is_active)
-        alive = tuple(may_lead(one) for one in partition.replicas)
+        alive = tuple(may_lead(replica) for replica in partition.replicas)
         shape, _ = placed(partition)
         key = (shape, alive, settings)
         if key not in self._known:
@@ -187,9 +187,9 @@ class _Shapes:
 def _harm(before: Partition, ends: Sequence[Partition], min_isr: int) -> Harm:
     least = min(min_isr, len(before.replicas))
     was_under = before.leader == NO_LEADER or len(before.isr) < least
-    under = any(one.leader != NO_LEADER and len(one.isr) < least for one in ends)
+    under = any(end.leader != NO_LEADER and len(end.isr) < least for end in ends)
     return Harm(
-        offline=int(before.leader != NO_LEADER and any(one.leader == NO_LEADER for one in ends)),
+        offline=int(before.leader != NO_LEADER and any(end.leader == NO_LEADER for end in ends)),
         under_min_isr=int(under and not was_under),
-        leader_changes=int(any(one.leader != before.leader for one in ends)),
+        leader_changes=int(any(end.leader != before.leader for end in ends)),
     )

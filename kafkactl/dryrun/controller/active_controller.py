@@ -126,8 +126,8 @@ class ActiveController:
             self._held = {}
             for topic, number, fields in self.all_fields():
                 key = topic.id, number
-                for one in dict.fromkeys((*fields[REPLICAS_AT], *fields[ISR_AT], *fields[ELR_AT])):
-                    self._held.setdefault(one, []).append(key)
+                for broker in dict.fromkeys((*fields[REPLICAS_AT], *fields[ISR_AT], *fields[ELR_AT])):
+                    self._held.setdefault(broker, []).append(key)
         return self._held.get(broker_id, [])
 
     def without_leader(self) -> list[Key]:
@@ -310,7 +310,7 @@ class ActiveController:
     @property
     def next_offset(self) -> int:
         """Where the next record would stand."""
-        return self.facts.next_offset + sum(len(one.items) for one in self.operations)
+        return self.facts.next_offset + sum(len(operation.items) for operation in self.operations)
 
     def registration_change(self, broker_id: int, version: int = 0, **fields: Any) -> MetadataRecord:
         """A BrokerRegistrationChangeRecord of a broker as it is registered now."""

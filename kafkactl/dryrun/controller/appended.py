@@ -46,7 +46,7 @@ def record(type: str, data: Message, version: int = 0) -> MetadataRecord:
     """A record by its name in Kafka; fields that are left out have their defaults."""
     spec = message(type)
     assert spec.api_key is not None, type
-    whole = {one.name: data[one.name] if one.name in data else default_value(one) for one in spec.fields}
+    whole = {field.name: data[field.name] if field.name in data else default_value(field) for field in spec.fields}
     return MetadataRecord(type=type, api_key=spec.api_key, version=version, data=whole)
 
 
@@ -109,10 +109,10 @@ def measured(operations: Iterable[Operation], rules: Rules) -> Appended:
     return Appended(count=by_type.total(), bytes=size, by_type=dict(sorted(by_type.items())))
 
 
-def encoded(one: MetadataRecord) -> bytes:
+def encoded(framed: MetadataRecord) -> bytes:
     """The framed bytes of a record."""
-    content = encoder(message(one.type), one.version)(one.data)
-    return bytes([FRAME_VERSION]) + base128(one.api_key) + base128(one.version) + content
+    content = encoder(message(framed.type), framed.version)(framed.data)
+    return bytes([FRAME_VERSION]) + base128(framed.api_key) + base128(framed.version) + content
 
 
 def _record(item: MetadataRecord | Changed, rules: Rules) -> MetadataRecord:

@@ -133,7 +133,7 @@ def merge(partition: Partition, change: PartitionChange) -> Partition:
     replicas = _or(change.replicas, partition.replicas)
     directories = partition.directories if change.directories is None else change.directories
     moves = change.replicas is not None or change.directories is not None or len(directories) != len(replicas)
-    if moves and all(one == MIGRATING for one in directories):
+    if moves and all(uuid == MIGRATING for uuid in directories):
         directories = (MIGRATING,) * len(replicas)
     kept = change.leader == LEADER_KEPT
     state = change.leader_recovery_state
@@ -171,7 +171,7 @@ def change_data(topic_id: Uuid, partition: int, change: PartitionChange) -> Mess
 
 def without(ids: Ids, *gone: int) -> Ids:
     """The list without some members, in its order."""
-    return tuple(one for one in ids if one not in gone)
+    return tuple(id for id in ids if id not in gone)
 
 
 class _Builder:
@@ -229,7 +229,9 @@ class _Builder:
             return
         candidates = list(dict.fromkeys((*self.elr, *self.before.isr)))
         ordered = [candidates[at] for at in hash_map_order(candidates)]  # Kafka walks a HashSet of them
-        self.elr = tuple(one for one in ordered if one not in self.isr and one not in self.target.unclean_shutdown)
+        self.elr = tuple(
+            replica for replica in ordered if replica not in self.isr and replica not in self.target.unclean_shutdown
+        )
 
     def _elect(self) -> None:
         leader, unclean = self._winner()
@@ -248,15 +250,15 @@ class _Builder:
         order = (self.before.leader, *self.replicas)
         if self.target.election is Election.PREFERRED:
             order = (self.replicas[0], *order)
-        for one in order:
-            if self._valid(one):
-                return one, False
+        for replica in order:
+            if self._valid(replica):
+                return replica, False
         if self._last_known_may_lead():
             return self.before.last_known_elr[0], True
         if self.target.election is Election.UNCLEAN:
-            for one in self.replicas:
-                if self.acceptable(one):
-                    return one, True
+            for replica in self.replicas:
+                if self.acceptable(replica):
+                    return replica, True
         return NO_LEADER, False
 
     def _valid(self, replica: int) -> bool:
@@ -299,7 +301,9 @@ class _Builder:
         stays = self.replicas is before.replicas and len(before.directories) == len(self.replicas)
         if self.replicas and self.rules.directories and not stays:
             known = dict(zip(before.replicas, before.directories, strict=False))
-            directories = tuple(known[one] if one in known else default_directory(one) for one in self.replicas)
+            directories = tuple(
+                known[replica] if replica in known else default_directory(replica) for replica in self.replicas
+            )
             if directories != before.directories:
                 self.change["directories"] = directories
         if self.replicas and self.replicas != before.replicas:

@@ -23,13 +23,13 @@ def state_of(
 ) -> FeatureState:
     """The cluster as the planner of levels sees it, from the log alone."""
     known = {voter.node_id: voter.directory_id for voter in image.voters or ()}
-    ids = {one: known.get(one) for one in voters}
+    ids = {voter: known.get(voter) for voter in voters}
     image = _as_they_run(image, facts)
     leader = _leader(facts, ids.keys() or image.controllers.keys(), down)
-    nodes = [_controller_seen(image, facts, one, down) for one in sorted({*image.controllers, *ids})]
+    nodes = [_controller_seen(image, facts, id, down) for id in sorted({*image.controllers, *ids})]
     nodes += [
-        NodeSeen(id=one.id, role=Role.BROKER, answers=not (one.fenced or one.id in down))
-        for one in image.brokers.values()
+        NodeSeen(id=broker.id, role=Role.BROKER, answers=not (broker.fenced or broker.id in down))
+        for broker in image.brokers.values()
     ]
     levels = {name: level for name, level in image.features.items() if level and name != KRAFT_VERSION}
     if image.kraft_version:
@@ -43,13 +43,13 @@ def state_of(
         tolerates=tolerates(ids, set(ids) - down) if ids else None,
         voters=tuple(
             QuorumNode(
-                id=one,
+                id=id,
                 directory_id=directory,
-                fetching=one not in down,
+                fetching=id not in down,
                 # A voter that is down since before the present leader was elected cannot have reported to it.
-                reported=False if one in down and facts.leader_id in down else None,
+                reported=False if id in down and facts.leader_id in down else None,
             )
-            for one, directory in ids.items()
+            for id, directory in ids.items()
         )
         or None,
         min_insync=_min_insync(image, facts, leader),
@@ -67,7 +67,7 @@ def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
         for id in image.brokers
         if MIN_ISR in (held := image.configs.get((BROKER_CONFIG, str(id)), {}))
     }
-    own = sum(MIN_ISR in image.configs.get((TOPIC_CONFIG, one.name), {}) for one in image.topics.values())
+    own = sum(MIN_ISR in image.configs.get((TOPIC_CONFIG, topic.name), {}) for topic in image.topics.values())
     brokers = {id: single.get(id, cluster) for id in image.brokers}
     return MinInsync(
         cluster=cluster,
@@ -82,7 +82,7 @@ def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
 
 def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int | None:
     """The active controller: the one that the log names, another if that is down, none without a majority."""
-    alive = [one for one in voters if one not in down]
+    alive = [voter for voter in voters if voter not in down]
     if voters and len(alive) <= len(voters) // 2:
         return None
     return facts.leader_id if facts.leader_id is not None and facts.leader_id not in down else min(alive, default=None)
@@ -90,11 +90,18 @@ def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int 
 
 def _as_they_run(image: Image, facts: Facts) -> Image:
     """The image with controllers of the release that was named, where it is not the one that they registered."""
-    registered = [release_of(_ranges(one).get(METADATA_VERSION)) for one in image.controllers.values()]
-    if not facts.release_named or all(one and one.name == facts.release.name for one in registered):
+    registered = [release_of(_ranges(controller).get(METADATA_VERSION)) for controller in image.controllers.values()]
+    if not facts.release_named or all(release and release.name == facts.release.name for release in registered):
         return image
-    features = {name: FeatureRange(one.lowest, one.highest) for name, one in supported_by(facts.release).items()}
-    return replace(image, controllers={one.id: replace(one, features=features) for one in image.controllers.values()})
+    features = {
+        name: FeatureRange(levels.lowest, levels.highest) for name, levels in supported_by(facts.release).items()
+    }
+    return replace(
+        image,
+        controllers={
+            controller.id: replace(controller, features=features) for controller in image.controllers.values()
+        },
+    )
 
 
 def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> NodeSeen:
@@ -115,8 +122,8 @@ def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[i
 
 def _registrations(image: Image) -> Registrations:
     return Registrations(
-        brokers={one.id: _broker(one) for one in image.brokers.values()},
-        controllers={one.id: _controller(one) for one in image.controllers.values()},
+        brokers={broker.id: _broker(broker) for broker in image.brokers.values()},
+        controllers={controller.id: _controller(controller) for controller in image.controllers.values()},
         levels={name: level for name, level in image.features.items() if level},
         kraft_version=image.kraft_version,
         voters=image.voters,
@@ -124,34 +131,36 @@ def _registrations(image: Image) -> Registrations:
     )
 
 
-def _broker(one: Broker) -> BrokerRegistration:
+def _broker(broker: Broker) -> BrokerRegistration:
     return BrokerRegistration(
-        id=one.id,
-        epoch=one.epoch,
-        incarnation_id=one.incarnation_id,
-        fenced=one.fenced,
-        in_controlled_shutdown=one.in_controlled_shutdown,
-        features=_ranges(one),
-        endpoints=_endpoints(one),
-        directory_ids=one.directories,
-        cordoned=one.cordoned or (),
-        is_migrating_zk_broker=one.is_migrating_zk_broker,
+        id=broker.id,
+        epoch=broker.epoch,
+        incarnation_id=broker.incarnation_id,
+        fenced=broker.fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+        features=_ranges(broker),
+        endpoints=_endpoints(broker),
+        directory_ids=broker.directories,
+        cordoned=broker.cordoned or (),
+        is_migrating_zk_broker=broker.is_migrating_zk_broker,
     )
 
 
-def _controller(one: Controller) -> ControllerRegistration:
+def _controller(controller: Controller) -> ControllerRegistration:
     return ControllerRegistration(
-        id=one.id,
-        incarnation_id=one.incarnation_id,
-        features=_ranges(one),
-        endpoints=_endpoints(one),
-        zk_migration_ready=one.zk_migration_ready,
+        id=controller.id,
+        incarnation_id=controller.incarnation_id,
+        features=_ranges(controller),
+        endpoints=_endpoints(controller),
+        zk_migration_ready=controller.zk_migration_ready,
     )
 
 
 def _ranges(node: Broker | Controller) -> dict[str, Versions]:
-    return {name: Versions(one.min, one.max) for name, one in node.features.items()}
+    return {name: Versions(feature.min, feature.max) for name, feature in node.features.items()}
 
 
 def _endpoints(node: Broker | Controller) -> tuple[Endpoint, ...]:
-    return tuple(Endpoint(listener=one.name, host=one.host, port=one.port) for one in node.listeners)
+    return tuple(
+        Endpoint(listener=listener.name, host=listener.host, port=listener.port) for listener in node.listeners
+    )

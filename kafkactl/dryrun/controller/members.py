@@ -40,7 +40,7 @@ def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
     unknown = set(named) - set(image.brokers) - set(facts.departed)
     strangers = sorted(unknown - _in_partitions(image, unknown)) if unknown else []
     if strangers:
-        known = ", ".join(str(one) for one in sorted(image.brokers)) or "none"
+        known = ", ".join(str(broker) for broker in sorted(image.brokers)) or "none"
         raise InputError(
             f"broker {strangers[0]} is not registered in this log, and neither was it before nor does a partition name "
             f"it; registered: {known}",
@@ -67,7 +67,7 @@ def last_registration(image: Image, facts: Facts, broker_id: int) -> Broker:
         fenced=True,
         in_controlled_shutdown=False,
         is_migrating_zk_broker=False,
-        directories=tuple(sorted(_directories(image, broker_id), key=lambda one: one.raw)),
+        directories=tuple(sorted(_directories(image, broker_id), key=lambda uuid: uuid.raw)),
         cordoned=None,
     )
 

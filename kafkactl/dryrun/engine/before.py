@@ -35,11 +35,11 @@ class Before:
         except DecodeError:
             self.counts[UNDECODABLE] += 1
             return
-        ours = [one for one in records if one.offset < self._end_offset]
+        ours = [record for record in records if record.offset < self._end_offset]
         if header.is_control:
-            self.counts.update(self._control(one, header.partition_leader_epoch) for one in ours)
+            self.counts.update(self._control(record, header.partition_leader_epoch) for record in ours)
         else:
-            self.counts.update(type_of(one.value) for one in ours)
+            self.counts.update(type_of(record.value) for record in ours)
 
     def _control(self, record: Record, epoch: int) -> str:
         try:
@@ -47,7 +47,7 @@ class Before:
         except DecodeError:
             return UNDECODABLE
         if decoded.type is ControlType.LEADER_CHANGE:
-            voters = tuple(one["VoterId"] for one in decoded.data["Voters"])
+            voters = tuple(voter["VoterId"] for voter in decoded.data["Voters"])
             self.leader = Leader(id=decoded.data["LeaderId"], epoch=epoch, voters=voters)
         return decoded.type.record_name
 

@@ -40,11 +40,11 @@ def commit_bound(logs: Sequence[Lineage], voters: int) -> int | None:
     Each log is to be of another voter.
     """
     needed = majority(voters)
-    held = [one for one in logs if one.epochs]
+    held = [lineage for lineage in logs if lineage.epochs]
     if len(held) < needed:
         return None
-    best = max(held, key=lambda one: (one.epochs[-1][0], one.end_offset))
-    ends = sorted((_common_end(best, one) for one in held), reverse=True)
+    best = max(held, key=lambda lineage: (lineage.epochs[-1][0], lineage.end_offset))
+    ends = sorted((_common_end(best, lineage) for lineage in held), reverse=True)
     bound = ends[needed - 1]
     newest_start = best.epochs[-1][1]
     return bound - 1 if bound > newest_start else None

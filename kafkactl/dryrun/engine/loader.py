@@ -136,42 +136,42 @@ class _Loader:
 
     def _flush(self) -> None:
         records, self._pending, self._batches, self._begun_at = self._pending, [], 0, 0
-        self._change_scram(one.record for one in records)
-        orphans = self._orphaned([one.record for one in records]) if self._keeps_configs else {}
-        self._take_from_orphans(one.record for one in records)
-        for one in records:
-            if one.record.api_key not in (_SCRAM, _REMOVE_SCRAM):
-                self._replaying.take(*one)
+        self._change_scram(record.record for record in records)
+        orphans = self._orphaned([record.record for record in records]) if self._keeps_configs else {}
+        self._take_from_orphans(record.record for record in records)
+        for record in records:
+            if record.record.api_key not in (_SCRAM, _REMOVE_SCRAM):
+                self._replaying.take(*record)
         self._orphans |= orphans
 
     def _change_scram(self, records: Iterable[MetadataRecord]) -> None:
         """Users in the order of Java's hash table, mechanism by mechanism."""
         changes: dict[int, dict[str, ScramCredential | None]] = {}
-        for one in records:
-            if one.api_key in (_SCRAM, _REMOVE_SCRAM):
-                users = changes.setdefault(one.data["Mechanism"], {})
-                users[one.data["Name"]] = _credential(one.data) if one.api_key == _SCRAM else None
+        for record in records:
+            if record.api_key in (_SCRAM, _REMOVE_SCRAM):
+                users = changes.setdefault(record.data["Mechanism"], {})
+                users[record.data["Name"]] = _credential(record.data) if record.api_key == _SCRAM else None
         for mechanism, users in changes.items():
-            held = {name: one for (kind, name), one in self._scram.items() if kind == mechanism}
+            held = {name: credential for (kind, name), credential in self._scram.items() if kind == mechanism}
             kept = apply_in_one_go(held, users)
-            self._scram = {key: one for key, one in self._scram.items() if key[0] != mechanism}
-            self._scram |= {(mechanism, name): one for name, one in kept.items()}
+            self._scram = {key: credential for key, credential in self._scram.items() if key[0] != mechanism}
+            self._scram |= {(mechanism, name): credential for name, credential in kept.items()}
 
     def _take_from_orphans(self, records: Iterable[MetadataRecord]) -> None:
         """Values that are taken away from a new topic of the name were those of the old one."""
-        for one in records:
-            held = self._orphans.get(one.data["ResourceName"]) if one.api_key == _CONFIG else None
-            if held is not None and one.data["ResourceType"] == TOPIC_CONFIG and one.data["Value"] is None:
-                held.pop(one.data["Name"], None)
+        for record in records:
+            held = self._orphans.get(record.data["ResourceName"]) if record.api_key == _CONFIG else None
+            if held is not None and record.data["ResourceType"] == TOPIC_CONFIG and record.data["Value"] is None:
+                held.pop(record.data["Name"], None)
 
     def _orphaned(self, records: Sequence[MetadataRecord]) -> dict[str, dict[str, str]]:
         """The configurations of topics that were removed in this read and had none before it."""
-        names = {one.data["TopicId"]: one.data["Name"] for one in records if one.api_key == _TOPIC}
+        names = {record.data["TopicId"]: record.data["Name"] for record in records if record.api_key == _TOPIC}
         removed = []
-        for one in records:
-            if one.api_key == _REMOVE_TOPIC:
-                known = self._replaying.state.topics.get(one.data["TopicId"].raw)
-                name = names.get(one.data["TopicId"]) or (known.name if known is not None else None)
+        for record in records:
+            if record.api_key == _REMOVE_TOPIC:
+                known = self._replaying.state.topics.get(record.data["TopicId"].raw)
+                name = names.get(record.data["TopicId"]) or (known.name if known is not None else None)
                 if name is not None:
                     removed.append(name)
         found: dict[str, dict[str, str]] = {}
@@ -187,9 +187,9 @@ class _Loader:
 
 def _configs_of(records: Iterable[MetadataRecord], topic: str) -> dict[str, str]:
     held: dict[str, str] = {}
-    for one in records:
-        data: Mapping[str, Any] = one.data
-        if one.api_key == _CONFIG and data["ResourceType"] == TOPIC_CONFIG and data["ResourceName"] == topic:
+    for record in records:
+        data: Mapping[str, Any] = record.data
+        if record.api_key == _CONFIG and data["ResourceType"] == TOPIC_CONFIG and data["ResourceName"] == topic:
             held.pop(data["Name"], None)
             if data["Value"] is not None:
                 held[data["Name"]] = data["Value"]

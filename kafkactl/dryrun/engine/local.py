@@ -131,19 +131,21 @@ def _records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple
     except DecodeError as error:
         yield LogRecord(header.base_offset, epoch, header.base_timestamp_ms, error), header
         return
-    for one in records:
+    for record in records:
         try:
             if header.is_control:
                 decoded: object = decode_control_record(
-                    one.key, one.value, file=file, key_base=one.key_position, value_base=one.value_position
+                    record.key, record.value, file=file, key_base=record.key_position, value_base=record.value_position
                 )
-            elif one.value is None:
-                raise DecodeError("a record without a value", id="record-without-value", offset=one.position, file=file)
+            elif record.value is None:
+                raise DecodeError(
+                    "a record without a value", id="record-without-value", offset=record.position, file=file
+                )
             else:
-                decoded = decode_record(one.value, file=file, base=one.value_position)
+                decoded = decode_record(record.value, file=file, base=record.value_position)
         except DecodeError as error:
             decoded = error
-        yield LogRecord(one.offset, epoch, one.timestamp_ms, decoded), header
+        yield LogRecord(record.offset, epoch, record.timestamp_ms, decoded), header
 
 
 class Reading:
@@ -245,7 +247,7 @@ class Reading:
         result, start = self.replaying.result(), self.start
         leader = result.leader or self.before.leader
         counts = self.before.counts + Counter(result.counts)
-        ends = [one.base_offset for one in checkpoints if one.base_offset]
+        ends = [log_file.base_offset for log_file in checkpoints if log_file.base_offset]
         last = result.position or Position(
             offset=start.end_offset - 1, epoch=start.epoch, timestamp_ms=start.timestamp_ms
         )
@@ -283,9 +285,11 @@ class Start:
 
 def start_of(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: int | None) -> Start:
     """The newest checkpoint that is whole and lies within what is asked for, or offset 0."""
-    begin = min((one.base_offset for one in segments if one.base_offset is not None), default=None)
+    begin = min((log_file.base_offset for log_file in segments if log_file.base_offset is not None), default=None)
     findings: list[Finding] = []
-    for file in sorted(checkpoints, key=lambda one: (one.base_offset or 0, one.epoch or 0), reverse=True):
+    for file in sorted(
+        checkpoints, key=lambda log_file: (log_file.base_offset or 0, log_file.epoch or 0), reverse=True
+    ):
         end = file.base_offset or 0
         outside = (at is not None and end > at + 1) or (begin is not None and end < begin)
         if outside or (end == 0 and begin == 0):  # the first: the log repeats what it says

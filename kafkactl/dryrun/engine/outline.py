@@ -82,8 +82,8 @@ class _Outlining:
         if self._begun is not None and aborted:
             self._withheld.append((self._begun, offset))
         elif self._begun is not None:
-            for at, one in self._pending:
-                self._apply(at, one)
+            for at, record in self._pending:
+                self._apply(at, record)
         self._begun = None
         self._pending = []
 

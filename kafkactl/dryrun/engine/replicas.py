@@ -65,9 +65,11 @@ def replica_of(source: Source) -> Replica:
     for position, segment in enumerate(source.segments):
         is_last = position + 1 == len(source.segments)
         walked.read(segment.name, walk_runs(segment.pieces(), file=segment.name), is_last=is_last)
-    ends = [(one.base_offset or 0, one.epoch or 0) for one in source.checkpoints]
+    ends = [(log_file.base_offset or 0, log_file.epoch or 0) for log_file in source.checkpoints]
     newest = max(ends, default=(0, -1))
-    begin = min((one.base_offset for one in source.segments if one.base_offset is not None), default=None)
+    begin = min(
+        (log_file.base_offset for log_file in source.segments if log_file.base_offset is not None), default=None
+    )
     end, epoch = walked.sound
     return Replica(
         path=source.name,
@@ -84,8 +86,8 @@ def farthest(replicas: Sequence[Replica]) -> int:
     """The place of the one to replay; among equals the first that is whole."""
 
     def rank(at: int) -> tuple[object, ...]:
-        one = replicas[at]
-        return one.can_begin, one.epoch, one.sound_end, one.trouble is None, -at
+        replica = replicas[at]
+        return replica.can_begin, replica.epoch, replica.sound_end, replica.trouble is None, -at
 
     return max(range(len(replicas)), key=rank)
 
@@ -97,24 +99,24 @@ def compared(replicas: Sequence[Replica], chosen: int) -> tuple[Finding, ...]:
 
 def proved(replicas: Sequence[Replica], voters: int) -> int | None:
     """The last offset that these logs, each of another voter, prove to be committed; None where they prove none."""
-    return commit_bound([lineage_of(one.index, one.sound_end) for one in replicas], voters)
+    return commit_bound([lineage_of(replica.index, replica.sound_end) for replica in replicas], voters)
 
 
 def _troubles(replicas: Sequence[Replica], chosen: int) -> Iterator[Finding]:
-    for at, one in enumerate(replicas):
-        if one.trouble is not None and at != chosen:
+    for at, replica in enumerate(replicas):
+        if replica.trouble is not None and at != chosen:
             yield warning(
                 "replica-not-whole",
-                f"log {one.path}",
-                f"{one.trouble}; a node that starts on it cuts it at offset {one.sound_end}, and another replica was "
-                "replayed",
+                f"log {replica.path}",
+                f"{replica.trouble}; a node that starts on it cuts it at offset {replica.sound_end}, and another"
+                " replica was replayed",
                 "See `kafkactl log verify`; the node fetches what it lacks from the leader.",
-                offset=one.sound_end,
+                offset=replica.sound_end,
             )
-        if not one.can_begin:
+        if not replica.can_begin:
             yield warning(
                 "replica-begins-late",
-                f"log {one.path}",
+                f"log {replica.path}",
                 "neither its segments nor a checkpoint reach back to the beginning, so it cannot be replayed",
                 "Give the whole folder, checkpoints included.",
             )

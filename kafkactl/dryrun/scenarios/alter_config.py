@@ -128,7 +128,7 @@ def alter_config(
         counts=counts_of(after, ()),
         changes=forgotten,
         operations=tuple(controller.operations),
-        effects={"stranded": [{"topic": one.topic, "partition": one.partition} for one in stranded]},
+        effects={"stranded": [{"topic": change.topic, "partition": change.partition} for change in stranded]},
         assumptions=tuple(_assumptions(entity, wanted, through_broker=through_broker)),
     )
 
@@ -245,7 +245,7 @@ def _newly_under(before: ActiveController, after: ActiveController) -> list[str]
 
 def _findings(before: ActiveController, after: ActiveController, stranded: Sequence[Change]) -> Iterator[Finding]:
     if stranded:
-        names: list[str] = [f"{one.topic}-{one.partition}" for one in stranded]
+        names: list[str] = [f"{change.topic}-{change.partition}" for change in stranded]
         yield blocker(
             "elr-wipe-strands-partition",
             f"{len(stranded)} partitions",

@@ -51,9 +51,9 @@ def broker_loss(
     """
     brokers = checked(image, facts, brokers)
     controller = ActiveController(image, facts)
-    strangers = [one for one in brokers if one not in image.brokers]
-    gone = [one for one in brokers if one in image.brokers and image.brokers[one].fenced]
-    lost = [one for one in brokers if one not in (*gone, *strangers)]
+    strangers = [broker for broker in brokers if broker not in image.brokers]
+    gone = [broker for broker in brokers if broker in image.brokers and image.brokers[broker].fenced]
+    lost = [broker for broker in brokers if broker not in (*gone, *strangers)]
     if len(lost) > MOST_TOGETHER and not in_order:
         raise InputError(
             f"{len(lost)} brokers lost together can be noticed in too many orders; {MOST_TOGETHER} are the most",
@@ -65,7 +65,7 @@ def broker_loss(
     outcomes = {} if in_order or len(lost) < 2 else _outcomes(image, facts, lost)
     changes = changes_of(controller, outcomes=outcomes)
     findings = [*findings_of(changes, leaderless(controller)), *_gone(gone)]
-    stops = [stop_of(controller, one, mode) for one in strangers]
+    stops = [stop_of(controller, stranger, mode) for stranger in strangers]
     return Prediction(
         scenario=NAME,
         input=_input(brokers, mode, in_order),
@@ -108,11 +108,11 @@ def _outcomes(image: Image, facts: Facts, lost: Sequence[int]) -> dict[Key, Sequ
     """The ends of every partition that has two or more of the lost as replicas, where they differ."""
     start = ActiveController(image, facts)
     found: dict[Key, Sequence[Partition]] = {}
-    for key in start.keys(lambda fields: sum(one in lost for one in fields[REPLICAS_AT]) > 1):
+    for key in start.keys(lambda fields: sum(replica in lost for replica in fields[REPLICAS_AT]) > 1):
         partition = start.partition(key)
         ends = ends_of(
             partition,
-            [one for one in partition.replicas if one in lost],
+            [replica for replica in partition.replicas if replica in lost],
             start.acceptor(partition, start.is_active),
             facts.rules.elections,
             start.settings(image.topics[key[0]]),

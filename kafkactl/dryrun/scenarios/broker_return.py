@@ -55,8 +55,8 @@ def broker_return(
     """
     brokers = checked(image, facts, brokers)
     controller = ActiveController(image, facts)
-    back = [one for one in brokers if _is_away(image, one)]
-    returns = {one: _is_clean(image, one, clean) and not empty_disks for one in back}
+    back = [broker for broker in brokers if _is_away(image, broker)]
+    returns = {broker: _is_clean(image, broker, clean) and not empty_disks for broker in back}
     starting = facts.starting.intersection(back) if clean is None and not empty_disks else frozenset()
     outcomes: dict[Key, Sequence[Partition]] = {}
     if not in_order or empty_disks:  # a broker reports its new directories at any time, whatever the order
@@ -76,8 +76,8 @@ def broker_return(
         *findings_of(changes, 0),
         *_still_leaderless(controller, back, outcomes),
         *_recovering(controller, back),
-        *(_present(one) for one in brokers if one not in back),
-        *_strangers(controller, [one for one in back if one not in image.brokers]),
+        *(_present(broker) for broker in brokers if broker not in back),
+        *_strangers(controller, [broker for broker in back if broker not in image.brokers]),
     ]
     return Prediction(
         scenario=NAME,
@@ -129,8 +129,8 @@ class _Ends:
         ):
             ends = self._of(key)
             if len(ends) > 1:
-                found[key] = [one.partition for one in ends]
-            if any(one.unclean for one in ends):
+                found[key] = [end.partition for end in ends]
+            if any(end.unclean for end in ends):
                 unclean.add(key)
         return found, unclean
 
@@ -154,7 +154,7 @@ class _Ends:
             if len(deciding(shape, arrival)) > MOST_TOGETHER:
                 raise _too_many(start.names([key])[0], len(deciding(shape, arrival)))
             self._known[known] = ends_of_return(shape, arrival)
-        return tuple(End(self._named(one.partition, ids), one.unclean) for one in self._known[known])
+        return tuple(End(self._named(end.partition, ids), end.unclean) for end in self._known[known])
 
     def _online(self, broker_id: int, directory: Uuid) -> Online:
         if self._is_reported and directory not in (UNASSIGNED, MIGRATING):
@@ -168,7 +168,7 @@ class _Ends:
         end = named(shape, ids)
         if end.leader == NO_LEADER:
             return end
-        others = [one for one in end.isr if one != end.leader]
+        others = [replica for replica in end.isr if replica != end.leader]
         return end._replace(isr=grown_isr((end.leader,), others, self._start.facts.rules))
 
 
@@ -193,14 +193,14 @@ def come_back(
     on 3.9.2 and 4.4.0, on a busy machine); the first is played.
     """
     before = controller.brokers.get(broker_id) or last_registration(controller.image, controller.facts, broker_id)
-    moved = {one: _derived(one) for one in before.directories} if empty_disks else {}
+    moved = {uuid: _derived(uuid) for uuid in before.directories} if empty_disks else {}
     new = tuple(moved.values()) if empty_disks else None
     controller.register(broker_id, _derived(before.incarnation_id), clean=clean, directories=new)
     controller.report_directories(broker_id, moved)
     controller.report_cordoned(broker_id)
     waiting = {key: controller.partition(key) for key in controller.without_leader()}
     controller.unfence(broker_id)
-    led = {key: one for key, one in waiting.items() if controller.partition(key).leader == broker_id}
+    led = {key: partition for key, partition in waiting.items() if controller.partition(key).leader == broker_id}
     catch_up(controller, {broker_id})
     return led
 
@@ -217,7 +217,7 @@ def catch_up(controller: ActiveController, brokers: set[int], only: Sequence[Key
         if not controller.is_active(partition.leader):
             continue
         may = controller.acceptor(partition, controller.is_active)
-        joined = [one for one in partition.replicas if one not in partition.isr and may(one)]
+        joined = [replica for replica in partition.replicas if replica not in partition.isr and may(replica)]
         if joined:
             isr = grown_isr(partition.isr, joined, controller.facts.rules)
             by_leader.setdefault(partition.leader, []).append((key, isr))
@@ -250,7 +250,7 @@ def _still_leaderless(
 ) -> Iterator[Finding]:
     brokers = set(back)
     keys = controller.keys(lambda fields: fields[LEADER_AT] < 0 and not brokers.isdisjoint(fields[REPLICAS_AT]))
-    may = [key for key, ends in outcomes.items() if any(one.leader < 0 for one in ends)]
+    may = [key for key, ends in outcomes.items() if any(end.leader < 0 for end in ends)]
     keys = list(dict.fromkeys((*keys, *may)))
     if not keys:
         return

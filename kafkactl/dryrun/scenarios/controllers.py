@@ -112,7 +112,7 @@ def known_voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[fro
     if image.voters is not None:
         return frozenset(voter.node_id for voter in image.voters), "the last VotersRecord in the log"
     if STATIC_VOTERS in facts.static:
-        entries = [one.strip() for one in facts.static[STATIC_VOTERS].split(",") if one.strip()]
+        entries = [entry.strip() for entry in facts.static[STATIC_VOTERS].split(",") if entry.strip()]
         ids = frozenset(voter.node_id for voter in parse_static_voters(entries))
         if ids:
             return ids, f"{STATIC_VOTERS} in the file given"
@@ -159,10 +159,10 @@ def _refusal(
 
 def _of_listener(image: Image, facts: Facts, endpoint: str) -> ServerError | None:
     """The new voter has to name the listener by which the leader speaks with voters, the first of its own."""
-    known = [one.strip() for one in facts.static.get(LISTENERS, "").split(",") if one.strip()][:1]
+    known = [listener.strip() for listener in facts.static.get(LISTENERS, "").split(",") if listener.strip()][:1]
     known = known or _listeners(image, facts.leader_id)
     found = _ENDPOINT.fullmatch(endpoint)
-    if found is None or not known or found[1].upper() in {one.upper() for one in known}:
+    if found is None or not known or found[1].upper() in {listener.upper() for listener in known}:
         return None
     named = f"Endpoints(endpoints={{ListenerName({found[1].upper()})={found[2]}/<unresolved>:{found[3]}}})"
     default = f"ListenerName({known[0].upper()})"
@@ -174,18 +174,18 @@ def _listeners(image: Image, leader_id: int | None) -> list[str]:
     """The controller listeners of the leader, as the voter set or its registration names them."""
     for voter in image.voters or ():
         if voter.node_id == leader_id and voter.endpoints:
-            return [one.listener for one in voter.endpoints]
+            return [endpoint.listener for endpoint in voter.endpoints]
     registered = image.controllers.get(-1 if leader_id is None else leader_id)
-    return [] if registered is None else [one.name for one in registered.listeners]
+    return [] if registered is None else [listener.name for listener in registered.listeners]
 
 
 def _of_set(image: Image, facts: Facts, event: ControllerEvent, voters: frozenset[int]) -> ServerError | None:
     release = (facts.release.version.major, facts.release.version.minor)
     directories = {voter.node_id: voter.directory_id for voter in image.voters or ()}
-    members = [(one, directories.get(one)) for one in sorted(voters)]
+    members = [(voter, directories.get(voter)) for voter in sorted(voters)]
     if release < _RANDOM_ORDER_SINCE:
-        members = [members[at] for at in hash_map_order(_key_hash(*one) for one in members)]
-    shown = ", ".join(_key(release, *one) for one in members)
+        members = [members[at] for at in hash_map_order(_key_hash(*member) for member in members)]
+    shown = ", ".join(_key(release, *member) for member in members)
     if event.add is not None and event.add.node_id in voters:
         key = _key(release, event.add.node_id, event.add.directory_id)
         text = f"The voter id for {key} is already part of the set of voters [{shown}]."

@@ -52,7 +52,7 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
     changes = changes_of(controller)
     return Prediction(
         scenario=NAME,
-        input={"type": election.value, "topics": [_text(one) for one in wanted]},
+        input={"type": election.value, "topics": [_text(asked) for asked in wanted]},
         verdict=_verdict(results, verdict_of(changes)),
         facts=facts,
         findings=(*_not_elected(results, election), *findings_of(changes, leaderless(controller))),
@@ -77,7 +77,7 @@ def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, r
     )
     return Prediction(
         scenario=NAME,
-        input={"type": election.value, "topics": [_text(one) for one in wanted]},
+        input={"type": election.value, "topics": [_text(asked) for asked in wanted]},
         verdict=Verdict.REFUSED,
         facts=facts,
         findings=(finding,),
@@ -96,7 +96,7 @@ def _asked(image: Image, wanted: Wanted) -> list[tuple[str, int | None, Key | No
         if topic is None:
             found.append((name, number, None))
         elif number is None:
-            found += [(name, one, (topic.id, one)) for one in sorted(topic.partitions)]
+            found += [(name, partition, (topic.id, partition)) for partition in sorted(topic.partitions)]
         else:
             found.append((name, number, (topic.id, number) if number in topic.partitions else None))
     return found
@@ -116,7 +116,7 @@ def _elect(controller: ActiveController, key: Key, election: Election) -> tuple[
 
 def _verdict(results: Sequence[Mapping[str, Any]], changed: Verdict) -> Verdict:
     """`refused` where no election that is needed takes place, `degraded` where some do not."""
-    needed = [one["error_code"] for one in results if one["error_code"] != NOT_NEEDED]
+    needed = [result["error_code"] for result in results if result["error_code"] != NOT_NEEDED]
     if needed and NONE not in needed:
         return Verdict.REFUSED
     return heaviest([changed, Verdict.DEGRADED if any(needed) else Verdict.OK])
@@ -138,7 +138,7 @@ _WHY: Final = {
 def _not_elected(results: Sequence[Mapping[str, Any]], election: Election) -> Iterator[Finding]:
     """The elections that are needed and refused, by the error that Kafka answers."""
     for code, (why, step) in _WHY.items():
-        names = [_shown(one) for one in results if one["error_code"] == code]
+        names = [_shown(result) for result in results if result["error_code"] == code]
         if names:
             yield blocker(
                 "election-refused",

@@ -83,8 +83,8 @@ def feature_levels(
             "release does",
             "one request carries all levels, as Kafka's own tool sends them; `kafkactl features` may send several",
             *(
-                f"controller {one} is considered down: it {reason} while the live leader was watched"
-                for one, reason in sorted(unseen.items())
+                f"controller {id} is considered down: it {reason} while the live leader was watched"
+                for id, reason in sorted(unseen.items())
             ),
             *_conversion_assumed(state, plan, source),
         ),
@@ -101,7 +101,7 @@ def _quorum_of(image: Image, facts: Facts, voters: Collection[int]) -> tuple[tup
 
 def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> Iterator[str]:
     """What an expected conversion to a dynamic quorum rests on: a log does not show what voters report to a leader."""
-    raised = any(one.name == KRAFT_VERSION and one.after > one.before for one in plan.changes)
+    raised = any(change.name == KRAFT_VERSION and change.after > change.before for change in plan.changes)
     if raised and update_rules(rules_release(state)).kraft_version == "converts":
         ids = ", ".join(str(voter.id) for voter in state.voters or ()) or "none known"
         yield (
@@ -113,7 +113,7 @@ def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> 
 
 def _verdict(plan: FeaturePlan, accepted: Mapping[str, bool | None]) -> Verdict:
     """Refused where nothing of it is accepted, unknown where only the leader can know."""
-    if all(one is False for one in accepted.values()):
+    if all(answer is False for answer in accepted.values()):
         return Verdict.REFUSED
     if None in accepted.values():
         return Verdict.UNKNOWN
@@ -122,7 +122,7 @@ def _verdict(plan: FeaturePlan, accepted: Mapping[str, bool | None]) -> Verdict:
 
 
 def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mapping[str, bool | None]) -> Feature:
-    change = next(one for one in plan.changes if one.name == name)
+    change = next(change for change in plan.changes if change.name == name)
     error = _server_error(state, plan.request, accepted) if accepted[name] is False else None
     verdict = {True: Verdict.OK, False: Verdict.REFUSED, None: Verdict.UNKNOWN}[accepted[name]]
     return {
@@ -179,7 +179,9 @@ def _out_of_range(state: FeatureState, name: str, level: int) -> str:
             return f"{who} does not support this feature."
         if supported is not None and level not in supported:
             return f"{who} only supports versions {supported.lowest}-{supported.highest}"
-    silent = [one.id for one in state.members if never_registered(state, update_rules(rules_release(state)), one)]
+    silent = [
+        member.id for member in state.members if never_registered(state, update_rules(rules_release(state)), member)
+    ]
     return f"controller {silent[0]} has not registered, and may not support this feature" if silent else ""
 
 

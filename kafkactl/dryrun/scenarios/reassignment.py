@@ -73,14 +73,14 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
     return moves
 
 
-def _move(one: Any) -> Move:
-    shown = json_text(one)
-    if not isinstance(one, Mapping) or not {"topic", "partition", "replicas"} <= set(one):
+def _move(given: Any) -> Move:
+    shown = json_text(given)
+    if not isinstance(given, Mapping) or not {"topic", "partition", "replicas"} <= set(given):
         raise ValueError(f"a partition has topic, partition and replicas, and not {shown}")
-    topic, partition, replicas = one["topic"], one["partition"], one["replicas"]
+    topic, partition, replicas = given["topic"], given["partition"], given["replicas"]
     if not isinstance(topic, str) or type(partition) is not int:
         raise ValueError(f"no partition is named in {shown}")
-    if replicas is not None and not (isinstance(replicas, list) and all(type(one) is int for one in replicas)):
+    if replicas is not None and not (isinstance(replicas, list) and all(type(replica) is int for replica in replicas)):
         raise ValueError(f"replicas are a list of broker ids, and not as in {shown}")
     return Move(topic, partition, None if replicas is None else tuple(replicas))
 
@@ -119,7 +119,7 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
     fits = before <= MOST_RECORDS_OF_REQUEST
     stuck = _finish(controller, started)
     changes = changes_of(controller)
-    completes = not stuck and fits and all(one["error_code"] == NONE for one in results)
+    completes = not stuck and fits and all(result["error_code"] == NONE for result in results)
     steps = [_state(controller, key, stuck) for key in started]
     findings = [
         *_refused(results),
@@ -153,7 +153,7 @@ def _reports(image: Image, moves: Sequence[Move]) -> Iterator[str]:
     if added:
         yield (
             f"brokers with several log directories choose one for each replica that is added there ({len(added)} on "
-            f"{first_few([f'broker {one}' for one in sorted(set(added))])}) and report it: up to one more "
+            f"{first_few([f'broker {broker}' for broker in sorted(set(added))])}) and report it: up to one more "
             "PartitionChangeRecord each, which is not counted here"
         )
 
@@ -228,7 +228,7 @@ def _invalid(controller: ActiveController, replicas: Sequence[int]) -> str:
 
 def _finish(controller: ActiveController, started: Sequence[Key]) -> list[Key]:
     """Let the added replicas catch up; the partitions that are still under way afterwards."""
-    brokers = {one for key in started for one in controller.partition(key).adding_replicas}
+    brokers = {replica for key in started for replica in controller.partition(key).adding_replicas}
     waiting = [key for key in started if _under_way(controller.partition(key))]
     if waiting:
         catch_up(controller, brokers or set(controller.brokers), only=waiting)
@@ -243,22 +243,23 @@ def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Findi
     for key in stuck[:100]:
         partition = controller.partition(key)
         name = f"{controller.image.topics[key[0]].name}-{key[1]}"
-        dead = [one for one in partition.replicas if not controller.is_active(one)]
-        both = [one for one in partition.adding_replicas if one in partition.removing_replicas]
+        dead = [replica for replica in partition.replicas if not controller.is_active(replica)]
+        both = [replica for replica in partition.adding_replicas if replica in partition.removing_replicas]
         step = "Bring those brokers back, or name others."
         if both:
             why = (
-                f"replicas {first_few([str(one) for one in both])} of the reassignment under way are marked both as "
-                "added and as removed, and this release waits for them to be in sync"
+                f"replicas {first_few([str(replica) for replica in both])} of the reassignment under way are marked"
+                " both as added and as removed, and this release waits for them to be in sync"
             )
             step = 'Cancel the reassignment with "replicas": null in place of naming the replicas from before it.'
         elif partition.leader < 0:
             why = "it has no leader that the added replicas could read from"
         elif set(dead) & set(partition.adding_replicas):
-            added = [str(one) for one in dead if one in partition.adding_replicas]
+            added = [str(replica) for replica in dead if replica in partition.adding_replicas]
             why = f"brokers {first_few(added)} to be added are down"
         else:
-            why = f"brokers {first_few([str(one) for one in dead])} of its target are down and it waits for a whole ISR"
+            named = first_few([str(replica) for replica in dead])
+            why = f"brokers {named} of its target are down and it waits for a whole ISR"
         ends = "does not end" if both else "ends when they are back"
         yield warning(
             "reassignment-never-completes",
@@ -270,14 +271,14 @@ def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Findi
 
 
 def _refused(results: Sequence[Result]) -> Iterator[Finding]:
-    for one in results:
-        if one["error_code"] not in (NONE, UNKNOWN_SERVER_ERROR):
+    for result in results:
+        if result["error_code"] not in (NONE, UNKNOWN_SERVER_ERROR):
             yield blocker(
                 "reassignment-refused",
-                f"partition {one['topic']}-{one['partition']}",
-                f"Kafka answers {one['error_code']} {one['error_name']}{_colon(one['message'])}",
+                f"partition {result['topic']}-{result['partition']}",
+                f"Kafka answers {result['error_code']} {result['error_name']}{_colon(result['message'])}",
                 "Correct the plan.",
-                error_code=one["error_code"],
+                error_code=result["error_code"],
             )
 
 
@@ -303,9 +304,9 @@ def _too_many(records: int, *, is_atomic: bool) -> Iterator[Finding]:
 
 
 def _verdict(results: Sequence[Result], stuck: Sequence[Key], changed: Verdict, *, fits: bool) -> Verdict:
-    if all(one["error_code"] != NONE for one in results) or not fits:
+    if all(result["error_code"] != NONE for result in results) or not fits:
         return Verdict.REFUSED
-    is_whole = not stuck and all(one["error_code"] == NONE for one in results)
+    is_whole = not stuck and all(result["error_code"] == NONE for result in results)
     return changed if is_whole else heaviest([changed, Verdict.DEGRADED])
 
 

@@ -36,7 +36,7 @@ def restart(
     Every node makes the same of the log; one that neither is registered in it nor votes (`voters`) is told.
     """
     is_known = node is None or node in image.brokers or node in image.controllers or node in voters
-    by_start = {one.from_offset: (one, diff(image, one.image)) for one in found}
+    by_start = {started.from_offset: (started, diff(image, started.image)) for started in found}
     differences = [
         _shown(difference, offset) for offset, (_, told) in sorted(by_start.items()) for difference in told[:SHOWN]
     ]
@@ -47,7 +47,11 @@ def restart(
         facts=facts,
         findings=(
             *(() if is_known else (_stranger(node),)),
-            *(finding for offset, (one, told) in sorted(by_start.items()) for finding in _findings(offset, one, told)),
+            *(
+                finding
+                for offset, (started, told) in sorted(by_start.items())
+                for finding in _findings(offset, started, told)
+            ),
         ),
         effects={"differences": differences, "starts": sorted(by_start)},
         assumptions=(
@@ -68,18 +72,18 @@ def _stranger(node: int | None) -> Finding:
     )
 
 
-def _shown(one: Difference, offset: int) -> DifferenceDict:
+def _shown(difference: Difference, offset: int) -> DifferenceDict:
     """Which thing and how; not its content, which may be a secret."""
     return {
         "from_offset": offset,
-        "part": one.part,
-        "key": redacted_key(one.part, one.key),
-        "change": one.change.value,
-        "record": one.record,
+        "part": difference.part,
+        "key": redacted_key(difference.part, difference.key),
+        "change": difference.change.value,
+        "record": difference.record,
     }
 
 
-def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator[Finding]:
+def _findings(offset: int, started: Started, told: Sequence[Difference]) -> Iterator[Finding]:
     where = "from offset 0" if offset == 0 else f"from the checkpoint at offset {offset}"
     parts: dict[str, list[str]] = {}
     for difference in told:
@@ -94,13 +98,13 @@ def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator
             "Set them again while all brokers run, or let a snapshot be taken between (an hour) before any restart.",
             users=users[:20],
         )
-    if one.phantoms:
+    if started.phantoms:
         yield warning(
             "aborted-records-take-effect",
             "metadata log",
-            f"a node that starts {where} applies {one.phantoms} records of transactions that were aborted",
+            f"a node that starts {where} applies {started.phantoms} records of transactions that were aborted",
             "Compare the snapshots of the nodes; a snapshot of one that has run since before heals the others.",
-            records=one.phantoms,
+            records=started.phantoms,
         )
     topics = parts.pop("configs", [])
     if topics:
@@ -113,7 +117,7 @@ def _findings(offset: int, one: Started, told: Sequence[Difference]) -> Iterator
             resources=topics[:20],
         )
     rest = [f"{part} {key}" for part, keys in parts.items() for key in keys]
-    if rest and not one.phantoms:
+    if rest and not started.phantoms:
         yield warning(
             "restart-differs",
             f"{len(rest)} things",

@@ -39,7 +39,7 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
         step, verdict, found = _step(controller, broker_id, number)
         steps.append(step)
         verdicts.append(verdict)
-        findings |= {f"{one.id} {broker_id}": one for one in found}
+        findings |= {f"{finding.id} {broker_id}": finding for finding in found}
     end = Spread(controller)
     return Prediction(
         scenario=NAME,
@@ -62,8 +62,8 @@ def safest_order(image: Image, facts: Facts) -> list[int]:
     ISRs; the order decides how soon harm is seen and how often leaders move.
     """
     losses = losses_of_one(image, facts)
-    down = [one for one in sorted(image.brokers) if image.brokers[one].fenced]
-    return [*down, *sorted(losses, key=lambda one: (losses[one].sort_key, one))]
+    down = [broker for broker in sorted(image.brokers) if image.brokers[broker].fenced]
+    return [*down, *sorted(losses, key=lambda broker: (losses[broker].sort_key, broker))]
 
 
 def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[Step, Verdict, list[Finding]]:
@@ -86,7 +86,7 @@ def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[St
         "partitions": down.counts().to_dict(),
         "worst": [change.to_dict() for change in down.first(10)],
     }
-    found = [_in_step(one, number, broker_id) for one in findings_among(down.named)]
+    found = [_in_step(finding, number, broker_id) for finding in findings_among(down.named)]
     come_back(controller, broker_id, clean=held is not None and controller.brokers[broker_id].in_controlled_shutdown)
     step["records_appended"] = controller.written - written
     return step, verdict, [*stranger, *found]

@@ -82,7 +82,7 @@ def has_records(counts: Mapping[str, int]) -> bool:
     return any(count and name not in _CONTROL for name, count in counts.items())
 
 
-_CONTROL: Final = frozenset(one.record_name for one in ControlType)
+_CONTROL: Final = frozenset(control_type.record_name for control_type in ControlType)
 
 
 def log_cut(

@@ -38,7 +38,7 @@ _LEAST_LINE = 128
 _MOST_PROBLEMS = 1000
 
 # As Kafka's dump tool calls them.
-CONTROL_NAMES: dict[ControlType, str] = {one: one.record_name for one in ControlType}
+CONTROL_NAMES: dict[ControlType, str] = {control_type: control_type.record_name for control_type in ControlType}
 
 
 @frozen
@@ -358,7 +358,7 @@ class _Makers(dict[bytes, TextMaker | None]):
     def _made(self, frame: bytes) -> TextMaker | None:
         if len(frame) < 3 or frame[0] != FRAME_VERSION or frame[1] > 127 or frame[2] > 127:
             return _rare
-        spec = next((one for one in map(message, metadata_record_names()) if one.api_key == frame[1]), None)
+        spec = next((type_ for type_ in map(message, metadata_record_names()) if type_.api_key == frame[1]), None)
         if spec is None:
             return _rare
         if self._types is not None and spec.name not in self._types:

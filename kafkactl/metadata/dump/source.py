@@ -189,12 +189,12 @@ def _elements(out: SourceLines, field: FieldSpec, form: Form, text: str, count: 
     out.add(f"{parts} = []")
     with out.block(f"for _ in range({count} - 1):"):
         if field.kind in CODES:
-            one = next(iter(_fixed_run(out, [field]).values()))
+            element = next(iter(_fixed_run(out, [field]).values()))
         elif field.kind == "struct":
-            one = _struct(out, field, form)
+            element = _struct(out, field, form)
         else:
-            one = _sized(out, _element(field), nullable=False)
-        out.add(f"{parts}.append(f'{{{one}}}')")
+            element = _sized(out, _element(field), nullable=False)
+        out.add(f"{parts}.append(f'{{{element}}}')")
     out.add(f"{text} = f\"[{{','.join({parts})}}]\"")
 
 

@@ -111,9 +111,9 @@ def _partitions(name: str, before: Topic | None, after: Topic | None) -> Iterato
     if left is right:
         return
     for number in sorted({*left, *right}):
-        one, other = left.get(number), right.get(number)
-        if one != other:
-            found = _of_one("partitions", f"{name}-{number}", "PartitionRecord", _partition(one), _partition(other))
+        old, new = left.get(number), right.get(number)
+        if old != new:
+            found = _of_one("partitions", f"{name}-{number}", "PartitionRecord", _partition(old), _partition(new))
             if found is not None:
                 yield found
 
@@ -138,7 +138,7 @@ def _partition(state: PartitionState | None) -> dict[str, Any] | None:
         return None
     held: Partition = partition_of(state)
     values = held._asdict()
-    values["directories"] = [str(one) for one in held.directories]
+    values["directories"] = [str(uuid) for uuid in held.directories]
     return {_FIELDS[name]: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -148,7 +148,7 @@ Keyed = Callable[[Any], Mapping[str, Any]]
 
 
 def _by(*names: str) -> Keyed:
-    return lambda held: {" ".join(str(one[name]) for name in names): one for one in held}
+    return lambda held: {" ".join(str(entry[name]) for name in names): entry for entry in held}
 
 
 def _single(name: str) -> Keyed:
@@ -167,15 +167,19 @@ def config_kind(key: str) -> int | None:
 def _config(held: Any) -> dict[str, Any]:
     kinds = _CONFIG_KINDS
     return {
-        f"{kinds.get(one['resourceType'], one['resourceType'])} {one['resourceName'] or '(default)'}": one["configs"]
-        for one in held
+        f"{kinds.get(config['resourceType'], config['resourceType'])} {config['resourceName'] or '(default)'}": config[
+            "configs"
+        ]
+        for config in held
     }
 
 
 def _quota(held: Any) -> dict[str, Any]:
     return {
-        ", ".join(f"{part['entityType']} {part['entityName'] or '(default)'}" for part in one["entity"]): one["quotas"]
-        for one in held
+        ", ".join(f"{part['entityType']} {part['entityName'] or '(default)'}" for part in quota["entity"]): quota[
+            "quotas"
+        ]
+        for quota in held
     }
 
 

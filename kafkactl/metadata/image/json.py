@@ -121,8 +121,8 @@ def _texts_of(topic: Topic, renders: Renders) -> list[str]:
     replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = zip(
         *map(states.__getitem__, numbers), strict=True
     )
-    lists = (map(text, one) for one in (replicas, isr, removing, adding))
-    more = (map(text, one) for one in (directories, elr, last_known))
+    lists = (map(text, ids) for ids in (replicas, isr, removing, adding))
+    more = (map(text, ids) for ids in (directories, elr, last_known))
     return partition_texts(zip(numbers, *lists, leader, recovery, leader_epoch, epoch, *more, strict=True))
 
 
@@ -147,7 +147,7 @@ def partition_texts(rows: Iterable[tuple[Any, ...]]) -> list[str]:
 def _voters(voters: Sequence[Voter] | None) -> list[dict[str, Any]] | None:
     if voters is None:
         return None
-    return [_voter(one) for one in sorted(voters, key=lambda one: (one.node_id, one.directory_id))]
+    return [_voter(voter) for voter in sorted(voters, key=lambda voter: (voter.node_id, voter.directory_id))]
 
 
 def _voter(voter: Voter) -> dict[str, Any]:
@@ -155,8 +155,8 @@ def _voter(voter: Voter) -> dict[str, Any]:
         "voterId": voter.node_id,
         "voterDirectoryId": str(voter.directory_id),
         "endpoints": [
-            {"name": one.listener, "host": one.host, "port": one.port}
-            for one in sorted(voter.endpoints, key=lambda one: one.listener)
+            {"name": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
+            for endpoint in sorted(voter.endpoints, key=lambda endpoint: endpoint.listener)
         ],
         "kRaftVersionFeature": {
             "minSupportedVersion": voter.min_kraft_version,
@@ -238,14 +238,14 @@ _PARTS: Mapping[str, Callable[[Image], Any]] = {
     "zk_migration_state": lambda image: image.zk_migration_state,
     "kraft_version": lambda image: image.kraft_version,
     "voters": lambda image: _voters(image.voters),
-    "brokers": lambda image: [node_json(one) for _, one in sorted(image.brokers.items())],
-    "controllers": lambda image: [node_json(one) for _, one in sorted(image.controllers.items())],
+    "brokers": lambda image: [node_json(broker) for _, broker in sorted(image.brokers.items())],
+    "controllers": lambda image: [node_json(controller) for _, controller in sorted(image.controllers.items())],
     "configs": _configs,
     "client_quotas": _client_quotas,
     "producer_ids": _producer_ids,
-    "acls": lambda image: [_acl(one) for _, one in sorted(image.acls.items())],
-    "scram": lambda image: [_scram(key, one) for key, one in sorted(image.scram.items())],
-    "delegation_tokens": lambda image: [_token(one) for _, one in sorted(image.delegation_tokens.items())],
+    "acls": lambda image: [_acl(acl) for _, acl in sorted(image.acls.items())],
+    "scram": lambda image: [_scram(key, credential) for key, credential in sorted(image.scram.items())],
+    "delegation_tokens": lambda image: [_token(token) for _, token in sorted(image.delegation_tokens.items())],
     "transaction": lambda image: _transaction(image.transaction),
 }
 PART_NAMES = (*list(_PARTS)[:6], "topics", *list(_PARTS)[6:])

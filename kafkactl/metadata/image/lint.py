@@ -109,8 +109,8 @@ def _partitions(image: Image) -> Iterator[_Trouble]:
             words = judged.get(key)
             if words is None:
                 words = judged[key] = tuple(_judged(image, state))
-            for one in words:
-                yield _Trouble(one.id, one.severity, f"partition {topic.name}-{number}", one.message)
+            for word in words:
+                yield _Trouble(word.id, word.severity, f"partition {topic.name}-{number}", word.message)
 
 
 def _judged(image: Image, state: PartitionState) -> Iterator[_Words]:
@@ -157,12 +157,12 @@ def _elr(image: Image, state: PartitionState) -> Iterator[_Words]:
 
 def _brokers(image: Image, state: PartitionState) -> Iterator[_Words]:
     replicas, adding = state[REPLICAS_AT], state[ADDING_AT]
-    missing = [one for one in replicas if one not in image.brokers]
+    missing = [replica for replica in replicas if replica not in image.brokers]
     if missing:
         yield _Words(
             "replica-on-unregistered-broker", Severity.WARNING, f"brokers {_shown(missing)} are not registered"
         )
-    stuck = [one for one in adding if one not in image.brokers or image.brokers[one].fenced]
+    stuck = [broker for broker in adding if broker not in image.brokers or image.brokers[broker].fenced]
     if stuck:
         text = f"the reassignment waits for brokers {_shown(stuck)}, which are fenced or not registered"
         yield _Words("reassignment-waits-for-lost-broker", Severity.WARNING, text)

@@ -97,7 +97,7 @@ def partition_of(state: PartitionState) -> Partition:
 
 def state_of(partition: Partition) -> PartitionState:
     """The state that stands for a partition."""
-    raw = b"".join(one.raw for one in partition.directories)
+    raw = b"".join(uuid.raw for uuid in partition.directories)
     return (*partition[:DIRECTORIES_AT], raw, *partition[DIRECTORIES_AT + 1 :])  # type: ignore[return-value]
 
 

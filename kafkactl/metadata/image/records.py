@@ -95,9 +95,9 @@ def losses(image: Image, level: Level) -> tuple[Finding, ...]:
             id="lost-in-snapshot",
             severity=Severity.WARNING,
             subject=f"metadata.version {level.metadata_version}",
-            message=f"a snapshot at this level does not tell {one}",
+            message=f"a snapshot at this level does not tell {word}",
         )
-        for one in words
+        for word in words
     )
 
 

@@ -39,9 +39,9 @@ def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
 def redacted_part(part: str, value: Any) -> Any:
     """A part of an image's JSON (`image_json`) without its secrets."""
     if part == "configs":
-        return [{**one, "configs": redacted_configs(one["resourceType"], one["configs"])} for one in value]
+        return [{**config, "configs": redacted_configs(config["resourceType"], config["configs"])} for config in value]
     record_type = _RECORD_OF_PART.get(part)
-    return value if record_type is None else [redacted(record_type, one) for one in value]
+    return value if record_type is None else [redacted(record_type, entry) for entry in value]
 
 
 def redacted_key(part: str, key: str) -> str:

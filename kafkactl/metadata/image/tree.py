@@ -135,7 +135,7 @@ class _Parts:
 
     def listed(self, part: str, key: str) -> Folder:
         """A part that is a list: a file for each element, named by a field of it."""
-        return _folder({_name(str(one[key])): File(one) for one in self[part] or []})
+        return _folder({_name(str(entry[key])): File(entry) for entry in self[part] or []})
 
 
 def _name(text: str) -> str:
@@ -172,36 +172,38 @@ def _partition(topic: Topic, number: int) -> dict[str, Any]:
 
 def _configs(parts: _Parts) -> Folder:
     found: dict[str, dict[str, Any]] = {}
-    for one in parts["configs"]:
-        word = RESOURCE_WORDS.get(one["resourceType"], str(one["resourceType"])).upper()
-        found[f"{word}:{_name(one['resourceName'])}"] = {_name(key): File(held) for key, held in one["configs"].items()}
+    for config in parts["configs"]:
+        word = RESOURCE_WORDS.get(config["resourceType"], str(config["resourceType"])).upper()
+        found[f"{word}:{_name(config['resourceName'])}"] = {
+            _name(key): File(held) for key, held in config["configs"].items()
+        }
     return _folder(found)
 
 
 def _quotas(parts: _Parts) -> Folder:
     found: dict[str, Any] = {}
-    for one in parts["client_quotas"]:
-        name = ",".join(f"{part['entityType']}:{_name(part['entityName'] or '')}" for part in one["entity"])
-        found[name] = {key: File(value) for key, value in one["quotas"].items()}
+    for quota in parts["client_quotas"]:
+        name = ",".join(f"{part['entityType']}:{_name(part['entityName'] or '')}" for part in quota["entity"])
+        found[name] = {key: File(value) for key, value in quota["quotas"].items()}
     return _folder(found)
 
 
 def _scram(parts: _Parts) -> Folder:
     found: dict[str, dict[str, Any]] = {}
-    for one in parts["scram"]:
-        mechanism = _MECHANISMS.get(one["mechanism"], str(one["mechanism"]))
-        found.setdefault(mechanism, {})[_name(one["name"])] = File(one)
+    for credential in parts["scram"]:
+        mechanism = _MECHANISMS.get(credential["mechanism"], str(credential["mechanism"]))
+        found.setdefault(mechanism, {})[_name(credential["name"])] = File(credential)
     return _folder(found)
 
 
 def _tokens(parts: _Parts) -> Folder:
     """Token ids are secrets: where they are hidden, tokens have numbers."""
     tokens = parts["delegation_tokens"]
-    names = [one["tokenId"] for one in tokens]
+    names = [token["tokenId"] for token in tokens]
     unique = len(set(names)) == len(names) and "<redacted>" not in names
     return _folder(
         {
-            _name(name) if unique else str(at): File(one)
-            for at, (name, one) in enumerate(zip(names, tokens, strict=True))
+            _name(name) if unique else str(at): File(token)
+            for at, (name, token) in enumerate(zip(names, tokens, strict=True))
         }
     )

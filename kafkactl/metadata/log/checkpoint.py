@@ -255,7 +255,7 @@ def _encoded(head: Sequence[tuple[bytes | None, bytes | None]], values: Sequence
 
 
 def _framed(records: Sequence[MetadataRecord]) -> list[bytes]:
-    return [encode_record(message(one.type), one.version, one.data) for one in records]
+    return [encode_record(message(record.type), record.version, record.data) for record in records]
 
 
 def batch_values(values: Iterable[bytes]) -> Iterator[list[bytes]]:

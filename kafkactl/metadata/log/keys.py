@@ -121,18 +121,18 @@ class KeyFilter:
             self._learn(ids)
         if self._topic_of_config is not None:
             return direct or self._ends_config(record, ids)
-        direct = direct or any(one in self._ids for one in ids) or self._clears_all(record)
+        direct = direct or any(id in self._ids for id in ids) or self._clears_all(record)
         return direct and self._is_of_partition(record)
 
     def _ends_config(self, record: MetadataRecord, ids: list[str]) -> bool:
         """The configuration of a topic goes with the topic, and no record of its own says so."""
         if record.type == "TopicRecord" and record.data["Name"] == self._topic_of_config:
             self._learn(ids)
-        return record.type == "RemoveTopicRecord" and any(one in self._ids for one in ids)
+        return record.type == "RemoveTopicRecord" and any(id in self._ids for id in ids)
 
     def _learn(self, ids: list[str]) -> None:
         self._ids.update(ids)
-        self._needles.update(Uuid.parse(one).raw for one in ids)
+        self._needles.update(Uuid.parse(id).raw for id in ids)
 
     def _clears_all(self, record: MetadataRecord) -> bool:
         """A ClearElrRecord without a name is about every topic."""

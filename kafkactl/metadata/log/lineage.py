@@ -82,22 +82,22 @@ class Divergence:
         return self.epoch == self.other_epoch
 
 
-def divergence(one: BatchIndex, other: BatchIndex) -> Divergence | None:
+def divergence(batch: BatchIndex, other: BatchIndex) -> Divergence | None:
     """The first place at which the logs are not the same, within the offsets that both have; None if there is none."""
-    if not one.base_offsets or not other.base_offsets:
+    if not batch.base_offsets or not other.base_offsets:
         return None
-    start = max(one.base_offsets[0], other.base_offsets[0])
-    end = min(one.end_offset, other.end_offset)
-    left, right = _from(one, start), _from(other, start)
-    while left < len(one.base_offsets) and right < len(other.base_offsets):
-        offset, other_offset = one.base_offsets[left], other.base_offsets[right]
+    start = max(batch.base_offsets[0], other.base_offsets[0])
+    end = min(batch.end_offset, other.end_offset)
+    left, right = _from(batch, start), _from(other, start)
+    while left < len(batch.base_offsets) and right < len(other.base_offsets):
+        offset, other_offset = batch.base_offsets[left], other.base_offsets[right]
         if min(offset, other_offset) >= end:
             return None
-        same = offset == other_offset and one.epochs[left] == other.epochs[right]
-        if not same or one.crcs[left] != other.crcs[right]:
+        same = offset == other_offset and batch.epochs[left] == other.epochs[right]
+        if not same or batch.crcs[left] != other.crcs[right]:
             return Divergence(
                 offset=min(offset, other_offset),
-                epoch=one.epochs[left] if offset <= other_offset else None,
+                epoch=batch.epochs[left] if offset <= other_offset else None,
                 other_epoch=other.epochs[right] if other_offset <= offset else None,
             )
         left, right = left + 1, right + 1

@@ -165,10 +165,10 @@ class _Fields:
         value = self._get(name)
         if not isinstance(value, list):
             raise self._wrong(name, value, "an array")
-        for index, one in enumerate(value):
-            if not isinstance(one, dict):
-                raise self._wrong(f"{name}[{index}]", one, "an object")
-        return [_Fields(one, self._file, f"{self._path}.{name}[{index}]") for index, one in enumerate(value)]
+        for index, item in enumerate(value):
+            if not isinstance(item, dict):
+                raise self._wrong(f"{name}[{index}]", item, "an object")
+        return [_Fields(item, self._file, f"{self._path}.{name}[{index}]") for index, item in enumerate(value)]
 
 
 # --- writing ------------------------------------------------------------------------------------------------------

@@ -93,8 +93,8 @@ class RegistrationLog:
             self._transaction = []
         elif record.api_key == _END:
             waiting, self._transaction = self._transaction or [], None
-            for one in waiting:
-                self._replay(one)
+            for held in waiting:
+                self._replay(held)
         elif record.api_key == _ABORT:
             self._transaction = None
         elif self._transaction is not None:
@@ -243,10 +243,13 @@ def _changed(data: Message) -> dict[str, Any]:
 
 def _features(data: Message) -> dict[str, Versions]:
     return {
-        one["Name"]: Versions(one["MinSupportedVersion"], one["MaxSupportedVersion"])
-        for one in sorted(data["Features"], key=lambda one: str(one["Name"]))
+        feature["Name"]: Versions(feature["MinSupportedVersion"], feature["MaxSupportedVersion"])
+        for feature in sorted(data["Features"], key=lambda feature: str(feature["Name"]))
     }
 
 
 def _endpoints(data: Message) -> tuple[Endpoint, ...]:
-    return tuple(Endpoint(listener=one["Name"], host=one["Host"], port=one["Port"]) for one in data["EndPoints"])
+    return tuple(
+        Endpoint(listener=endpoint["Name"], host=endpoint["Host"], port=endpoint["Port"])
+        for endpoint in data["EndPoints"]
+    )

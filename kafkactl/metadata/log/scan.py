@@ -377,5 +377,5 @@ def _kind(value: bytes) -> tuple[int, int] | None:
 
 
 def _voter(data: Mapping[str, Any]) -> VoterSeen:
-    endpoints = tuple(f"{one['Host']}:{one['Port']}" for one in data["Endpoints"])
+    endpoints = tuple(f"{endpoint['Host']}:{endpoint['Port']}" for endpoint in data["Endpoints"])
     return VoterSeen(node_id=data["VoterId"], directory_id=data["VoterDirectoryId"].raw, endpoints=endpoints)

@@ -35,7 +35,9 @@ def _voter_data(voter: Voter) -> dict[str, Any]:
     return {
         "VoterId": voter.node_id,
         "VoterDirectoryId": voter.directory_id,
-        "Endpoints": [{"Name": one.listener, "Host": one.host, "Port": one.port} for one in voter.endpoints],
+        "Endpoints": [
+            {"Name": endpoint.listener, "Host": endpoint.host, "Port": endpoint.port} for endpoint in voter.endpoints
+        ],
         "KRaftVersionFeature": {
             "MinSupportedVersion": voter.min_kraft_version,
             "MaxSupportedVersion": voter.max_kraft_version,
@@ -49,7 +51,8 @@ def _voter_of(data: Message) -> Voter:
         node_id=data["VoterId"],
         directory_id=data["VoterDirectoryId"],
         endpoints=tuple(
-            Endpoint(listener=one["Name"], host=one["Host"], port=one["Port"]) for one in data["Endpoints"]
+            Endpoint(listener=endpoint["Name"], host=endpoint["Host"], port=endpoint["Port"])
+            for endpoint in data["Endpoints"]
         ),
         min_kraft_version=supported["MinSupportedVersion"],
         max_kraft_version=supported["MaxSupportedVersion"],

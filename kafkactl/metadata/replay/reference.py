@@ -131,7 +131,7 @@ class Replaying:
         elif isinstance(record, ControlRecord):
             self.counts[record.type.record_name] += 1
             if record.type is ControlType.LEADER_CHANGE:
-                voters = tuple(one["VoterId"] for one in record.data["Voters"])
+                voters = tuple(voter["VoterId"] for voter in record.data["Voters"])
                 self._leader = Leader(id=record.data["LeaderId"], epoch=epoch, voters=voters)
             apply_settings.apply_control(self.state, record)
         else:
@@ -198,8 +198,8 @@ class Replaying:
     def _end(self, offset: int, _record: MetadataRecord) -> None:
         transaction = self._closed("EndTransactionRecord")
         if transaction is not None:
-            for at, one in transaction.decoded():
-                self._apply(at, one)
+            for at, record in transaction.decoded():
+                self._apply(at, record)
             self.state.offset = offset
 
     def _abort(self, offset: int, record: MetadataRecord) -> None:
@@ -241,8 +241,8 @@ class Transaction:
 
     def decoded(self) -> Iterator[tuple[int, MetadataRecord]]:
         """Its records with their offsets."""
-        for offset, one in self.records:
-            yield offset, decode_record(one) if isinstance(one, bytes) else one
+        for offset, record in self.records:
+            yield offset, decode_record(record) if isinstance(record, bytes) else record
 
     def value(self) -> OpenTransaction:
         """The transaction as a value."""

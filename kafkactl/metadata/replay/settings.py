@@ -45,7 +45,7 @@ def set_quota(state: State, data: Message) -> None:
 
 
 def _entity(data: Message) -> QuotaEntity:
-    parts = {one["EntityType"]: one["EntityName"] for one in data["Entity"]}
+    parts = {part["EntityType"]: part["EntityName"] for part in data["Entity"]}
     return tuple(sorted(parts.items(), key=lambda part: part[0]))
 
 

@@ -132,7 +132,7 @@ class State:
 
     def directories(self, uuids: Iterable[Uuid]) -> bytes:
         """A list of directory ids, joined; equal ones are one object."""
-        return self.joined(b"".join([one.raw for one in uuids]))
+        return self.joined(b"".join([uuid.raw for uuid in uuids]))
 
     def joined(self, raw: bytes) -> bytes:
         """The same, of ids that are joined already."""

@@ -113,7 +113,7 @@ def merged(state: State, old: PartitionState, data: Message, topic: str) -> Part
 
 def directories_for(state: State, uuids: Sequence[Uuid], replicas: int, topic: str, number: int) -> bytes:
     """The directory ids of a partition, one for each replica; none, or only unknown ones, stand for any number."""
-    if all(one == MIGRATING for one in uuids):
+    if all(uuid == MIGRATING for uuid in uuids):
         return state.directories((MIGRATING,) * replicas)
     if len(uuids) != replicas:
         text = f"{len(uuids)} directory ids for {replicas} replicas"

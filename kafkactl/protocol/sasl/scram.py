@@ -66,7 +66,7 @@ class Scram:
         client_key = hmac.digest(salted, b"Client Key", self._mechanism.hash)
         assert hashlib.new(self._mechanism.hash, client_key).digest() == stored_key(self._mechanism, salted)
         signature = hmac.digest(stored_key(self._mechanism, salted), signed, self._mechanism.hash)
-        return bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
+        return bytes(left ^ right for left, right in zip(client_key, signature, strict=True))
 
     def _check_last(self, server_last: str, expected: bytes) -> None:
         if server_last.startswith("e="):
